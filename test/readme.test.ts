@@ -13,7 +13,7 @@ const MISSING = ["curl", "openssl"].filter((name) => Bun.which(name) === null);
 
 if (MISSING.length > 0) console.log(`skipped: apt-get install --no-install-recommends ${MISSING.join(" ")}`);
 
-describe.skipIf(MISSING.length > 0)("the README", () => {
+describe.skipIf(MISSING.length > 0)("the README and docs/api.md", () => {
   test("its quick start works as it stands, from the configuration to the answers", async () => {
     await using desk = await openDesk();
     const [configure = "", start = "", ...rest] = desk.blocks;
@@ -37,7 +37,7 @@ describe.skipIf(MISSING.length > 0)("the README", () => {
     );
   }, 30_000);
 
-  test("its walk through the interface with curl works as it stands, from the login code to the file", async () => {
+  test("the walk through the interface with curl works as it stands, from the login code to the file", async () => {
     await using desk = await openDesk();
     const [configure = "", start = ""] = desk.blocks;
     const walk = desk.blocks.indexOf(desk.blocks.find((block) => block.includes("/auth/request-code")) ?? "");
@@ -67,12 +67,20 @@ describe.skipIf(MISSING.length > 0)("the README", () => {
   test("names only settings that the example configuration has", async () => {
     const example = await Bun.file(join(ROOT, "config.example.toml")).text();
     const sections = [...example.matchAll(/^\[([\w.]+)\]$/gm)].map(([, name]) => name ?? "");
-    const text = await readme();
+    const pages = ["README.md", ...new Bun.Glob("docs/*.md").scanSync(ROOT)];
+    const text = (await Promise.all(pages.map((page) => Bun.file(join(ROOT, page)).text()))).join("\n");
     const named = [...text.matchAll(/`(?:([a-z]+)\.([a-z_]+)|\[([a-z.]+)\])`/g)];
-    const known = named.filter(([, section]) => section === undefined || sections.includes(section));
+    // A lock of the data folder is called like a setting.
+    const known = named.filter(
+      ([name, section]) => name !== "`backup.lock`" && (section === undefined || sections.includes(section)),
+    );
     expect(known.length).toBeGreaterThan(10);
     for (const [, section, key, header] of known) {
-      if (header !== undefined) expect(sections).toContain(header);
+      if (header !== undefined)
+        expect([header, sections.some((name) => `${header}.`.startsWith(`${name}.`))]).toEqual([
+          header,
+          true,
+        ]);
       else expect(sectionOf(example, section ?? "")).toContain(`# ${key} = `);
     }
   });
@@ -87,11 +95,32 @@ test("a restore that the documents have to be pasted asks nothing: the answer wo
   expect(restores.filter((line) => !line.includes(" --yes"))).toEqual([]);
 });
 
+test("the README is short, and what it leads to is there", async () => {
+  const text = await readme();
+  const words = text.replaceAll(/^\[\^.*$/gm, "");
+  expect(text.split("\n").length).toBeLessThanOrEqual(200);
+  expect(words.split(/\s+/).length).toBeLessThanOrEqual(1_800);
+  const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...new Bun.Glob("docs/*.md").scanSync(ROOT)];
+  const lost: string[] = [];
+  for (const page of pages) {
+    const links = (await Bun.file(join(ROOT, page)).text())
+      .replaceAll(/`[^`\n]*`/g, "")
+      .matchAll(/\]\(([^):#]+)(?:#[^)]*)?\)|(?:src|srcset)="([^"]+)"/g);
+    for (const [, link = "", picture = link] of links)
+      if (!(await Bun.file(join(ROOT, page, "..", link || picture)).exists()))
+        lost.push(`${page}: ${link || picture}`);
+  }
+  expect(lost).toEqual([]);
+});
+
 /** An empty folder with the commands of the README, on free ports, and a `mailwright` on its path. */
 async function openDesk() {
   const folder = await mkdtemp(join(tmpdir(), "mailwright-readme-"));
   const [http, smtp] = [await freePort(), await freePort()];
-  const text = (await readme()).replaceAll("127.0.0.1:8080", `127.0.0.1:${http}`);
+  const text = `${await readme()}\n${await Bun.file(join(ROOT, "docs/api.md")).text()}`.replaceAll(
+    "127.0.0.1:8080",
+    `127.0.0.1:${http}`,
+  );
   const blocks = text.replaceAll("127.0.0.1:2525", `127.0.0.1:${smtp}`).matchAll(/^```sh\n(.*?)^```$/gms);
   const command = join(folder, "mailwright");
   await symlink(BINARY, command);

@@ -7,8 +7,7 @@ import { defineConfig, type Plugin } from "vite";
 
 const SERVER = "http://127.0.0.1:8080";
 /** What the dashboard's own server hands on while it is being worked on: all that is not below /app. */
-const API =
-  "^/(auth|v1|inboxes|messages|conversations|contexts|connections|custom-domains|integrations|recipes|billing|usage|admin|docs|openapi.json)";
+const API = "^/(?!app(?:/|$))";
 
 const BUILT = join(import.meta.dirname, "../../dist/dashboard");
 
