@@ -106,8 +106,9 @@ describe("mail of machines", () => {
     expect((await room.activity()).map(({ status, reply_status }) => [status, reply_status])).toEqual(
       words.map(() => ["done", "sent"]),
     );
-    for (const [index, text] of words.entries())
-      expect(JSON.stringify(room.model.requests[index])).toContain(text.slice(0, 30));
+    // They are worked on at the same time, so that any may be asked about first.
+    const asked = JSON.stringify(room.model.requests);
+    expect(words.filter((text) => !asked.includes(text.slice(0, 30)))).toEqual([]);
   });
 
   test("works on a newsletter without an answer where the inbox wants it", async () => {

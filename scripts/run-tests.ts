@@ -1,0 +1,49 @@
+/** Runs `bun run test`, and says in one block at its end what this machine could not run, and what would have it run. */
+import { join } from "node:path";
+
+const ASKS = /apt-get install (?:--no-install-recommends )?([a-z0-9][a-z0-9+. -]*)/g;
+
+const tests = Bun.spawn([process.execPath, "run", "test"], {
+  cwd: join(import.meta.dir, ".."),
+  stdio: ["inherit", "pipe", "pipe"],
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => tests.kill(signal));
+const [out, said] = await Promise.all([
+  pass(tests.stdout, process.stdout),
+  pass(tests.stderr, process.stderr),
+]);
+const text = `${out}\n${said}`;
+const skipped = /^ *(\d+) skip$/m.exec(text)?.[1] ?? "0";
+const packages = [...text.matchAll(ASKS)].flatMap(([, names = ""]) => names.trim().split(/\s+/));
+const missing = [...new Set(packages)].toSorted();
+if (skipped !== "0") {
+  const names = Array.from(text.matchAll(/^\(skip\) (.+)$/gm), ([, name = ""]) => name);
+  const lines = [
+    "",
+    `Skipped: ${skipped} that this machine cannot run.`,
+    ...(missing.length > 0
+      ? [`Most of them run after: apt-get install --no-install-recommends ${missing.join(" ")}`]
+      : []),
+    ...[...new Set(names)].slice(0, 10).map((name) => `  ${name}`),
+    "",
+  ];
+  await written(process.stdout, lines.join("\n"));
+}
+process.exit(await tests.exited);
+
+/** Hands everything on as it comes, and returns it. */
+async function pass(from: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<string> {
+  const decoder = new TextDecoder();
+  let all = "";
+  for await (const bytes of from) {
+    await written(to, bytes);
+    all += decoder.decode(bytes, { stream: true });
+  }
+  return all;
+}
+
+function written(to: NodeJS.WriteStream, what: Uint8Array | string): Promise<void> {
+  return new Promise((resolve) => {
+    to.write(what, () => resolve());
+  });
+}
