@@ -28,6 +28,7 @@ import { defaultInbox } from "./0031-default-inbox.ts";
 import { metadata } from "./0032-metadata.ts";
 import { inboxPauses } from "./0035-inbox-pauses.ts";
 import { deletedMessages } from "./0036-deleted-messages.ts";
+import { redoneMessages } from "./0037-redone-messages.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -60,4 +61,5 @@ export const migrations: Record<string, Migration> = {
   "0032-metadata": metadata,
   "0035-inbox-pauses": inboxPauses,
   "0036-deleted-messages": deletedMessages,
+  "0037-redone-messages": redoneMessages,
 };

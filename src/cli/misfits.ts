@@ -12,7 +12,7 @@ export async function misfits(config: Config): Promise<Misfit[]> {
     "server.key": server.key,
     "acme.ca_file": acme.ca_file,
   });
-  return [...found, ...pairMisfit(texts), ...(await folderMisfit(backup.dir))];
+  return [...found, ...pairMisfit(texts), ...(await folderMisfit(backup.dir, config.data.dir))];
 }
 
 async function readPems(files: Record<string, string>) {
@@ -49,9 +49,11 @@ function pairMisfit({ "server.cert": cert, "server.key": key }: Record<string, s
 }
 
 /** A server makes the folder of its backups, but not what that is in: a disk may not be mounted. */
-async function folderMisfit(dir: string): Promise<Misfit[]> {
+async function folderMisfit(dir: string, data: string): Promise<Misfit[]> {
   if (dir === "") return [];
   const above = dirname(resolve(dir));
+  // The server makes the folder of its data at its first start.
+  if (above === resolve(data)) return [];
   const is_there = await stat(above).then(
     (found) => found.isDirectory(),
     () => false,

@@ -35,16 +35,30 @@ export function serveCommand(): Command {
       const given = configOf(options);
       const config = options.dev ? configOf(options, devOverrides(given)) : given;
       // Before: once it is up, it must be ready for a signal.
+      const stopped = firstSignal();
       const found = await misfits(config);
       const server = await serve(config);
       // What keeps it from starting has been said; the rest would be found out at the first backup.
       for (const { path, words } of found) server.app.log.warn(`${path} ${words}`);
-      await untilStopped(server);
+      await untilStopped(server, stopped);
     });
 }
 
-/** Resolves when the server has been told to stop and has drained; a second signal ends it at once. */
-async function untilStopped(server: Server): Promise<void> {
+/** Resolves to the signal that tells the program to stop; a second one ends it at once. */
+function firstSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let told = false;
+    const stop = (signal: NodeJS.Signals): void => {
+      if (told) process.kill(process.pid, "SIGKILL");
+      told = true;
+      resolve(signal);
+    };
+    process.on("SIGTERM", stop).on("SIGINT", stop);
+  });
+}
+
+/** Resolves when the server has been told to stop and has drained. */
+async function untilStopped(server: Server, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { app } = server;
   // Without anything to reload it means what it means to every program: the terminal is gone. Systemd has none, and
   // sends it for `systemctl reload` whatever the configuration is.
@@ -55,18 +69,9 @@ async function untilStopped(server: Server): Promise<void> {
       () =>
         void reload().catch((error: unknown) => app.log.error(`nothing was reloaded: ${messageOf(error)}`)),
     );
-  const stopped = new Promise<void>((resolve) => {
-    let told = false;
-    const stop = (signal: NodeJS.Signals): void => {
-      if (told) process.kill(process.pid, "SIGKILL");
-      told = true;
-      server.app.log.info({ signal }, "stopping: finishing the work in progress; once more to stop at once");
-      resolve();
-    };
-    process.on("SIGTERM", stop).on("SIGINT", stop);
-  });
   const manager = await reportToManager(server);
-  await stopped;
+  const signal = await stopped;
+  app.log.info({ signal }, "stopping: finishing the work in progress; once more to stop at once");
   manager.stopping();
   await server[Symbol.asyncDispose]();
 }

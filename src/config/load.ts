@@ -149,7 +149,7 @@ export function take(
 
 function unknownKey(section: Section, prefix: string, name: string): string {
   const names = Object.keys(section);
-  const near = closestName(name, names);
+  const near = names.find((known) => known.startsWith(`${name}_`)) ?? closestName(name, names);
   const hint = near === undefined ? `Known there: ${names.join(", ")}` : `Did you mean ${prefix}${near}?`;
   return `${prefix}${name} is not a known ${prefix === "" ? "section" : "key"}. ${hint}`;
 }

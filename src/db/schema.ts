@@ -222,6 +222,8 @@ export interface MessageRow {
   mails: number;
   /** Since when its owner wants it gone: it is hidden, and erased once that can no longer be taken back. */
   deleted_at: number | null;
+  /** Whether a retry did its work, and has been deleted since. */
+  redone: number;
 }
 
 /** What is left of a mail of which the message has been deleted: enough to know it again. */

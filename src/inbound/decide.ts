@@ -17,11 +17,11 @@ import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
-import { authOf, countDuplicate, leaveOut, proofOf, ROWS } from "./left-out.ts";
+import { authOf, leaveOut, proofOf, ROWS, traceDuplicate } from "./left-out.ts";
 import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
-import type { EarlierMail } from "./same-mail.ts";
+import { countAgain } from "./same-mail.ts";
 import { type Standing, standingOf } from "./standing.ts";
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
@@ -154,7 +154,7 @@ interface Decision {
   mail: Examined;
   store: () => Promise<string>;
   /** What this same mail has become for others of its recipients, by inbox: one may be named by several tags. */
-  taken: Map<string, Pick<EarlierMail, "id">>;
+  taken: Map<string, { id: string }>;
 }
 
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
@@ -262,9 +262,14 @@ async function acceptNew(
   no_reply_reason: string | null,
 ): Promise<Reception> {
   const { inbox, user, authority, vouched, undated, for_others, dedupe_key, failed_before } = standing;
-  const original = standing.original ?? taken.get(inbox.id);
+  const { original } = standing;
   if (original) {
-    await countDuplicate(app, tx, inbox, original);
+    await traceDuplicate(app, tx, { standing, mail, original });
+    return ACCEPTED;
+  }
+  const copy = taken.get(inbox.id);
+  if (copy) {
+    await countAgain(tx, copy);
     return ACCEPTED;
   }
   const { from_address: sender, subject } = mail;

@@ -1,8 +1,9 @@
 import type { App } from "../app.ts";
 import { tellOwnerLater } from "../resources/billing/notices.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import { takeTurn } from "../db/rate-limits.ts";
-import type { InboxRow, MessageRow } from "../db/schema.ts";
+import type { MessageRow } from "../db/schema.ts";
 import { isMachineReason } from "../mail/reading/machine-mail.ts";
 import { logRefusedMail } from "./accept.ts";
 import type { Examined } from "./decide.ts";
@@ -28,7 +29,7 @@ interface Skipped {
 export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void> {
   const { standing, mail, reason } = skipped;
   const { inbox, verdict, vouched, left_out } = standing;
-  if (left_out) return countDuplicate(app, tx, inbox, left_out);
+  if (left_out) return traceDuplicate(app, tx, { standing, mail, original: left_out });
   const { authenticated } = mail.identity;
   // What its author sent is known again, so that whoever sends it again leaves no more rows, and what a machine did remains that.
   const known = authenticated && (vouched || isMachineReason(reason));
@@ -39,8 +40,7 @@ export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void
     dedupe_key: known ? standing.dedupe_key : null,
     vouched: vouched ? 1 : 0,
   } as const;
-  const turn = { key: `skipped:${inbox.id}:${proofOf(mail.identity)}`, rule: ROWS };
-  if (isOfHousehold(standing) || takeTurn(app, tx, turn).ok) await logSkipped(app, tx, skipped, row);
+  if (isOfHousehold(standing) || hasRow(app, tx, skipped)) await logSkipped(app, tx, skipped, row);
   else {
     await countMore(app, tx, { inbox, state: "skipped", reason });
     // Whoever uses up the rows of an hour must not have it forgotten.
@@ -51,7 +51,7 @@ export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void
         no_reply_reason: null,
         retry_of: null,
         for_others: null,
-        called: 0,
+        calls_lost: false,
         created: app.now(),
       });
   }
@@ -78,15 +78,50 @@ async function logSkipped(
     await tellOwnerLater(app, tx, { user_id, kind: "mail_left_out", message_id });
 }
 
-/** The original counts it, or, once its message has been deleted, the row of this hour. */
-export async function countDuplicate(
+/**
+ * The original counts it. Once that has been deleted, the first such mail of the owner or a listed sender gets a row, which
+ * counts the next; those of others are counted by the hour.
+ */
+export async function traceDuplicate(
   app: App,
   tx: Db,
-  inbox: InboxRow,
-  { id }: Pick<EarlierMail, "id">,
+  { standing, mail, original }: Pick<Skipped, "standing" | "mail"> & { original: EarlierMail },
 ): Promise<void> {
-  if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: "duplicate" });
-  else await countAgain(tx, { id });
+  const { inbox } = standing;
+  if (original.id !== null) return void (await countAgain(tx, { id: original.id }));
+  const reason = "duplicate";
+  const dedupe_key = `again ${standing.dedupe_key}`;
+  const [traced] = isOfHousehold(standing) ? await tracedRow(tx, { inbox_id: inbox.id, dedupe_key }) : [];
+  if (traced) return void (await countAgain(tx, traced));
+  // Whoever has old mails of theirs can send all of them again.
+  if (!isOfHousehold(standing) || !hasRow(app, tx, { standing, mail }))
+    return countMore(app, tx, { inbox, state: "skipped", reason });
+  const row = { state: "skipped", reason, authority: "stranger", dedupe_key, vouched: 0 } as const;
+  await logSkipped(app, tx, { standing, mail, reason, text: wordsOfDuplicate(original) }, row);
+}
+
+const tracedRow = prepared((db, key: { inbox_id: string; dedupe_key: string }) =>
+  db
+    .selectFrom("messages")
+    .select("id")
+    .where("inbox_id", "=", key.inbox_id)
+    .where("dedupe_key", "=", key.dedupe_key)
+    .where("deleted_at", "is", null),
+);
+
+function wordsOfDuplicate({ state, called }: EarlierMail): string {
+  const before = "It was left out, because the same mail has been here before";
+  const again = "that message has been deleted since. To have it done, write it as a new mail.";
+  if (called)
+    return `${before} and failed after its tools had been called: what they did is not known any more, as ${again}`;
+  if (state === "failed") return `${before} and failed as often as it is tried; ${again}`;
+  return `${before}; ${again}`;
+}
+
+/** Whether a mail that is left out may still have a row of its own. */
+function hasRow(app: App, tx: Db, { standing, mail }: Pick<Skipped, "standing" | "mail">): boolean {
+  const turn = { key: `skipped:${standing.inbox.id}:${proofOf(mail.identity)}`, rule: ROWS };
+  return takeTurn(app, tx, turn).ok;
 }
 
 export function proofOf(identity: Pick<Examined["identity"], "authenticated"> | undefined): string {

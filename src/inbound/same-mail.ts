@@ -1,4 +1,3 @@
-import type { SqlBool } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { jsonMember } from "../db/json.ts";
@@ -26,6 +25,8 @@ const MACHINE = 1;
  * strongest of its failures count, so that no more have to be kept.
  */
 const FAILED = [2, 3, 4];
+/** It failed, and calls were made for it that nobody knows any more. */
+const CALLED = 5;
 const BEYOND = 0xff;
 
 /** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
@@ -38,6 +39,8 @@ export interface EarlierMail {
   machine: boolean;
   /** Its owner wanted no more of it: not by its coming again either. */
   cancelled: boolean;
+  /** It failed after calls that may have changed something, of which nothing is known any more. */
+  called: boolean;
 }
 
 /** What is known of the mails of one key that came before. */
@@ -63,19 +66,24 @@ export async function findEarlier(
     ({ created, retry_of, state }) => created > since && (retry_of === null || !isUnfinished(state)),
   );
   const mails = counted.map((row) => {
-    const { id, authority, vouched, reason } = row;
-    const { state, machine } =
-      row.state === null ? becameOf(row.key_hash) : { state: row.state, machine: isMachines(row) };
-    return { id, authority, vouched, state, machine, cancelled: reason === CANCELLED_REASON };
+    const { authority, vouched, reason } = row;
+    const became =
+      row.state === null
+        ? becameOf(row.key_hash)
+        : { state: row.state, machine: isMachines(row), called: false };
+    // What its owner has deleted is shown no more, so that nothing can be counted with it.
+    const id = row.deleted_at === null ? row.id : null;
+    return Object.assign(became, { id, authority, vouched, cancelled: reason === CANCELLED_REASON });
   });
   return { mails, failed: rows.some(({ state }) => state === "failed") };
 }
 
 /** What a key says of its mail. */
-function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine"> {
+function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine" | "called"> {
   const mark = key_hash?.[HASH_BYTES];
-  if (mark === undefined) return { state: "done", machine: false };
-  return mark === MACHINE ? { state: "skipped", machine: true } : { state: "failed", machine: false };
+  if (mark === undefined) return { state: "done", machine: false, called: false };
+  if (mark === MACHINE) return { state: "skipped", machine: true, called: false };
+  return { state: "failed", machine: false, called: mark === CALLED };
 }
 
 /** Why a message was not taken for its sender's own word, or null; see `whyForOthers`. */
@@ -91,7 +99,17 @@ interface Keys {
 const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: string; since: number }) =>
   db
     .selectFrom("messages")
-    .select(["id", "authority", "vouched", "state", "reason", "no_reply_reason", "retry_of", "created"])
+    .select([
+      "id",
+      "authority",
+      "vouched",
+      "state",
+      "reason",
+      "no_reply_reason",
+      "retry_of",
+      "created",
+      "deleted_at",
+    ])
     .select(forOthers.as("for_others"))
     .select((eb) => eb.lit(null).$castTo<Uint8Array | null>().as("key_hash"))
     .$castTo<Known>()
@@ -109,6 +127,7 @@ const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: stri
           eb.lit(null).$castTo<string | null>().as("no_reply_reason"),
           eb.lit(null).$castTo<string | null>().as("retry_of"),
           "created",
+          eb.lit(null).$castTo<number | null>().as("deleted_at"),
           eb.lit(null).$castTo<string | null>().as("for_others"),
           eb.ref("key_hash").$castTo<Uint8Array | null>().as("key_hash"),
         ])
@@ -123,6 +142,7 @@ interface Known extends Pick<EarlierMail, "id" | "authority" | "vouched"> {
   reason: string | null;
   no_reply_reason: string | null;
   retry_of: string | null;
+  deleted_at: number | null;
   for_others: string | null;
   key_hash: Uint8Array | null;
 }
@@ -149,7 +169,10 @@ export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail |
   return failed.length < FAILED.length ? undefined : failed[0];
 }
 
-/** The message that does, or did, the work of this failed one by having come again: what may be its author's as well as it. */
+/**
+ * The mail that came again and keeps this failed one from being tried again: it does the work, did it, or may have done some
+ * of it. It may be its author's as well as this one.
+ */
 export async function workedOn(
   app: App,
   tx: Db,
@@ -157,14 +180,17 @@ export async function workedOn(
 ): Promise<EarlierMail | undefined> {
   if (inbox_id === null || dedupe_key === null) return undefined;
   const { mails } = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false });
-  return mails.find((one) => makesDuplicates(one.state) && rankOf(one) >= rankOf({ authority, vouched }));
+  return mails.find(
+    (one) => (makesDuplicates(one.state) || one.called) && rankOf(one) >= rankOf({ authority, vouched }),
+  );
 }
 
 function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
   // The marks of machines, and a form's Reply-To, are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
   if (earlier.machine && !mail.direct) return true;
   // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
-  return (makesDuplicates(earlier.state) || earlier.cancelled) && rankOf(earlier) >= rankOf(mail);
+  const { state, cancelled, called } = earlier;
+  return (makesDuplicates(state) || cancelled || called) && rankOf(earlier) >= rankOf(mail);
 }
 
 /** Whether a machine sent it, by what became of it; whoever forges a mail of others says nothing about theirs. */
@@ -208,8 +234,8 @@ export type Keyed = Pick<
 > & {
   /** As `forOthers` selects it. */
   for_others: string | null;
-  /** Calls of it are kept that may have changed something. */
-  called: SqlBool;
+  /** It made calls that may have changed something, and no message is left that knows them. */
+  calls_lost: boolean;
 };
 
 /** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
@@ -218,9 +244,10 @@ export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   if (inbox_id === null || dedupe_key === null) return;
   if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
-  // What is known of its calls goes with the message: nobody could tell any more which must not be made again.
-  if (makesDuplicates(state) || reason === CANCELLED_REASON || message.called)
+  if (makesDuplicates(state) || reason === CANCELLED_REASON)
     await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
+  // Nobody could tell any more which of them must not be made again.
+  if (message.calls_lost) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, CALLED) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
   if (isUnfinished(state) && retry_of === null)
     await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });

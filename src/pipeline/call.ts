@@ -75,13 +75,13 @@ export async function runCall(
   if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
   if (accepted.row.state === "limited")
     return {
-      view: await readRun(app, user, accepted.row.id),
+      view: await readMade(app, user, accepted.row.id),
       replayed: false,
       resets_at: await resetsAt(app, app.db, user),
     };
   const { row, job } = accepted;
   const answer = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
-  return { view: { ...(await readRun(app, user, row.id)), ...answer }, replayed: false };
+  return { view: { ...(await readMade(app, user, row.id)), ...answer }, replayed: false };
 }
 
 /** Here alone its files are held: whoever waits for the result may wait for minutes. */
@@ -264,16 +264,20 @@ async function replay(
   user: UserRow,
   { message_id, input, options }: { message_id: string; input: CallInput; options: CallOptions },
 ): Promise<CallOutcome> {
-  const [kept] = await ownMessage(app.db, { user_id: user.id, id: message_id, since: 0 });
-  if (!kept)
-    throw new AppError("not_found", "The message that this Idempotency-Key made has been deleted.", {
-      fix: "It is not made a second time. Use a new key for a new request.",
-    });
   const ended = app.finished.wait(message_id, budgetMs(app, input, options));
-  const now = await readRun(app, user, message_id);
+  const now = await readMade(app, user, message_id);
   if (now.status !== "processing") return { view: now, replayed: true };
   await ended;
-  return { view: await readRun(app, user, message_id), replayed: true };
+  return { view: await readMade(app, user, message_id), replayed: true };
+}
+
+/** The message that this call made, or an earlier one with its key. Throws when its owner has deleted it since. */
+async function readMade(app: App, user: UserRow, id: string): Promise<RunView> {
+  const [kept] = await ownMessage(app.db, { user_id: user.id, id, since: 0 });
+  if (kept) return readRun(app, user, id);
+  throw new AppError("not_found", "The message of this call has been deleted.", {
+    fix: "It is not made a second time. To have the same done again, call again without its Idempotency-Key, or with a new one.",
+  });
 }
 
 function budgetMs(app: App, input: CallInput, { wait_seconds }: CallOptions): number {

@@ -180,6 +180,42 @@ describe("a message that is deleted", () => {
     expect(conversations.map(({ subject }) => subject)).toEqual(["Elsewhere"]);
   });
 
+  test("comes back with its conversation only if it went with it, be it in the same second", async () => {
+    await using room = await mailroom({ model: { reply: () => "All well." } });
+    const { body: first } = await room.owner.post("/v1/messages", { instruction: "One" });
+    const { conversation_id, message_id } = first;
+    const { body: second } = await room.owner.post("/v1/messages", { instruction: "Two", conversation_id });
+    await room.owner.delete(`/messages/${message_id}`);
+    await room.owner.delete(`/conversations/${conversation_id}`);
+    await room.owner.post(`/conversations/${conversation_id}/restore`);
+    expect(await idsOf(room)).toEqual([second.message_id]);
+  });
+
+  test("while a call waits for it is told to the caller", async () => {
+    const begun = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    await using room = await mailroom({
+      model: {
+        reply: async () => {
+          begun.resolve();
+          await goOn.promise;
+          return "All well.";
+        },
+      },
+    });
+    const asked = room.owner.post("/v1/messages", { instruction: "One" });
+    await begun.promise;
+    const [{ message_id }] = await room.activity();
+    void room.app.finished
+      .wait(message_id, 10_000)
+      .then(() =>
+        room.app.db.updateTable("messages").set({ deleted_at: 1 }).where("id", "=", message_id).execute(),
+      );
+    goOn.resolve();
+    const { status, body } = await asked;
+    expect([status, body.detail]).toEqual([404, "The message of this call has been deleted."]);
+  });
+
   test("is erased by the next process, should the first one end before", async () => {
     await using room = await mailroom({ model: { reply: () => "All well." } });
     const id = await doneMail(room);

@@ -109,6 +109,31 @@ test("holds nothing of another account, and no secret", async () => {
   expect([...secrets, ...of_others].filter((word) => all.includes(word))).toEqual([]);
 });
 
+test("leaves out what its owner has deleted, though it can still be brought back", async () => {
+  await using room = await mailroom({ model: { reply: () => "All well." } });
+  await room.send({
+    text: "Sum up",
+    attachments: [{ filename: "a.txt", content_type: "text/plain", content: "x" }],
+  });
+  await room.drain();
+  const { id } = await room.newest();
+  const naming = async () => {
+    const files = await exportOf(room, room.owner.key);
+    return [...files]
+      .filter(([name, bytes]) => name.includes(id) || bytes.includes(id))
+      .map(([name]) => name);
+  };
+  const before = await naming();
+  expect(before).toEqual(expect.arrayContaining(["messages.jsonl", "outgoing-mails.jsonl", `raw/${id}.eml`]));
+  await room.owner.delete(`/messages/${id}`);
+  expect(await naming()).toEqual(["ledger.csv"]);
+  expect(
+    [...(await exportOf(room, room.owner.key)).keys()].filter((name) => name.startsWith("sent/")),
+  ).toEqual([]);
+  await room.owner.post(`/messages/${id}/restore`);
+  expect(await naming()).toEqual(before);
+});
+
 test("a key does not lead to a login code", async () => {
   await using room = await busyRoom();
   await openBrowser(room).post("/auth/request-code", { email: ADA });

@@ -18,7 +18,7 @@ async function obeyed(t: SignedRoom, raw: Buffer): Promise<void> {
 }
 
 describe("a mail of which the message has been deleted", () => {
-  test("is not worked on when it is sent again, and the row of that hour counts it", async () => {
+  test("is not worked on when it is sent again, and a row says so, with how often", async () => {
     await using t = await signedRoom(A_DAY);
     const raw = await t.signed();
     await obeyed(t, raw);
@@ -26,11 +26,21 @@ describe("a mail of which the message has been deleted", () => {
     await t.drain();
     expect(t.model.requests).toHaveLength(1);
     expect(await t.activity()).toMatchObject([
-      { status: "rejected", reason: "duplicate", mails: 3, sender: null, subject: null, credits_charged: 0 },
+      {
+        status: "rejected",
+        reason: "duplicate",
+        duplicates: 2,
+        sender: "ada@example.com",
+        credits_charged: 0,
+      },
     ]);
     expect((await t.activity())[0].error).toBe(
-      "skipped: 3 mails that had come before were not worked on again in the hour from 12:00 UTC; what became of the first has been deleted.",
+      "skipped: It was left out, because the same mail has been here before; that message has been deleted since. To have it done, write it as a new mail.",
     );
+    await pass(t, 3);
+    expect(await t.activity()).toEqual([]);
+    await t.again(raw);
+    expect(await t.activity()).toMatchObject([{ reason: "duplicate", duplicates: 0 }]);
   });
 
   test("is known for a year, and after that its date is too old to be obeyed", async () => {

@@ -127,7 +127,11 @@ describe("an inbox that is paused", () => {
     expect(queue.find(({ kind }: { kind: string }) => kind === "route_message").oldest_seconds).toBe(0);
     const { items } = (await room.owner.get("/admin/queue?kind=route_message")).body;
     expect(items).toMatchObject([{ state: "waiting", why: "its inbox is paused", next_at: null }]);
-    await room.owner.post(`/admin/queue/${items[0].id}/retry`);
+    const refused = await room.owner.post(`/admin/queue/${items[0].id}/retry`);
+    expect([refused.status, refused.body.detail]).toEqual([
+      409,
+      "This job waits because its inbox is paused by its owner.",
+    ]);
     await room.drain();
     expect(asked(room)).toBe(0);
     await pause(room, null);

@@ -277,7 +277,107 @@ describe("a failed message whose work is done again as another one", () => {
     await room.send(ORDER);
     await drained(room);
     expect(titles(room)).toEqual(["Lunch"]);
-    expect(await room.activity()).toMatchObject([{ status: "rejected", reason: "duplicate" }]);
+    expect(await room.activity()).toMatchObject([
+      {
+        status: "rejected",
+        reason: "duplicate",
+        sender: "ada@example.com",
+        error: expect.stringContaining("failed after its tools had been called"),
+      },
+    ]);
+  });
+
+  test("is not tried again after the same mail has come again, called, failed and been deleted", async () => {
+    const refuse = () => Response.json({ error: { message: "no" } }, { status: 401 });
+    await using room = await toolRoom([refuse, [event("Lunch")], refuse, "Once more."]);
+    await room.send(ORDER);
+    await drained(room);
+    const first = await room.newest();
+    // Its own retry must not be told of calls that the weaker of two mails has made.
+    await room.app.db.updateTable("messages").set({ vouched: 0 }).where("id", "=", first.id).execute();
+    await room.send(ORDER);
+    await drained(room);
+    expect(titles(room)).toEqual(["Lunch"]);
+    await room.owner.delete(`/messages/${(await room.newest()).id}`);
+    room.clock.advance("46s");
+    await room.drain();
+    const { status, body } = await room.owner.post(`/messages/${first.id}/retry`);
+    expect([status, body.detail]).toEqual([
+      409,
+      "This mail came once more and failed after its tools had been called; its message has been deleted since.",
+    ]);
+  });
+
+  describe("of which a try has been deleted", () => {
+    const refuse = () => Response.json({ error: { message: "no" } }, { status: 401 });
+    const erased = async (room: ToolRoom, id: string) => {
+      expect((await room.owner.delete(`/messages/${id}`)).status).toBe(204);
+      room.clock.advance("46s");
+      await room.drain();
+    };
+    const tried = async (room: ToolRoom, id: string): Promise<string> => {
+      const { status, body } = await room.owner.post(`/messages/${id}/retry`);
+      expect(status).toBe(202);
+      await drained(room);
+      return body.message_id;
+    };
+    const begin: [string, (room: ToolRoom) => Promise<string>][] = [
+      [
+        "a call",
+        async (room) => (await room.owner.post("/v1/messages", { instruction: ORDER.text })).body.message_id,
+      ],
+      [
+        "a mail",
+        async (room) => {
+          await room.send(ORDER);
+          await drained(room);
+          return (await room.newest()).id;
+        },
+      ],
+    ];
+
+    describe.each(begin)("%s", (_what, first) => {
+      test("calls nothing a second time that this try had called, and is not called done", async () => {
+        await using room = await toolRoom([refuse, [event("Pay")], refuse, [event("Pay")], "All is done."]);
+        const id = await first(room);
+        const second = await tried(room, id);
+        expect(titles(room)).toEqual(["Pay"]);
+        await erased(room, second);
+        await tried(room, id);
+        expect([(await room.newest()).state, titles(room)]).toEqual(["done", ["Pay"]]);
+      });
+
+      test("hands on what two of them called, one after the other", async () => {
+        await using room = await toolRoom(
+          [[event("A")], refuse, [event("B")], refuse, refuse, [event("A"), event("B")], "All is done."],
+          { served: [CREATE] },
+        );
+        const id = await first(room);
+        const second = await tried(room, id);
+        const third = await tried(room, id);
+        await erased(room, id);
+        await erased(room, second);
+        await tried(room, third);
+        expect([(await room.newest()).state, titles(room)]).toEqual(["done", ["A", "B"]]);
+      });
+
+      test("is not tried once more if that try was done", async () => {
+        await using room = await toolRoom([refuse, "All is done.", "Once more."]);
+        const id = await first(room);
+        const second = await tried(room, id);
+        await room.owner.delete(`/messages/${second}`);
+        for (let count = 0; count < 2; count += 1) {
+          const { status, body } = await room.owner.post(`/messages/${id}/retry`);
+          expect([status, body.detail]).toEqual([
+            409,
+            "This message has been tried again and is done; what was done has been deleted since.",
+          ]);
+          room.clock.advance("46s");
+          await room.drain();
+        }
+        expect(room.model.requests).toHaveLength(2);
+      });
+    });
   });
 
   test("is kept as far as the steps show it, and until the work is done", async () => {

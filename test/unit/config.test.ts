@@ -210,6 +210,7 @@ describe("problems", () => {
       "[outbound]",
       'mode = "relai"',
       'retry = [60, "later"]',
+      'relay = "smtp://relay.example.org"',
     ].join("\n");
     const env = { MAILWRIGHT_LOG__LEVEL: "loud" };
     const overrides = { server: { listen: "8080" } };
@@ -220,6 +221,7 @@ describe("problems", () => {
       "config.toml line 9: plans.pro.inboxes must be a whole number from 0 to 1000000000, not 1.5",
       'config.toml line 11: outbound.mode must be "capture", "relay" or "direct", not "relai"',
       'config.toml line 12: outbound.retry entry 2 must be a number of seconds from 0 to 2592000, not "later"',
+      "config.toml line 13: outbound.relay is not a known key. Did you mean outbound.relay_url?",
       'MAILWRIGHT_LOG__LEVEL: log.level must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "loud"',
       'command line: server.listen must be host:port, such as "0.0.0.0:8080" or "[::]:8080", not "8080"',
     ]);

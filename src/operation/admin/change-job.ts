@@ -5,6 +5,7 @@ import { AppError } from "../../errors.ts";
 import { tryAgainNow } from "../../jobs/again.ts";
 import type { JobKind, JobPayloads } from "../../jobs/kinds.ts";
 import { DAMAGED_PAYLOAD, payloadOf, shareOf } from "../../jobs/queue.ts";
+import { PAUSED_AT } from "../../jobs/paused.ts";
 import { deleteJob } from "../../jobs/remove.ts";
 import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import type { Ended } from "../../pipeline/fail.ts";
@@ -77,6 +78,7 @@ async function revive(app: App, job: JobRow): Promise<void> {
 async function moveUp(app: App, { id }: JobRow): Promise<void> {
   await app.write(async (tx) => {
     const now = app.now();
+    refusePaused(await readJob(tx, id));
     const job = await tryAgainNow(tx, { id, now });
     if (job) await moveUpItsWork(tx, job, now);
   });
@@ -87,6 +89,13 @@ async function moveUpItsWork(tx: Db, job: JobRow, now: number): Promise<void> {
   const payload = payloadOf(job);
   if (job.kind !== "deliver_webhooks" || payload === DAMAGED_PAYLOAD) return;
   await bringForward(tx, (payload as JobPayloads["deliver_webhooks"]).endpoint_id, now);
+}
+
+function refusePaused({ run_at }: JobRow): void {
+  if (run_at !== PAUSED_AT) return;
+  throw new AppError("conflict", "This job waits because its inbox is paused by its owner.", {
+    fix: "It goes on by itself as soon as they have the inbox go on.",
+  });
 }
 
 function refuseRunning({ status }: JobRow): void {

@@ -3,7 +3,7 @@ import type { UserRow } from "../../db/schema.ts";
 import type { Keeper } from "../../db/segment-rows.ts";
 import { isLost, type Kept, KEPT, readBytes } from "../../resources/messages/stored-bytes.ts";
 import { safeFileName } from "./file-names.ts";
-import { type MessageCard, messagePages } from "./lines.ts";
+import { isShown, type MessageCard, messagePages } from "./lines.ts";
 import { pagesOf } from "./pages.ts";
 import type { ZipEntry } from "../../lib/zip.ts";
 
@@ -31,7 +31,7 @@ export async function* mailsOf(app: App, user: UserRow, missing: string[]): Asyn
 /** Answers as they were sent. Letters to the account are left out: a key must not lead to a login code. */
 export async function* sentMailsOf({ db }: App, user: UserRow): AsyncGenerator<ZipEntry> {
   const own = db.selectFrom("outgoing_mails").select("id").where("user_id", "=", user.id);
-  const all = own.where("message_id", "is not", null);
+  const all = own.where("message_id", "is not", null).where(isShown);
   const pages = pagesOf<{ id: string }>((last, limit) =>
     all
       .where("id", ">", last?.id ?? "")

@@ -1,6 +1,7 @@
+import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
 import type { Db } from "../../db/database.ts";
 import { BODY_BYTES, MESSAGE_BYTES } from "../../db/row-bytes.ts";
-import type { LedgerRow, MessageRow, UserRow } from "../../db/schema.ts";
+import type { LedgerRow, MessageRow, Schema, UserRow } from "../../db/schema.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { areForgotten } from "../../resources/messages/forgotten.ts";
 import { attachmentsOf } from "../../resources/messages/messages.ts";
@@ -22,11 +23,22 @@ export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageCard[
         eb.case().when(areForgotten(eb)).then(null).else(eb.ref("raw_mail_id")).end().as("raw_mail_id"),
       )
       .where("user_id", "=", user.id)
+      .where("deleted_at", "is", null)
       .where("id", ">", last?.id ?? "")
       .orderBy("id")
       .limit(limit)
       .execute(),
   );
+}
+
+/** Whether a mail is about no message, or about one that its owner has not deleted. */
+export function isShown(eb: ExpressionBuilder<Schema, "outgoing_mails">): Expression<SqlBool> {
+  const deleted = eb
+    .selectFrom("messages")
+    .select("messages.id")
+    .whereRef("messages.id", "=", "outgoing_mails.message_id")
+    .where("messages.deleted_at", "is not", null);
+  return eb.not(eb.exists(deleted));
 }
 
 /** As the activity log shows them, and what it does not show: whose words they were, and which. */
@@ -62,7 +74,8 @@ export function outgoingMails(db: Db, user: UserRow): Lines {
     .selectFrom("outgoing_mails")
     .select(["id", "message_id", "kind", "envelope_to", "rfc_message_id", "status", "attempts"])
     .select(["response", "created", "completed"])
-    .where("user_id", "=", user.id);
+    .where("user_id", "=", user.id)
+    .where(isShown);
   const pages = pagesOf<Awaited<ReturnType<typeof all.execute>>[number]>((last, limit) =>
     all
       .where("id", ">", last?.id ?? "")

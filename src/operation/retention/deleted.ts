@@ -5,9 +5,8 @@ import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { beginShift, goThrough, takeTurns } from "../../jobs/shift.ts";
 import { ERASED_AFTER_SECONDS } from "../../resources/messages/delete.ts";
-import { keepKey } from "../../inbound/same-mail.ts";
 import { keyedMessages, type OldMessage } from "./history.ts";
-import { deleteMessages, tidyConversations } from "./messages.ts";
+import { eraseMessages } from "./messages.ts";
 
 /** How many messages one transaction erases. */
 const ROWS = 10;
@@ -31,9 +30,7 @@ export async function eraseDeletedNow(
     ROWS,
     (tx, last?: OldMessage) => deletedOf(tx, { ...find, after: last?.id ?? "" }),
     async (tx, ended, ranges) => {
-      for (const message of ended) await keepKey(app, tx, message);
-      ranges.push(...(await deleteMessages(tx, ended)));
-      await tidyConversations(tx, ended);
+      ranges.push(...(await eraseMessages(app, tx, ended)));
       erased += ended.length;
     },
   );

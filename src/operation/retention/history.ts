@@ -1,13 +1,13 @@
-import type { ExpressionBuilder, SqlBool } from "kysely";
+import type { SqlBool } from "kysely";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
-import type { InboxRow, Schema, UserRow } from "../../db/schema.ts";
+import type { InboxRow, UserRow } from "../../db/schema.ts";
 import { eraseAccountLater } from "../../resources/accounts/deletion.ts";
 import { planLimits } from "../../resources/billing/plans.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
-import { forOthers, type Keyed, keepKey } from "../../inbound/same-mail.ts";
+import { forOthers } from "../../inbound/same-mail.ts";
 import { endedBefore } from "./ended.ts";
-import { deleteMessages, type Doomed, tidyConversations } from "./messages.ts";
+import { type Erasable, eraseMessages } from "./messages.ts";
 import { goThrough, isOver, type Shift, takeTurns } from "../../jobs/shift.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
@@ -62,7 +62,7 @@ interface Old {
   after: string;
 }
 
-export type OldMessage = Doomed & Keyed & { ended: SqlBool };
+export type OldMessage = Erasable & { ended: SqlBool };
 
 async function purgeOlder(
   shift: Shift,
@@ -75,9 +75,7 @@ async function purgeOlder(
   // Most accounts have nothing that is old, and reading holds up nobody.
   if ((await findAfter(shift.app.db)).length === 0) return;
   const step = goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
-    for (const message of ended) await keepKey(shift.app, tx, message);
-    ranges.push(...(await deleteMessages(tx, ended)));
-    await tidyConversations(tx, ended);
+    ranges.push(...(await eraseMessages(shift.app, tx, ended)));
   });
   await takeTurns(shift, step);
 }
@@ -132,10 +130,5 @@ export function keyedMessages(db: Db, before: number) {
       "retry_of",
     ])
     .select(["messages.created", forOthers.as("for_others")])
-    .select((eb) => eb.exists(callsOf(eb)).as("called"))
     .select((eb) => endedBefore(eb, before).as("ended"));
-}
-
-function callsOf(eb: ExpressionBuilder<Schema, "messages">) {
-  return eb.selectFrom("tool_calls").select("fingerprint").whereRef("message_id", "=", "messages.id");
 }

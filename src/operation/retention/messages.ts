@@ -1,3 +1,7 @@
+import type { App } from "../../app.ts";
+import { keepKey, type Keyed } from "../../inbound/same-mail.ts";
+import { losesCalls } from "../../resources/messages/inherit-calls.ts";
+import { markRedone } from "../../resources/messages/redone.ts";
 import { snippetOf } from "../../resources/conversations/snippet.ts";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
@@ -8,6 +12,25 @@ export interface Doomed {
   id: string;
   raw_mail_id: string | null;
   conversation_id: string | null;
+}
+
+/** A message with what has to be known of it when it is erased. */
+export type Erasable = Doomed & Omit<Keyed, "calls_lost">;
+
+/**
+ * Deletes messages whose account and inbox stay, and gives where in the segments they had bytes. What others still have to
+ * know of them is kept: the key of a mail, the calls that were made for it, and that a retry did its work.
+ */
+export async function eraseMessages(app: App, tx: Db, messages: Erasable[]): Promise<SegmentRange[]> {
+  const ranges: SegmentRange[] = [];
+  // One after the other: what the first hands on to the second must not go with it unseen.
+  for (const message of messages) {
+    await keepKey(app, tx, { ...message, calls_lost: await losesCalls(tx, message) });
+    await markRedone(tx, message);
+    ranges.push(...(await deleteMessages(tx, [message])));
+  }
+  await tidyConversations(tx, messages);
+  return ranges;
 }
 
 /** Deletes messages with all that hangs on them; gives where in the segments they had bytes. */
@@ -24,7 +47,7 @@ export async function deleteMessages(tx: Db, messages: Doomed[]): Promise<Segmen
 }
 
 /** Deletes what has no message any more; what has some left says nothing of those that went. */
-export async function tidyConversations(tx: Db, messages: Doomed[]): Promise<void> {
+async function tidyConversations(tx: Db, messages: Doomed[]): Promise<void> {
   const ids = new Set(messages.map(({ conversation_id }) => conversation_id));
   for (const id of ids) {
     if (id === null) continue;

@@ -49,5 +49,6 @@ export function blankMessage(
     vouched: 1,
     mails: 1,
     deleted_at: null,
+    redone: 0,
   };
 }

@@ -55,7 +55,13 @@ export async function deleteConversation(app: App, caller: Caller, id: string): 
     const shown = ownMessagesIn(app, tx, { user, id }).where("deleted_at", "is", null);
     if (!(await shown.limit(1).executeTakeFirst())) throw noConversation();
     if (await shown.where("state", "=", "received").limit(1).executeTakeFirst()) throw stillWorkedOn();
-    await tx.updateTable("messages").set({ deleted_at: app.now() }).where("id", "in", shown).execute();
+    const { latest } = await ownMessagesIn(app, tx, { user, id })
+      .clearSelect()
+      .select((eb) => eb.fn.max("deleted_at").as("latest"))
+      .executeTakeFirstOrThrow();
+    // Later than whatever was deleted of it before, also in this second: only what goes together comes back together.
+    const deleted_at = Math.max(app.now(), (latest ?? 0) + 1);
+    await tx.updateTable("messages").set({ deleted_at }).where("id", "in", shown).execute();
     await eraseDeletedLater(app, tx, user);
   });
 }

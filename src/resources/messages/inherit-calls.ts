@@ -35,3 +35,60 @@ const copyCalls = prepared((db, heir: Pick<MessageRow, "id" | "inbox_id" | "dedu
     )
     .onConflict((conflict) => conflict.doNothing()),
 );
+
+/**
+ * Hands what a message has called on to those that are left of the same work, in the transaction that deletes it. Returns
+ * whether it is lost all the same: nobody could tell any more which of those calls must not be made again.
+ */
+export async function losesCalls(tx: Db, message: Worked): Promise<boolean> {
+  const { id, inbox_id, dedupe_key, authority, vouched } = message;
+  if (message.state !== "failed" || (await callsOf(tx, { id })).length === 0) return false;
+  const work = { id, first: message.retry_of ?? id, inbox_id, dedupe_key, authority, vouched };
+  await handOn(tx, work);
+  return (await leftOf(tx, work)).length === 0;
+}
+
+type Worked = Pick<
+  MessageRow,
+  "id" | "state" | "retry_of" | "inbox_id" | "dedupe_key" | "authority" | "vouched"
+>;
+type Work = Omit<Worked, "state" | "retry_of"> & { first: string };
+
+const callsOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("tool_calls").select("fingerprint").where("message_id", "=", key.id).limit(1),
+);
+
+/** Other tries of it, and the same mail that came again and was as much its author's. */
+const leftOf = prepared((db, work: Work) => heirsOf(db, work).select("messages.id").limit(1));
+
+const handOn = prepared((db, work: Work) =>
+  db
+    .insertInto("tool_calls")
+    .columns(["message_id", "fingerprint", "outcome", "created"])
+    .expression(
+      heirsOf(db, work)
+        .innerJoin("tool_calls as known", (join) => join.on("known.message_id", "=", work.id))
+        .select(["messages.id as message_id", "fingerprint", "outcome", "known.created"])
+        .orderBy(db.dynamic.ref("known.rowid")),
+    )
+    .onConflict((conflict) => conflict.doNothing()),
+);
+
+function heirsOf(db: Db, { id, first, inbox_id, dedupe_key, authority, vouched }: Work) {
+  return db
+    .selectFrom("messages")
+    .where("messages.id", "!=", id)
+    .where("messages.state", "in", ["received", "failed"])
+    .where((eb) =>
+      eb.or([
+        eb("messages.id", "=", first),
+        eb("retry_of", "=", first),
+        eb.and([
+          eb("inbox_id", "=", inbox_id),
+          eb("dedupe_key", "=", dedupe_key),
+          eb("authority", "=", authority),
+          eb("vouched", "=", vouched),
+        ]),
+      ]),
+    );
+}

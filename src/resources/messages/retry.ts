@@ -9,7 +9,7 @@ import { refusePaused } from "../inboxes/pause.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "../../inbound/accept.ts";
 import { ownMessage, readRun } from "./messages.ts";
-import { workedOn } from "../../inbound/same-mail.ts";
+import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
 
@@ -97,10 +97,11 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
 async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
   const other = await tx
     .selectFrom("messages")
-    .select(["id", "state"])
+    .select(["id", "state", "deleted_at"])
     .where("retry_of", "=", firstTry(failed))
     .where("state", "in", ["received", "done"])
     .executeTakeFirst();
+  if (failed.redone === 1 || (other && other.deleted_at !== null)) throw conflict(REDONE);
   if (!other) return;
   const how = other.state === "done" ? "has been tried again and is done" : "is being tried again";
   throw conflict({
@@ -109,14 +110,24 @@ async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
   });
 }
 
+const REDONE = {
+  message: "This message has been tried again and is done; what was done has been deleted since.",
+  fix: "To have the same done once more, send it as a new message.",
+};
+
 async function refuseIfCameAgain(app: App, tx: Db, failed: MessageRow): Promise<void> {
   const other = await workedOn(app, tx, failed);
   if (!other) return;
-  const how = other.state === "done" ? "came once more and is done" : "came once more and is being worked on";
+  const where = other.id === null ? "; its message has been deleted since" : `: see message ${other.id}`;
   throw conflict({
-    message: `This mail ${how}${other.id === null ? "" : `: see message ${other.id}`}.`,
+    message: `This mail ${becameOfOther(other)}${where}.`,
     fix: "To have the same done again, send it as a new mail.",
   });
+}
+
+function becameOfOther({ state, called }: EarlierMail): string {
+  if (called) return "came once more and failed after its tools had been called";
+  return state === "done" ? "came once more and is done" : "came once more and is being worked on";
 }
 
 /** What a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for both. */

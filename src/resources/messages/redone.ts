@@ -1,0 +1,19 @@
+import type { Db } from "../../db/database.ts";
+import { prepared } from "../../db/prepared.ts";
+import type { MessageRow } from "../../db/schema.ts";
+
+/** Has the other tries of a retry that was done remember it, in the transaction that deletes it: none is done once more. */
+export async function markRedone(
+  tx: Db,
+  { state, retry_of }: Pick<MessageRow, "state" | "retry_of">,
+): Promise<void> {
+  if (state === "done" && retry_of !== null) await mark(tx, { first: retry_of });
+}
+
+const mark = prepared((db, { first }: { first: string }) =>
+  db
+    .updateTable("messages")
+    .set({ redone: 1 })
+    .where("state", "=", "failed")
+    .where((eb) => eb.or([eb("id", "=", first), eb("retry_of", "=", first)])),
+);
