@@ -94,7 +94,7 @@ const config = defaultConfig({
 });
 const app = stack.use(await createApp(config, { log: createLog({ level: "warn", format: "text" }) }));
 const worker = stack.use(createWorker(app, jobHandlers(app)));
-app.worker = worker;
+Object.assign(app, { worker });
 worker.start();
 const user = await createVerifiedUser(app, { email: SENDER });
 

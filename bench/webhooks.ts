@@ -67,7 +67,7 @@ await using app = await createApp(
   { log: createLog({ level: "warn", format: "text" }) },
 );
 await using worker = createWorker(app, jobHandlers(app));
-app.worker = worker;
+Object.assign(app, { worker });
 worker.start();
 const user = await createVerifiedUser(app, { email: "ada@client.example" });
 const many = await accountWith(app, user.id, ENDPOINTS);
@@ -137,9 +137,9 @@ async function accountWith(at: App, user_id: string, endpoints: number) {
 async function deliver(): Promise<number> {
   const held = app.worker;
   // Nobody is woken before all are there.
-  app.worker = undefined;
+  Object.assign(app, { worker: undefined });
   for (let made = 0; made < DELIVERIES; made += AT_ONCE) await app.write((tx) => queueSome(tx, made));
-  app.worker = held;
+  Object.assign(app, { worker: held });
   const started = performance.now();
   worker.wake("deliver_webhooks");
   await nothingWaits();

@@ -49,7 +49,7 @@ export function createHttp(app: App, health: Health) {
   const http = root
     .wrap((handle) => (request: Request) => untilAnswered(request, async () => handle(request)))
     .onRequest(({ request, set }) => {
-      app.readAnew();
+      app.upkeep.readAnew();
       const request_id = requestId(request);
       addLogField("request_id", request_id);
       Object.assign(set.headers, securityHeaders(app), { "x-request-id": request_id });

@@ -6,15 +6,14 @@ import { endRestore } from "./backup/swap.ts";
 import type { Config } from "./config/config.ts";
 import type { UnwrittenGrant } from "./resources/connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
-import { type Db, openDatabase, type Write } from "./db/database.ts";
-import { newestMessageMs, readKeptTime } from "./db/kept-clock.ts";
+import { type Db, openDatabase, type Upkeep, type Write } from "./db/database.ts";
+import { type Clocks, openClocks } from "./db/clocks.ts";
 import type { Lock } from "./db/locks.ts";
 import { migrateToLatest } from "./db/migrate.ts";
-import { namedSegments } from "./db/segment-rows.ts";
+import { type Keeper, namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
-import { type CalmClock, createCalmClock } from "./lib/calm-clock.ts";
 import { createResolver, type Resolver } from "./net/dns.ts";
 import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
@@ -24,11 +23,10 @@ import { createPoster, type Poster } from "./net/poster.ts";
 import { folderFault, mailFolderFault } from "./lib/start-faults.ts";
 import { createFeed, type Feed } from "./lib/feed.ts";
 import { createPacedTurns, type PacedTurns } from "./lib/paced-turns.ts";
-import { createOrderedIds, HELD_MS } from "./lib/ordered-ids.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
 import { createLentRanges, type LentRanges } from "./lib/lent-ranges.ts";
-import { openSegments, type SegmentStore } from "./lib/segments.ts";
+import { openSegments, type Position, type SegmentStore } from "./lib/segments.ts";
 import type { Secrets } from "./lib/secrets.ts";
 import { createSharedMemory, type SharedMemory } from "./lib/shared-memory.ts";
 import { createThreadsBySize, type ThreadsBySize } from "./lib/threads-by-size.ts";
@@ -64,61 +62,28 @@ export interface PrivateAnswer {
 }
 
 /** Everything the parts share: built once, in `createApp`, and handed to every operation. */
-export interface App extends AsyncDisposable {
+export interface App extends AsyncDisposable, Clocks {
   config: Config;
-  /** Where people reach this server; from the listener until `server.base_url` says otherwise. */
-  base_url: string;
+  /** Where people reach this server: `server.base_url`, or where it listens. */
+  readonly base_url: string;
+  /** Says where it listens, once that is known. */
+  listensAt: (url: string) => void;
   db: Db;
   write: Write;
   /** For what nobody could bring a second time. */
   insist: Patience["insist"];
   /** By connection, what a provider gave and the disk has not taken yet. */
   unwritten: Map<string, UnwrittenGrant>;
-  /** See `Database`. */
-  changedElsewhere: () => boolean;
-  readAnew: () => void;
-  /** Takes what was deleted out of the database's log as well; see `Database`. */
-  emptyLog: () => Promise<void>;
-  copyLogBack: () => Promise<void>;
-  giveBackSpace: () => boolean;
-  slowDisk: () => string | undefined;
-  lostCommits: () => string | undefined;
+  upkeep: Upkeep;
   /** What to throw while another server may have taken over, as each commit does; undefined while none can. */
   lockGone: () => Error | undefined;
-  /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
-  refuseIntake: () => void;
+  /** Throws while the disk is too full for more than ending what was begun. */
+  readonly refuseIntake: () => void;
   /** For what is too large for the database; see `resources/messages/stored-bytes.ts`. */
   segments: SegmentStore;
-  /**
-   * Unix seconds, for what is written down, shown and planned. Set back by more than ten minutes, the clock of the machine
-   * is followed once it has stayed so for an hour: `now` is never before `calmNow`.
-   */
-  now: () => number;
-  /**
-   * The first unix second at which so many seconds have passed. With `now`, which is cut to the second, what waits or lives
-   * for a time would end up to a second early.
-   */
-  after: (seconds: number) => number;
-  /** Milliseconds since the epoch. */
-  nowMs: () => number;
-  /** Seconds of a clock that nobody sets, good for this process only: a lease must not end because the time was corrected. */
-  steadyNow: () => number;
-  steadyAfter: (seconds: number) => number;
-  /**
-   * Unix seconds for the ages of what was written down with `now`, where they decide whether something is done twice or
-   * never: what is known again, counted, forgotten, deleted or given up. They do not leap ahead either, see
-   * `createCalmClock`. What ends for safety, such as sessions and codes, ends by `now`.
-   */
-  calmNow: () => number;
-  calm: CalmClock;
-  /** What the clock of the machine says, in milliseconds: for what others compare with theirs. */
-  wallMs: () => number;
-  /** An id behind all that were made before, also when the clock was set back, and the unix second of that order. */
-  newId: () => string;
-  orderNow: () => number;
   log: Log;
-  /** Those of `createMetrics` once `serve` has found that somebody wants them. */
-  metrics: Metrics;
+  /** Those of `createMetrics` where somebody wants them. */
+  readonly metrics: Metrics;
   secrets: Secrets;
   /** What HTTPS and STARTTLS show. */
   certificates: Certificates;
@@ -167,10 +132,12 @@ export interface App extends AsyncDisposable {
   changes: Feed;
   /** By message, what each run that is under way in this process has done so far, as `steps` of the message. */
   progress: Map<string, () => object[]>;
-  /** SHA-256, hex, of the token that makes the first account; set by `serve` while there is none. */
-  setup_hash: string | undefined;
-  /** Set by `serve`; a command line that only writes has none. */
-  worker: JobWorker | undefined;
+  /** SHA-256, hex, of the token that makes the first account, while there is none. */
+  setup: { hash: string | undefined };
+  /** By table, behind which place older bytes have no checksum yet; see `operation/retention/seal.ts`. */
+  unsealed: Map<Keeper, Position | "done">;
+  /** A command line that only writes has none. */
+  readonly worker: JobWorker | undefined;
 }
 
 export interface AppOverrides {
@@ -190,71 +157,74 @@ export interface AppOverrides {
   lock?: Lock | undefined;
   /** What a database in memory begins with. */
   image?: Buffer;
+  /** Made elsewhere, and ended there. */
+  threads?: Threads;
+  metrics?: Metrics | undefined;
+  refuseIntake?: () => void;
+  /** Who works on the jobs; whoever asks for it starts and ends it. */
+  worker?: (app: App) => JobWorker;
 }
+
+type Threads = Pick<App, "examiner" | "parser" | "files" | "texts" | "bodies">;
 
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const wallMs = overrides.nowMs ?? Date.now;
-  const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
   const early = { log, now: () => Math.floor(wallMs() / 1_000) };
   const { segments, database, secrets, lockGone } = await openStores(config, early, overrides);
+  // Disposed in reverse: nobody hears of changes any more, then what is in hand ends, then the stores close.
+  await using parts = new AsyncDisposableStack();
+  parts.use(segments);
+  parts.use(database);
   const clocks = await openClocks(database.db, { wallMs, ...overrides });
-  const patience = createPatience(database.write, log);
   await prepareDkimKeys({ ...database, secrets, now: clocks.now, log }, config.data.dir);
-  const resolver = createResolver({ servers: config.dns.servers });
-  const threads = createThreads();
+  const waysOut = createWaysOut(config, overrides, { ...database, log, now: clocks.now });
+  parts.use(waysOut.poster);
+  parts.use(waysOut.sender);
   const incoming = createIncoming(largeAnswersIn(config.routing.memory_mb));
-  const mcp = createMcpPool({ nowMs: clocks.nowMs, incoming });
-  const poster = createPoster({ resolve: resolver, allow: config.webhooks.allow, setting: "webhooks.allow" });
-  const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
-  const fetch = createSafeFetch({ resolve: resolver, allow: config.egress.allow, ...ca });
-  const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now: clocks.now });
-  return {
+  const mcp = parts.use(createMcpPool({ nowMs: clocks.nowMs, incoming }));
+  const threads = overrides.threads ?? createThreads();
+  if (!overrides.threads) for (const thread of Object.values(threads)) parts.use(thread);
+  const { insist } = parts.use(createPatience(database.write, log));
+  const changes = createFeed();
+  parts.defer(() => changes.close());
+  const owned = parts.move();
+  let { base_url } = config.server;
+  const app: App = {
     config,
-    base_url: config.server.base_url,
+    get base_url() {
+      return base_url;
+    },
+    listensAt: (url) => void (base_url = config.server.base_url || url),
     ...database,
-    insist: patience.insist,
-    unwritten: new Map(),
+    insist,
     lockGone,
-    refuseIntake: () => undefined,
+    refuseIntake: overrides.refuseIntake ?? (() => undefined),
     segments,
     ...clocks,
     log,
-    metrics: createTally(),
+    metrics: overrides.metrics ?? createTally(),
     secrets,
     certificates: createCertificates(config, log),
-    resolver,
-    fetch,
-    poster,
+    ...waysOut,
     ...threads,
     ...createQueues(),
     lent: createLentRanges(clocks.steadyNow),
     ...createMemory(),
+    ...createNotes(),
     incoming,
     guard: overrides.guard ?? GUARD,
     mcp,
-    sender,
     limiter: createRateLimiter(clocks.calm.nowMs),
-    finished: createNotifier<PrivateAnswer>(),
     changes,
-    progress: new Map(),
-    setup_hash: undefined,
     worker: undefined,
-    async [Symbol.asyncDispose]() {
-      changes.close();
-      await patience[Symbol.asyncDispose]();
-      for (const thread of Object.values(threads)) await thread[Symbol.asyncDispose]();
-      await mcp[Symbol.asyncDispose]();
-      await sender[Symbol.asyncDispose]();
-      poster[Symbol.dispose]();
-      await database[Symbol.asyncDispose]();
-      await segments[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+  return Object.assign(app, { worker: overrides.worker?.(app) });
 }
 
 /** Where the texts of others are read and worked on. They start with their first work. */
-function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts" | "bodies"> {
+function createThreads(): Threads {
   return {
     examiner: createThreadsBySize<MailToExamine, Examination>("inbound/examine-worker.ts"),
     parser: createMailParser(),
@@ -274,6 +244,17 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> 
   };
 }
 
+/** What this process alone knows, and its end forgets. */
+function createNotes(): Pick<App, "unwritten" | "finished" | "progress" | "setup" | "unsealed"> {
+  return {
+    unwritten: new Map(),
+    finished: createNotifier<PrivateAnswer>(),
+    progress: new Map(),
+    setup: { hash: undefined },
+    unsealed: new Map(),
+  };
+}
+
 function createMemory(): Pick<App, "bodyMemory" | "answerMemory"> {
   return {
     bodyMemory: createSharedMemory(BODY_MEMORY),
@@ -281,59 +262,32 @@ function createMemory(): Pick<App, "bodyMemory" | "answerMemory"> {
   };
 }
 
-type Clocks = Pick<
-  App,
-  | "now"
-  | "after"
-  | "nowMs"
-  | "steadyNow"
-  | "steadyAfter"
-  | "calm"
-  | "calmNow"
-  | "wallMs"
-  | "newId"
-  | "orderNow"
->;
-
-/** Of the two clocks of the machine those that go on where the last process was. */
-async function openClocks(
-  db: Db,
-  { wallMs, steadyMs = performance.now.bind(performance) }: AppOverrides & { wallMs: () => number },
-): Promise<Clocks> {
-  const calm = createCalmClock({ wallMs, steadyMs, kept: await readKeptTime(db) });
-  const nowMs = (): number => Math.max(wallMs(), calm.nowMs());
-  const last_ms = await newestMessageMs(db, { before_ms: nowMs() + HELD_MS });
-  const ids = createOrderedIds({ wallMs: nowMs, steadyMs, last_ms });
-  return {
-    now: () => Math.floor(nowMs() / 1_000),
-    after: (seconds) => Math.ceil((nowMs() + seconds * 1_000) / 1_000),
-    nowMs,
-    steadyNow: () => Math.floor(steadyMs() / 1_000),
-    steadyAfter: (seconds) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
-    calm,
-    calmNow: () => Math.floor(calm.nowMs() / 1_000),
-    wallMs,
-    newId: ids.next,
-    orderNow: () => Math.floor(ids.nowMs() / 1_000),
-  };
-}
-
-function openSender(
+/** Every way out to other machines, each with its own guard of addresses. */
+function createWaysOut(
   config: Config,
-  { ca, smtp_port }: AppOverrides,
-  parts: Parameters<typeof createPolicyFinder>[0],
-): Sender {
-  return createSender({
-    mode: config.outbound.mode,
-    relay_url: config.outbound.relay_url,
-    hostname: config.smtp.hostname,
-    resolver: parts.resolver,
-    egress_allow: config.egress.allow,
-    policyOf: createPolicyFinder(parts),
-    log: parts.log,
-    ...(ca === undefined ? {} : { ca }),
-    ...(smtp_port === undefined ? {} : { port: smtp_port }),
-  });
+  overrides: AppOverrides,
+  parts: Pick<App, "db" | "write" | "log" | "now">,
+): Pick<App, "resolver" | "fetch" | "poster" | "sender"> {
+  const { egress, webhooks, outbound } = config;
+  const resolver = createResolver({ servers: config.dns.servers });
+  const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
+  const fetch = createSafeFetch({ resolve: resolver, allow: egress.allow, ...ca });
+  return {
+    resolver,
+    fetch,
+    poster: createPoster({ resolve: resolver, allow: webhooks.allow, setting: "webhooks.allow" }),
+    sender: createSender({
+      mode: outbound.mode,
+      relay_url: outbound.relay_url,
+      hostname: config.smtp.hostname,
+      resolver,
+      egress_allow: egress.allow,
+      policyOf: createPolicyFinder({ ...parts, resolver, fetch }),
+      log: parts.log,
+      ...ca,
+      ...(overrides.smtp_port === undefined ? {} : { port: overrides.smtp_port }),
+    }),
+  };
 }
 
 async function openMail(...[path, options]: Parameters<typeof openSegments>): Promise<SegmentStore> {

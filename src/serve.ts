@@ -24,8 +24,8 @@ import { keepHandlesBack } from "./http/spare-handles.ts";
 import { sweepLater } from "./jobs/erase.ts";
 import { clockWarning, planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
-import type { JobHandlers } from "./jobs/run-job.ts";
 import { createWorker } from "./jobs/worker.ts";
+import { createLog } from "./lib/log.ts";
 import { MailFilesError } from "./lib/own-faults.ts";
 import { missingWords } from "./db/missing-bytes.ts";
 import { createMetrics } from "./metrics.ts";
@@ -60,14 +60,19 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const lock = lockStores(config, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
-  const app = started.use(await createApp(config, { ...overrides, lock }));
-  ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
+  const log = overrides.log ?? createLog(config.log);
+  const { refuseIntake } = started.use(await keepReserve(config.data.dir, log));
+  const isMeasured = config.metrics.listen !== "" || config.metrics.token !== "";
+  const metrics = isMeasured ? started.use(await createMetrics()) : undefined;
+  const worker = (to: App) => createWorker(to, jobHandlers(to));
+  const app = started.use(
+    await createApp(config, { ...overrides, log, lock, refuseIntake, metrics, worker }),
+  );
   started.use(
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
   );
   started.use(await keepPosition(app));
-  const handlers = jobHandlers(app);
-  await takeOver(app, handlers);
+  await takeOver(app);
   for (const caution of cautionsOf(config)) app.log.warn(caution);
   const unsent = await unsentWarning(app);
   if (unsent !== undefined) app.log.warn(unsent);
@@ -76,22 +81,18 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
       app.log.warn({ err: messageOf(error) }, "rate limits were not saved"),
     ),
   );
-  if (config.metrics.listen !== "" || config.metrics.token !== "")
-    app.metrics = started.use(await createMetrics());
-  app.worker = createWorker(app, handlers);
-  // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
   started.use(app.worker);
   const doors = { smtp: null as string | null };
   const http = await startHttp(app, { ready: () => readiness(app, doors), warnings: () => warningsOf(app) });
   started.defer(() => closeHttp(app, http));
   started.use(await keepHandlesBack(app, http));
-  app.base_url ||= http.url.replace("0.0.0.0", "localhost");
+  app.listensAt(http.url.replace("0.0.0.0", "localhost"));
   const smtp = started.use(await startSmtp(app));
   doors.smtp = smtp.address;
   started.use(openChallengeDoor(app));
   started.use(openMetricsDoor(app));
   const reload = await careForCertificate(app, started);
-  app.worker.start();
+  app.worker?.start();
   app.log.info({ http: http.url, smtp: smtp.address }, "ready");
   await offerSetup(app);
   const running = started.move();
@@ -109,7 +110,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
  * Puts right what the process before this one has left, and plans what comes back by the clock. Before any door opens: from
  * then on a lease may belong to this process.
  */
-export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
+export async function takeOver(app: App): Promise<void> {
   const { outbound, smtp } = app.config;
   await app.write(voidLeases);
   await appointAdministrator(app);
@@ -119,7 +120,7 @@ export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
       { inboxes: moved, domain: smtp.domain },
       "inboxes have moved to smtp.domain; their old addresses are refused, unless you go back to the old domain and list it in smtp.former_domains before the change",
     );
-  await app.write((tx) => planAtStart(app, tx, handlers));
+  await app.write((tx) => planAtStart(app, tx, jobHandlers(app)));
   await app.write((tx) => sweepLater(app, tx));
   if (outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
   while ((await app.write((tx) => endOrphans(app, tx, { share: null }))).length > 0);
@@ -159,8 +160,8 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
 
 async function warningsOf(app: App): Promise<Record<string, string>> {
   const [certificate, read] = await Promise.all([certificateWarning(app), readWarnings(app)]);
-  const slow_disk = app.slowDisk();
-  const lost = app.lostCommits();
+  const slow_disk = app.upkeep.slowDisk();
+  const lost = app.upkeep.lostCommits();
   const clock = clockWarning(app);
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),

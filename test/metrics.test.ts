@@ -13,9 +13,8 @@ const WITH_TOKEN = { authorization: `Bearer ${TOKEN}` };
 
 /** A mailroom that is measured. */
 async function measured(options: RoomOptions = {}): Promise<Mailroom> {
-  const room = await mailroom({ ...options, config: { ...options.config, metrics: { token: TOKEN } } });
-  room.app.metrics = await createMetrics();
-  return room;
+  const config = { ...options.config, metrics: { token: TOKEN } };
+  return mailroom({ ...options, config, parts: { metrics: await createMetrics() } });
 }
 
 async function figures(room: Mailroom): Promise<Figures> {
@@ -144,8 +143,8 @@ describe("the figures", () => {
 
   test("have a listener of their own, which shows nothing else and asks for the token where there is one", async () => {
     for (const token of ["", TOKEN]) {
-      await using t = await testApp({ metrics: { listen: "127.0.0.1:0", token } });
-      t.app.metrics = await createMetrics();
+      const metrics = await createMetrics();
+      await using t = await testApp({ metrics: { listen: "127.0.0.1:0", token } }, { metrics });
       await using door = openMetricsDoor(t.app);
       const url = door.url ?? "";
       expect((await fetch(url)).status).toBe(token === "" ? 200 : 401);

@@ -29,6 +29,11 @@ const BUSY_TIMEOUT_MS = 10;
 export interface Database extends AsyncDisposable {
   db: Db;
   write: Write;
+  upkeep: Upkeep;
+}
+
+/** What a server asks of its database beside reading and writing. */
+export interface Upkeep {
   /** Whether another process has written since this was asked last. */
   changedElsewhere: () => boolean;
   /** For what comes in from outside: it reads what has been written by now, and not what its tick began with. */
@@ -84,8 +89,7 @@ export function openDatabase(
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });
   const write = watched(commit, watch, () => checkpoints?.afterCommit());
-  return {
-    db,
+  const upkeep: Upkeep = {
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
     readAnew: () => reads.end(),
     async emptyLog() {
@@ -94,20 +98,17 @@ export function openDatabase(
       // Behind whatever waits for its commit: inside of a transaction it is not possible.
       await write(() => Promise.resolve());
       reads.end();
-      // Everybody would wait along: whoever asked comes again.
-      sqlite.pragma("busy_timeout = 0");
-      try {
-        const [outcome] = sqlite.pragma("wal_checkpoint(TRUNCATE)") as { busy: number }[];
-        if (outcome?.busy) throw new Error("The database log is in use and could not be emptied");
-      } finally {
-        sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-      }
+      cutLog(sqlite);
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? lossNoted(path))),
+  };
+  return {
+    db,
     write,
+    upkeep,
     async [Symbol.asyncDispose]() {
       try {
         // Whatever asked earlier has its answer before the database closes.
@@ -123,6 +124,18 @@ export function openDatabase(
       }
     },
   };
+}
+
+/** Throws while another process or thread uses the log. */
+function cutLog(sqlite: Sqlite.Database): void {
+  // Everybody would wait along: whoever asked comes again.
+  sqlite.pragma("busy_timeout = 0");
+  try {
+    const [outcome] = sqlite.pragma("wal_checkpoint(TRUNCATE)") as { busy: number }[];
+    if (outcome?.busy) throw new Error("The database log is in use and could not be emptied");
+  } finally {
+    sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  }
 }
 
 /** With the settings that every promise about commits and deletions stands on. */

@@ -1,3 +1,5 @@
+import type { Config } from "../config/config.ts";
+import { spansInWords, spanWords } from "../lib/durations.ts";
 import { page, prose } from "./docs-pages.ts";
 import go from "./snippets/webhook.go" with { type: "text" };
 import node from "./snippets/webhook.mjs.txt" with { type: "text" };
@@ -56,7 +58,7 @@ const EXAMPLE = {
 };
 
 /** How to receive events, and how to tell that they are genuine. */
-export async function webhooksPage(): Promise<string> {
+export async function webhooksPage(settings: Config["webhooks"]): Promise<string> {
   return page({
     title: "Webhooks of Mailwright",
     main: `<div class="text">
@@ -72,7 +74,7 @@ ${SNIPPETS.map(({ id, title }) => `<li><a href="#${id}">${title}</a></li>`).join
 ${EVENTS}
 ${SIGNATURE}
 ${SNIPPETS.map(snippet).join("\n")}
-${DELIVERIES}
+${deliveriesSection(settings)}
 ${SECRET}
 </div>`,
   });
@@ -103,13 +105,28 @@ const SIGNATURE = section(
 <p>${prose('To see whether your own code is right: with the secret `whsec_test`, `t` 1700000000 and the body `{"id":"evt_1"}` the signature is `c89214b5b5da833daed6f0b8c5bb6bd58cea9022bd80ccc78230f3942d632925`.')}</p>`,
 );
 
-const DELIVERIES = section(
-  "deliveries",
-  "Deliveries",
-  `<p>${prose("Answer with any status from 200 to 299 within 15 seconds, and do the work afterwards. Redirects are not followed. Anything else is tried again: after 1 minute, 5 minutes, 30 minutes, 2 hours and 8 hours, 6 attempts in all. Only where a connection that was kept open ends before the answer, the next attempt is made at once, over a new one. A `Retry-After` of a 429 or 503 is heeded. Whoever runs this server may have set other times.")}</p>
+function deliveriesSection({ backoff, timeout_seconds, disable_after }: Config["webhooks"]): string {
+  const answer = `Answer with any status from 200 to 299 within ${spanWords(timeout_seconds)}, and do the work afterwards. Redirects are not followed.`;
+  const [, ...waits] = backoff;
+  const again =
+    waits.length === 0
+      ? "Anything else has failed; it is not tried again."
+      : `Anything else is tried again: after ${spansInWords(waits)}, ${backoff.length} attempts in all.`;
+  const more =
+    "Only where a connection that was kept open ends before the answer, the next attempt is made at once, over a new one. A `Retry-After` of a 429 or 503 is heeded.";
+  return section(
+    "deliveries",
+    "Deliveries",
+    `<p>${prose(`${answer} ${again} ${more}`)}</p>
 <p>${prose("An event may come twice, and later ones may come before earlier ones: remember the ids that you have dealt with, which stay the same in every attempt, and go by `created` where the order matters.")}</p>
-<p>${prose("After 5 deliveries in a row that failed at every attempt, the endpoint is switched off and you get a mail. `PATCH` it with `enabled: true`, and fetch what was missed with `POST /v1/webhooks/{id}/replay`. `GET /v1/webhooks/{id}/deliveries` shows what was sent, and what was answered.")}</p>`,
-);
+<p>${prose(`${disabling(disable_after)} \`GET /v1/webhooks/{id}/deliveries\` shows what was sent, and what was answered.`)}</p>`,
+  );
+}
+
+function disabling(disable_after: number): string {
+  if (disable_after === 0) return "However many deliveries fail, the endpoint stays switched on.";
+  return `After ${disable_after} deliveries in a row that failed at every attempt, the endpoint is switched off and you get a mail. \`PATCH\` it with \`enabled: true\`, and fetch what was missed with \`POST /v1/webhooks/{id}/replay\`.`;
+}
 
 const SECRET = section(
   "secret",

@@ -14,7 +14,7 @@ const CONTENT_SECURITY_POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The machine-readable interface, made of the routes once somebody asks for it, and pages for people. */
-export function docsRoutes(app: Pick<App, "base_url">, routes: () => DescribedRoute[]) {
+export function docsRoutes(app: Pick<App, "base_url" | "config">, routes: () => DescribedRoute[]) {
   let document: { text: string; etag: string } | undefined;
   const pages = new Elysia()
     .get("/openapi.json", ({ request }) => {
@@ -30,7 +30,7 @@ export function docsRoutes(app: Pick<App, "base_url">, routes: () => DescribedRo
     .get("/docs", async () => htmlResponse(await referencePage(app.base_url)))
     .get("/docs/errors", async () => htmlResponse(await errorsPage()))
     .get("/docs/inbound", async () => htmlResponse(await inboundPage()))
-    .get("/docs/webhooks", async () => htmlResponse(await webhooksPage()));
+    .get("/docs/webhooks", async () => htmlResponse(await webhooksPage(app.config.webhooks)));
   for (const name of ASSET_NAMES) pages.get(`/docs/${name}`, ({ request }) => assetResponse(name, request));
   return pages;
 }

@@ -70,14 +70,14 @@ export async function takeTurns(shift: Shift, step: Step): Promise<void> {
       return again;
     });
     if (!more) return;
-    await app.copyLogBack();
+    await app.upkeep.copyLogBack();
     await Bun.sleep(BREATH_MS);
   }
 }
 
 /** Gives the space back to the disk, and has the log forget what was deleted. */
 export async function tidyUp(shift: Shift): Promise<void> {
-  await takeTurns(shift, async () => shift.app.giveBackSpace());
+  await takeTurns(shift, async () => shift.app.upkeep.giveBackSpace());
   await shift.app.write(async (tx) => {
     await eraseLater(shift.app, tx, []);
     await sweepLater(shift.app, tx);

@@ -177,9 +177,9 @@ function lookNowAndThen(
 ): ReturnType<typeof setInterval> {
   const lookAtClock = watchClock(app, handlers);
   // From now on: what was written before is seen by the first look of the pools.
-  app.changedElsewhere();
+  app.upkeep.changedElsewhere();
   const timer = setInterval(() => {
-    if (app.changedElsewhere()) wakeAll();
+    if (app.upkeep.changedElsewhere()) wakeAll();
     // What is refused is said in the log, also where nobody comes.
     if (app.lockGone()) void app.write(() => Promise.resolve()).catch(() => undefined);
     // Whoever cannot write is told so, and comes again; what waits is tried with the next leap or start.

@@ -4,3 +4,23 @@ export const DAY_SECONDS = 24 * HOUR_SECONDS;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
+
+const UNITS = [
+  ["hour", HOUR_SECONDS],
+  ["minute", MINUTE_SECONDS],
+  ["second", 1],
+] as const;
+
+/** Returns a span in its largest whole unit, such as "5 minutes" or "90 seconds". */
+export function spanWords(seconds: number): string {
+  const [name, unit] = UNITS.find(([, size]) => seconds >= size && seconds % size === 0) ?? ["second", 1];
+  const count = seconds / unit;
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
+/** Returns several spans as a sentence lists them: "1 minute, 5 minutes and 2 hours". */
+export function spansInWords(spans: number[]): string {
+  const words = spans.map(spanWords);
+  const last = words.pop() ?? "";
+  return words.length === 0 ? last : `${words.join(", ")} and ${last}`;
+}

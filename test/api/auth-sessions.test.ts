@@ -9,7 +9,7 @@ const ADA = "ada@example.com";
 test("the cookie is HttpOnly and SameSite=Lax, lasts 30 days, and is Secure where people come by https", async () => {
   for (const base_url of ["http://mw.test", "https://mw.test"]) {
     await using t = await testApp();
-    t.app.base_url = base_url;
+    t.app.listensAt(base_url);
     const code = await freshCode(t, ADA);
     const answer = await openBrowser(t).post("/auth/verify", { email: ADA, code });
     const secure = base_url.startsWith("https") ? "; Secure" : "";

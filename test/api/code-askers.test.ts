@@ -389,7 +389,7 @@ describe("the cookie of a browser that asked", () => {
   test("is for /auth alone, HttpOnly and SameSite=Lax, lasts 15 minutes, and is Secure where people come by https", async () => {
     for (const base_url of ["http://mw.test", "https://mw.test"]) {
       await using t = await testApp();
-      t.app.base_url = base_url;
+      t.app.listensAt(base_url);
       const secure = base_url.startsWith("https") ? "; Secure" : "";
       const cookie = expect.stringMatching(
         new RegExp(`^mw_code=[\\w-]{43}; Path=/auth; Max-Age=900; HttpOnly; SameSite=Lax${secure}$`),

@@ -227,7 +227,7 @@ describe("a message that is deleted", () => {
     room.clock.advance("46s");
     await room.drain().catch(() => undefined);
     room.app.write = write;
-    await takeOver(room.app, jobHandlers(room.app));
+    await takeOver(room.app);
     await using worker = createWorker(room.app, jobHandlers(room.app));
     await worker.drain();
     for (const table of ["messages", "raw_mails", "attachments"] as const)

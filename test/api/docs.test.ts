@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { ERROR_CODES } from "../../src/errors.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { CATALOGUE } from "../../src/http/error-catalogue.ts";
 import { STATUS, TITLES } from "../../src/http/errors.ts";
 import { type TestApp, testApp } from "../support/app.ts";
@@ -43,6 +44,22 @@ test("/docs begins with a call that can be pasted, at the address of this server
   const sent = /-d '(.*)'/.exec(text)?.[1] ?? "";
   const answer = await ada.post("/v1/messages", sent, { "mailwright-strict": "1" });
   expect([answer.status, answer.body.status]).toEqual([200, "done"]);
+});
+
+test("/docs/webhooks states the schedule that this server goes by", async () => {
+  const said = async (webhooks: ConfigOverrides["webhooks"]) => {
+    await using t = await testApp(webhooks ? { webhooks } : {});
+    return String((await t.request("/docs/webhooks")).body).replaceAll(/<.*?>/g, "");
+  };
+  const usual = await said(undefined);
+  expect(usual).toContain("within 15 seconds");
+  expect(usual).toContain("after 1 minute, 5 minutes, 30 minutes, 2 hours and 8 hours, 6 attempts in all");
+  expect(usual).toContain("After 5 deliveries in a row");
+  const other = await said({ backoff: [0, 90], timeout_seconds: 60, disable_after: 0 });
+  expect(other).toContain("within 1 minute");
+  expect(other).toContain("after 90 seconds, 2 attempts in all");
+  expect(other).toContain("However many deliveries fail");
+  expect(await said({ backoff: [0] })).toContain("it is not tried again");
 });
 
 test.each(PAGES)("every local link and file of %s is there", async (path) => {

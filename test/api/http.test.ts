@@ -307,7 +307,7 @@ test("HEAD is answered as GET without its body", async () => {
 
 test("HSTS is sent when people reach the server by https", async () => {
   await using t = await testApp();
-  t.app.base_url = "https://mw.test";
+  t.app.listensAt("https://mw.test");
   const answer = await t.request("/livez");
   expect(answer.headers.get("strict-transport-security")).toBe("max-age=31536000");
 });

@@ -95,7 +95,7 @@ test.each(Object.entries(TRACES))("%s by a key leaves its trace", async (name, t
 
 test("whoever signs up, in, and out, or writes to the operator, changes what lasts in one commit a request", async () => {
   await using t = await testApp();
-  Object.assign(t.app, { setup_hash: hashSecret("the-link") });
+  t.app.setup.hash = hashSecret("the-link");
   const watch = await watchCommits(t.app);
   const [first, second] = [openBrowser(t), openBrowser(t)];
   const bob = { email: "bob@example.com", password: "quiet river 42" };

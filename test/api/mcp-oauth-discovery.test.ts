@@ -442,7 +442,7 @@ test("naming another issuer takes the secret away, so that it goes to nobody it 
 
 test("a server that reads documents about clients is given the address of ours", async () => {
   await using scene = await beginning(server({ client_id_metadata_document_supported: true }));
-  scene.t.app.base_url = "https://mail.acme.org";
+  scene.t.app.listensAt("https://mail.acme.org");
   const { body } = await scene.connect();
   const client_id = new URL(body.authorize_url).searchParams.get("client_id");
   expect(client_id).toBe("https://mail.acme.org/integrations/mcp/client-metadata.json");

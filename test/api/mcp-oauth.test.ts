@@ -259,10 +259,10 @@ test("this server describes itself as a client only where the internet can read 
   await using t = await testApp();
   const path = "/integrations/mcp/client-metadata.json";
   for (const base_url of ["http://mail.acme.org", "https://mail.local", "https://10.0.0.1", "https://mail"]) {
-    t.app.base_url = base_url;
+    t.app.listensAt(base_url);
     expect((await t.request(path)).status).toBe(404);
   }
-  t.app.base_url = "https://mail.acme.org";
+  t.app.listensAt("https://mail.acme.org");
   const { status, body } = await t.request(path);
   expect([status, body.client_id]).toEqual([200, `https://mail.acme.org${path}`]);
   expect(body.redirect_uris).toEqual(["https://mail.acme.org/integrations/mcp/callback"]);

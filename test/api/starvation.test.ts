@@ -5,7 +5,7 @@ import type { FileToRead } from "../../src/files/reading.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { voidLeases } from "../../src/jobs/queue.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { type Caller, testApp, type TestApp, setWorker } from "../support/app.ts";
 import { fileOf, pdfOfPages, zlibBlanks } from "../support/files.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";
@@ -79,7 +79,7 @@ test("a restart in the middle of that lets nobody wait either", async () => {
   await t.app.write((tx) => voidLeases(tx));
   const { body: waiting } = await ada.post("/v1/messages", { instruction: "Say hello", async: true });
   await using worker = createWorker(t.app, jobHandlers(t.app));
-  t.app.worker = worker;
+  setWorker(t.app, worker);
   const ended = t.app.finished.wait(waiting.message_id, 20_000);
   worker.start();
   expect(await ended).toBe(true);

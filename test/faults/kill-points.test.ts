@@ -112,18 +112,18 @@ async function faultsAfter(life: Life, moment: Moment): Promise<string[]> {
   let now_ms = moment.now_ms;
   const faults: string[] = [];
   {
+    // They keep nothing, and take longer to start than all the rest.
+    const { examiner, parser, files, texts, bodies } = life.room.app;
     await using app = await createApp(config, {
+      threads: { examiner, parser, files, texts, bodies },
       nowMs: () => now_ms,
       steadyMs: () => now_ms,
       log: createLog({ level: "silent", format: "text" }),
     });
-    // Threads that keep nothing, and take longer to start than all the rest.
-    const { examiner, parser, files, texts, bodies } = life.room.app;
-    Object.assign(app, { examiner, parser, files, texts, bodies });
     const handlers = jobHandlers(app);
-    await takeOver(app, handlers);
+    await takeOver(app);
     await using worker = createWorker(app, handlers);
-    app.worker = worker;
+    Object.assign(app, { worker });
     if (!said.includes("another day")) faults.push(...(await callAgain(app, life)));
     for (const passing of PASSING) {
       now_ms += passing;
@@ -132,7 +132,7 @@ async function faultsAfter(life: Life, moment: Moment): Promise<string[]> {
     faults.push(...(await tokenFaults(app, life, moment)));
     for (const [name, bytes] of Object.entries(await leftOver(app)))
       faults.push(`${bytes} bytes of nobody are left in ${name}`);
-    if (app.lostCommits() !== undefined) faults.push("commits are said to be lost");
+    if (app.upkeep.lostCommits() !== undefined) faults.push("commits are said to be lost");
   }
   const drafts = (await readdir(join(dir, "backups"))).filter((name) => name.startsWith("."));
   using database = closing(new Sqlite(join(dir, "db", "mailwright.db")));

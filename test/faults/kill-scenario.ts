@@ -4,7 +4,6 @@ import { expect } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { askForBackup } from "../../src/backup/schedule.ts";
 import type { Config } from "../../src/config/config.ts";
-import { jobHandlers } from "../../src/operation/jobs.ts";
 import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { takeOver } from "../../src/serve.ts";
 import { comeBack } from "../support/consent.ts";
@@ -204,7 +203,7 @@ function failingOnce<First, Then>(first: () => First, then: () => Then): () => F
 }
 
 async function everything(scene: Scene): Promise<void> {
-  await takeOver(scene.room.app, jobHandlers(scene.room.app));
+  await takeOver(scene.room.app);
   await connect(scene);
   await accept(scene);
   await settle(scene, ["5s"]);
@@ -212,7 +211,7 @@ async function everything(scene: Scene): Promise<void> {
   await settle(scene, ["2m"]);
   scene.said.push("another day");
   // Else it would get so long that another thread copies it back meanwhile.
-  await scene.room.app.emptyLog();
+  await scene.room.app.upkeep.emptyLog();
   await settle(scene, ["1d", "1h"]);
   await renewToken(scene);
   await growOld(scene);

@@ -59,7 +59,7 @@ async function faultsAfter(dir: string, said: string[]): Promise<string[]> {
     log: createLog({ level: "silent", format: "text" }),
   });
   await using worker = createWorker(app, jobHandlers(app));
-  app.worker = worker;
+  Object.assign(app, { worker });
   await app.write(voidLeases);
   const look = async (): Promise<string[]> => [
     ...mistaken(await lettersOf(app), said),

@@ -406,7 +406,7 @@ test("thousands of messages go in short transactions, and the space they took is
     Array.from({ length: 3_000 }, () => ({ created, completed: created, result })),
   );
   const size = () => Bun.file(`${folder.dir}/mailwright.db`).size;
-  await t.app.emptyLog();
+  await t.app.upkeep.emptyLog();
   const before = size();
   expect(before).toBeGreaterThan(20_000_000);
   let transactions = 0;

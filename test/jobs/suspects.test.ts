@@ -4,7 +4,7 @@ import { enqueue, finishJob, voidLeases } from "../../src/jobs/queue.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import type { JobHandlers } from "../../src/jobs/run-job.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, setWorker } from "../support/app.ts";
 import { finish, gate, type Run, setUp } from "./work-room.ts";
 
 type Room = Awaited<ReturnType<typeof setUp>>;
@@ -184,7 +184,7 @@ async function startUntilCalm(names: string[], killers: string[]) {
     };
     const patience = { drain_ms: 0, abandon_ms: 0, word_ms: 0 };
     await using worker = createWorker(t.app, handlers, { patience, watch_ms: NEVER });
-    t.app.worker = worker;
+    setWorker(t.app, worker);
     worker.start();
     return await end.promise;
   }

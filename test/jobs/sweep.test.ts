@@ -177,11 +177,11 @@ test("nothing goes while the database may have lost rows that name it", async ()
   await using t = await room();
   await store(t, "ab");
   await drop(t, "a");
-  const { lostCommits } = t.app;
-  t.app.lostCommits = () => "3 pages";
+  const { lostCommits } = t.app.upkeep;
+  t.app.upkeep.lostCommits = () => "3 pages";
   await sweep(t);
   expect(await lettersIn(t, 1)).toBe("a b");
-  t.app.lostCommits = lostCommits;
+  t.app.upkeep.lostCommits = lostCommits;
   await sweep(t);
   expect(await lettersIn(t, 1)).toBe(". b");
 });

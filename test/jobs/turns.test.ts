@@ -15,7 +15,7 @@ import { createKeptMemory } from "../../src/jobs/kept-memory.ts";
 import { enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
 import { createUses, type Room } from "../../src/jobs/shares.ts";
 import { createTurns, LINES_AT_ONCE } from "../../src/jobs/turns.ts";
-import { testApp, type TestApp } from "../support/app.ts";
+import { testApp, type TestApp, setWorker } from "../support/app.ts";
 import { plansOf, queriesOf } from "../support/query-plans.ts";
 import { finish, gate, setUp } from "./work-room.ts";
 
@@ -227,9 +227,9 @@ test("thousands that wait for a slow place hold up nobody else, who is found wit
   expect(g.begun[2]).toBe("newcomer");
   // What nobody said, as when another process adds it.
   const { worker } = t.app;
-  t.app.worker = undefined;
+  setWorker(t.app, undefined);
   await add(t, "z");
-  t.app.worker = worker;
+  setWorker(t.app, worker);
   t.worker.wakeAll();
   await g.count(4);
   expect(g.begun[3]).toBe("z");

@@ -3,7 +3,7 @@ import { enqueue, finishJob, type Job, type Share } from "../../src/jobs/queue.t
 import type { JobHandler, JobHandlers } from "../../src/jobs/run-job.ts";
 import type { Use } from "../../src/jobs/shares.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { testApp } from "../support/app.ts";
+import { testApp, setWorker } from "../support/app.ts";
 
 export type Run = JobHandler<"route_message">["run"];
 
@@ -44,7 +44,7 @@ export async function setUp({
     ...(patience ? { patience } : {}),
     ...(watch_ms ? { watch_ms } : {}),
   });
-  t.app.worker = worker;
+  setWorker(t.app, worker);
   return {
     ...t,
     worker,

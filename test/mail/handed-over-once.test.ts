@@ -5,6 +5,7 @@ import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { mayWrite } from "../support/refused-writes.ts";
+import { setWorker } from "../support/app.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
 
 const PAST_LEASE = `${JOB_RULES.send_mail.lease_seconds + 60}s`;
@@ -30,13 +31,11 @@ function refusedOutcome({ app }: Mailroom): Promise<void> {
   const refused = Promise.withResolvers<void>();
   const { metrics, write } = app;
   let handed_over = false;
-  app.metrics = {
-    ...metrics,
-    time: (name, ...rest) => {
-      handed_over ||= name === "mailwright_send_seconds";
-      metrics.time(name, ...rest);
-    },
+  const time: typeof metrics.time = (name, ...rest) => {
+    handed_over ||= name === "mailwright_send_seconds";
+    metrics.time(name, ...rest);
   };
+  Object.assign(app, { metrics: { ...metrics, time } });
   app.write = async (operation) => {
     try {
       return await write(operation);
@@ -95,7 +94,7 @@ describe("an answer is handed over once, and is shown as sent,", () => {
     const worker = createWorker(room.app, handlers, {
       patience: { drain_ms: 0, abandon_ms: 0, word_ms: 50_000 },
     });
-    room.app.worker = worker;
+    setWorker(room.app, worker);
     expect(await room.send({})).toStartWith("250");
     const working = worker.drain();
     await taken.promise;

@@ -5,7 +5,7 @@ import { createWorker } from "../../src/jobs/worker.ts";
 import { RELAY_CONNECTIONS } from "../../src/mail/sending/send-relay.ts";
 import { sendLater } from "../../src/mail/sending/outgoing.ts";
 import type { SendOutcome } from "../../src/mail/sending/send.ts";
-import { testApp, type TestApp } from "../support/app.ts";
+import { testApp, type TestApp, setWorker } from "../support/app.ts";
 import { at, direct, MAIL } from "../support/direct.ts";
 import type { DnsZone } from "../support/dns-server.ts";
 import { type SinkFault, type SinkOptions, type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
@@ -53,7 +53,7 @@ async function postRoom(
   handlers.send_mail.slots = slots;
   handlers.route_message.slots = 0;
   const worker = stack.use(createWorker(t.app, handlers));
-  t.app.worker = worker;
+  setWorker(t.app, worker);
   worker.start();
   stack.defer(told.resolve);
   const built = stack.move();

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { dropJob } from "../../src/operation/admin/change-job.ts";
 import { hold, release } from "../../src/operation/admin/queue.ts";
-import { jobHandlers } from "../../src/operation/jobs.ts";
 import { takeOver } from "../../src/serve.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -88,7 +87,7 @@ describe("a message whose job", () => {
     await damaged(room, () => "{}");
     await room.app.db.deleteFrom("jobs").where("kind", "=", "route_message").execute();
     await release(room.app, ["route_message"]);
-    await takeOver(room.app, jobHandlers(room.app));
+    await takeOver(room.app);
     await wait(room);
     await expectEnded(room, "internal", FAULT);
   });
@@ -98,7 +97,7 @@ describe("a message whose job", () => {
     await room.as("bob@example.org");
     await damaged(room, () => "{");
     for (let count = 0; count < 3; count += 1) await room.send({ text: `Hello ${count}` });
-    await takeOver(room.app, jobHandlers(room.app));
+    await takeOver(room.app);
     await release(room.app, ["route_message"]);
     await wait(room);
     const states = (await room.activity()).map(({ status }) => status);

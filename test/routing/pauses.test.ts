@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { takeOver } from "../../src/serve.ts";
-import { jobHandlers } from "../../src/operation/jobs.ts";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { purge } from "../support/purge.ts";
@@ -25,7 +24,7 @@ describe("an inbox that is paused", () => {
       room.clock.advance("1m");
     }
     await room.drain();
-    await takeOver(room.app, jobHandlers(room.app));
+    await takeOver(room.app);
     room.clock.advance("3d");
     await room.drain();
     expect(asked(room)).toBe(0);

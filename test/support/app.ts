@@ -84,7 +84,7 @@ export interface TestApp extends AsyncDisposable {
 /** The whole server over a fresh database in memory, without listening on HTTP. */
 export async function testApp(
   overrides: ConfigOverrides = {},
-  parts: Pick<AppOverrides, "smtp_port" | "guard" | "ca"> = {},
+  parts: Pick<AppOverrides, "smtp_port" | "guard" | "ca" | "metrics"> = {},
 ): Promise<TestApp> {
   await using built = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "mailwright-test-"));
@@ -113,13 +113,13 @@ export async function testApp(
       steadyMs: clock.steady,
       log,
       image: await (migrated ??= migratedImage()),
+      threads: readers,
       ...parts,
     }),
   );
-  Object.assign(app, readers);
-  app.base_url = "http://mw.test";
+  app.listensAt("http://mw.test");
   const worker = built.use(createWorker(app, jobHandlers(app)));
-  app.worker = worker;
+  setWorker(app, worker);
   const http = createHttp(app, { ready: async () => ({ database: "ok" }) });
   const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await http.handle(new Request(`http://mw.test${path}`, init));
@@ -149,6 +149,11 @@ export async function testApp(
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/** Has another worker do the jobs, or none. */
+export function setWorker(app: App, worker: App["worker"]): void {
+  Object.assign(app, { worker });
 }
 
 async function migratedImage(): Promise<Buffer> {

@@ -15,6 +15,7 @@ import {
 } from "../../src/config/config.ts";
 import type { ConfigOverrides, ConfigSources } from "../../src/config/config.ts";
 import { closestName } from "../../src/lib/closest-name.ts";
+import { spansInWords } from "../../src/lib/durations.ts";
 import { createAuthority } from "../support/authority.ts";
 
 const CLI = join(import.meta.dir, "../../src/cli/config.ts");
@@ -752,3 +753,13 @@ async function run(cwd: string, args: string[]) {
   ]);
   return { out, err };
 }
+
+test("the schedules of retries that the pages state are those of the configuration", async () => {
+  const { outbound, webhooks } = defaultConfig();
+  const said = async (page: string) =>
+    (await Bun.file(join(import.meta.dir, "../../docs", page)).text()).replaceAll(/\s+/g, " ");
+  expect(await said("mail.md")).toContain(`is asked again after ${spansInWords(outbound.retry)} `);
+  expect(await said("webhooks.md")).toContain(
+    `is tried again after ${spansInWords(webhooks.backoff.slice(1))}.`,
+  );
+});

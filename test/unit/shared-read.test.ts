@@ -36,7 +36,7 @@ test("a read stands neither in the way of another process that writes nor of the
   const reading = t.texts();
   t.other.exec("insert into notes (text) values ('theirs')");
   await reading;
-  await t.emptyLog();
+  await t.upkeep.emptyLog();
   expect(Bun.file(`${t.path}-wal`).size).toBe(0);
 });
 

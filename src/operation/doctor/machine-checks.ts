@@ -122,7 +122,7 @@ async function strangers(dir: string, uid: number): Promise<string | undefined> 
 async function checkDatabase({ app }: Bench): Promise<Outcome> {
   const path = databasePath(app.config.database.url);
   if (path === ":memory:") return skip("The database is in memory.");
-  const lost = app.lostCommits();
+  const lost = app.upkeep.lostCommits();
   if (lost !== undefined) return warn("Commits were lost.", lost);
   const faults = await findFaults(path);
   if (faults === null)

@@ -41,7 +41,7 @@ export async function eraseAccountNow(
   await removeProgramFolders(app, user_id);
   const done = await writeOutcome(app, signal, (tx) => finish(app, tx, job, isOver(shift)));
   if (!done) return;
-  await takeTurns(shift, async () => app.giveBackSpace());
+  await takeTurns(shift, async () => app.upkeep.giveBackSpace());
   app.log.info({ user_id }, "deleted account erased");
 }
 

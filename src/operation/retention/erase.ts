@@ -31,7 +31,7 @@ export async function eraseNow(app: App, job: Job<"erase_bytes">, signal: AbortS
     using lock = lockMailBytes(app.config.data.dir);
     if (!lock) return later();
     await app.segments.erase(await unnamed(app.db, ranges));
-    if (log) await app.emptyLog();
+    if (log) await app.upkeep.emptyLog();
   }
   if (sweep && !(await sweepFiles(app, signal))) return later();
   await writeOutcome(app, signal, (tx) => finishJob(tx, job));

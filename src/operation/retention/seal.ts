@@ -13,25 +13,22 @@ const ROWS = 200;
 /** Between two queries everybody else has the database to themselves. */
 const BREATH_MS = 8;
 
-/** By table, behind which place it goes on; a table that has been gone through needs nothing more from this process. */
-type Progress = Record<Keeper, Position | "done">;
-const progress = new WeakMap<App, Progress>();
-
 /**
  * Adds a checksum to what earlier versions stored without one, from the bytes that are there now, some at a time: from then on
  * others at their place are told. What nobody can tell is whether they were the right ones until then.
  */
 export async function sealOlder(app: App, signal: AbortSignal): Promise<void> {
-  const start = { segment: 0, offset: 0 };
-  const at = progress.get(app) ?? { raw_mails: start, attachments: start };
-  progress.set(app, at);
   const left = { bytes: SEALED_BYTES, rows: LOOKED_AT };
-  for (const keeper of KEEPERS)
-    for (let place = at[keeper]; place !== "done" && left.bytes > 0 && left.rows > 0; place = at[keeper]) {
+  for (const keeper of KEEPERS) {
+    let place = app.unsealed.get(keeper) ?? { segment: 0, offset: 0 };
+    // A table that has been gone through needs nothing more from this process.
+    while (place !== "done" && left.bytes > 0 && left.rows > 0) {
       signal.throwIfAborted();
-      at[keeper] = await sealBehind(app, { keeper, place, left });
+      place = await sealBehind(app, { keeper, place, left });
+      app.unsealed.set(keeper, place);
       await Bun.sleep(BREATH_MS);
     }
+  }
 }
 
 /** Returns how far it came, and takes off from what is `left` to do. */

@@ -40,7 +40,7 @@ export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean
   const named = await namedSegments(app.db);
   await noteMissing(app, named);
   // What the database has lost may be found in there by a person, until the note of that is deleted.
-  if (app.lostCommits() !== undefined) return true;
+  if (app.upkeep.lostCommits() !== undefined) return true;
   if (point !== undefined) {
     app.log.info({ path: point }, "files of mails are left as they are until this restore point is deleted");
     return true;

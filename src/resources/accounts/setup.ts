@@ -32,7 +32,7 @@ export async function needsSetup(db: Db): Promise<boolean> {
 export async function offerSetup(app: App): Promise<void> {
   if (!(await needsSetup(app.db))) return;
   const token = randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
-  app.setup_hash = hashSecret(token);
+  app.setup.hash = hashSecret(token);
   const link = `${app.base_url}/app/setup?token=${token}`;
   app.log.info(`nobody has an account here yet; make the first one, which administers this server: ${link}`);
   if (isOpenToStrangers(app))
@@ -47,7 +47,7 @@ export async function offerSetup(app: App): Promise<void> {
  */
 export async function setUp(app: App, input: SetupInput): Promise<{ user: User; value: string }> {
   if (!(await needsSetup(app.db))) throw alreadySetUp();
-  if (!equalBytes(hashSecret(input.token), app.setup_hash ?? "")) throw wrongToken();
+  if (!equalBytes(hashSecret(input.token), app.setup.hash ?? "")) throw wrongToken();
   const email = normalizeEmail(input.email);
   refuseOthers(app, email);
   const name = input.name === undefined ? null : checkedName(input.name);
@@ -66,7 +66,7 @@ export async function setUp(app: App, input: SetupInput): Promise<{ user: User; 
     const value = await startSession(app, tx, { user_id: user.id, by_code: false, client, user_agent });
     return { user: { ...user, ...change }, value };
   });
-  app.setup_hash = undefined;
+  app.setup.hash = undefined;
   return made;
 }
 
