@@ -17,10 +17,11 @@ import type { RateVerdict } from "../lib/rate-limit.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../inbound/accept.ts";
 import { ownMessage, readRun } from "../resources/messages/messages.ts";
-import { type Metadata, refuseBadMetadata } from "../resources/messages/metadata.ts";
+import { refuseBadMetadata } from "../resources/messages/metadata.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import type { RunView } from "../resources/messages/view.ts";
-import { filesOf, type FileInput } from "./files.ts";
+import type { CallInput } from "./call-shapes.ts";
+import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
 import { acceptInline, awaitEnd } from "./inline.ts";
 import { sha256 } from "../lib/sha256.ts";
@@ -32,16 +33,6 @@ const MAX_CONTENT_CHARS = 500_000;
 const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
 /** How long an Idempotency-Key is remembered. */
 export const KEY_SECONDS = 86_400;
-
-export interface CallInput {
-  instruction: string;
-  content?: string;
-  inbox_id?: string;
-  conversation_id?: string;
-  attachments?: FileInput[];
-  metadata?: Metadata;
-  async?: boolean;
-}
 
 export interface CallOptions {
   /** What the attachments held, in their order; given once. */

@@ -1,17 +1,11 @@
 import { AppError, invalid } from "../errors.ts";
 import { MAX_FILE_BYTES, type SentFile } from "../files/sent-file.ts";
+import type { FileInput } from "./call-shapes.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 
 const MB = 1_048_576;
 const MAX_TOTAL_BYTES = 25 * MB;
 const MAX_NAME_CHARS = 255;
-
-export interface FileInput {
-  filename: string;
-  content_type: string;
-  /** SHA-256 of what it holds, hex. */
-  data: string;
-}
 
 /** The files of a call. Throws `validation_error` on what is not base64 or too large. */
 export function filesOf(inputs: FileInput[], sent: SentFile[]): IncomingFile[] {

@@ -9,14 +9,9 @@ import { isLongerThan } from "../../lib/text-length.ts";
 import { livingUser, type User } from "./accounts.ts";
 import { noteChange } from "./changes.ts";
 import type { Caller } from "./sessions.ts";
+import type { ProfileInput } from "./shapes.ts";
 
 const MAX_NAME_CHARS = 100;
-
-export interface ProfileInput {
-  name?: string | null | undefined;
-  timezone?: string | undefined;
-  reply_footer?: boolean | undefined;
-}
 
 /** The account as its owner sees it. */
 export async function viewMe(app: App, user: User) {

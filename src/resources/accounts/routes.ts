@@ -22,7 +22,14 @@ import { setPassword } from "./passwords.ts";
 import { patchProfile, viewMe } from "./profile.ts";
 import { listSecurityEvents } from "./security-events.ts";
 import { endSession } from "./sessions.ts";
-import { CodeRequestedShape, MeShape, RegisteredShape, SecurityEventShape } from "./shapes.ts";
+import {
+  CodeRequestedShape,
+  MeShape,
+  personName,
+  profileBody,
+  RegisteredShape,
+  SecurityEventShape,
+} from "./shapes.ts";
 import { login, register } from "./sign-in.ts";
 import { apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes } from "./session-routes.ts";
@@ -39,7 +46,6 @@ const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
 /** Generous in bytes: the rule of 8 to 128 characters is about what is left after normalisation. */
 const newPassword = t.String({ maxLength: 1_024, examples: ["quiet river 42"] });
 const password = t.String({ minLength: 1, maxLength: 1_024, examples: ["quiet river 42"] });
-const name = t.String({ maxLength: 400, examples: ["Ada"] });
 
 export function accountRoutes(app: App) {
   return new Elysia()
@@ -142,7 +148,7 @@ function passwordRoutes(app: App) {
         return { status: "verification_required" as const, retry_after, registration_token };
       },
       {
-        body: t.Object({ email, password: newPassword, name: t.Optional(name) }),
+        body: t.Object({ email, password: newPassword, name: t.Optional(personName) }),
         ...describe({
           tag: "Auth",
           summary: "Choose a password for a new account, or for one without a password",
@@ -218,11 +224,7 @@ function ownRoutes(app: App) {
       ...describe({ tag: "Auth", summary: "Your account and its credits", answers: { 200: MeShape } }),
     })
     .patch("/auth/profile", async ({ caller, body }) => viewMe(app, await patchProfile(app, caller, body)), {
-      body: t.Object({
-        name: t.Optional(t.Nullable(name)),
-        timezone: t.Optional(t.String({ maxLength: 100, examples: ["Europe/Berlin"] })),
-        reply_footer: t.Optional(t.Boolean()),
-      }),
+      body: profileBody,
       ...describe({
         tag: "Auth",
         summary: "Change your name, time zone or reply footer",

@@ -10,6 +10,7 @@ import { describe } from "../../http/describe.ts";
 import { browserOf, refuseMany } from "../../http/request.ts";
 import { VERSION } from "../../lib/version.ts";
 import { ServerShape, SetupShape, SignedInShape } from "./setup-shapes.ts";
+import { personName } from "./shapes.ts";
 
 const body = t.Object({
   token: t.String({
@@ -19,7 +20,7 @@ const body = t.Object({
   }),
   email: t.String({ maxLength: 320, examples: ["ada@example.com"] }),
   password: t.Optional(t.String({ maxLength: 1_024, examples: ["quiet river 42"] })),
-  name: t.Optional(t.String({ maxLength: 400, examples: ["Ada"] })),
+  name: t.Optional(personName),
 });
 
 /** For a dashboard that nobody has signed in to. */

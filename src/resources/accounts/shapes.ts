@@ -1,9 +1,21 @@
+import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
 import { SECURITY_EVENT_KINDS } from "./security-events.ts";
 import { moment } from "../../http/shapes.ts";
 
 const count = (what: string) => t.Integer({ minimum: 0, description: what });
 const client = t.Nullable(t.String({ description: "Address it came from.", examples: ["192.0.2.7"] }));
+
+/** Its length is checked in code points. */
+export const personName = t.String({ maxLength: 400, examples: ["Ada"] });
+
+export const profileBody = t.Object({
+  name: t.Optional(t.Nullable(personName)),
+  timezone: t.Optional(t.String({ maxLength: 100, examples: ["Europe/Berlin"] })),
+  reply_footer: t.Optional(t.Boolean()),
+});
+
+export type ProfileInput = Static<typeof profileBody>;
 
 export const MeShape = t.Object(
   {

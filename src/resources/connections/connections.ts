@@ -14,24 +14,12 @@ import { splitConfig } from "./client-secret.ts";
 import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
 import { openSealed, sealedColumns } from "./sealed.ts";
 import { connectionViewer } from "./view.ts";
+import type { ConnectionInput, NewConnection } from "./body-shapes.ts";
 
 const DEFAULT_CONNECTION_ID = "default";
 const SEALED_MEMBERS = ["credential", "headers", "client_secret"];
 
 const MAX_LABEL_CHARS = 100;
-
-export type NewConnection = ConnectionInput & { kind: ConnectionKind };
-
-export interface ConnectionInput {
-  kind?: ConnectionKind;
-  label?: string;
-  credential?: string;
-  model?: string | null;
-  base_url?: string | null;
-  headers?: Record<string, string>;
-  fallback_connection_id?: string | null;
-  config?: Record<string, unknown> | null;
-}
 
 /** What a model call needs of a connection, its secret opened. */
 export interface OpenConnection {

@@ -6,7 +6,6 @@ import { administrators, authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
 import { STREAM_HEADERS } from "../../http/stream.ts";
 import {
-  type ConnectionInput,
   createConnection,
   deleteConnection,
   draftConnection,
@@ -15,52 +14,17 @@ import {
   patchConnection,
   readConnection,
 } from "./connections.ts";
+import {
+  connectionBody,
+  type ConnectionBody,
+  type ConnectionInput,
+  newConnectionBody,
+} from "./body-shapes.ts";
 import { pullModel } from "./pull-model.ts";
 import { listPrograms } from "./programs.ts";
-import { ConnectionShape, ConnectionTestShape, kind, ToolProgramShape } from "./shapes.ts";
+import { ConnectionShape, ConnectionTestShape, ToolProgramShape } from "./shapes.ts";
 import { testConnection, testDraft } from "./test-connection.ts";
 
-const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
-const label = (description: string) =>
-  t.Optional(t.String({ maxLength: 100, description, examples: ["Work"] }));
-const url = (description: string) =>
-  t.Optional(
-    t.Nullable(t.String({ maxLength: 2_048, description, examples: ["https://api.openai.com/v1"] })),
-  );
-
-const connectionBody = {
-  label: label("What you call it; else the name of its kind."),
-  name: label("Another word for `label`."),
-  credential: secret("Its API key or token: kept encrypted, and never shown again."),
-  api_key: secret("Another word for `credential`."),
-  token: secret("Another word for `credential`."),
-  model: t.Optional(t.Nullable(t.String({ maxLength: 200, examples: ["gpt-5.4-mini"] }))),
-  base_url: url(
-    "Where it is; else the provider's own address. https, but for hosts that the operator allows.",
-  ),
-  url: url("Another word for `base_url`."),
-  headers: t.Optional(
-    t.Record(t.String(), t.String({ maxLength: 4_000 }), {
-      description: "Sent along with every request; kept encrypted, replaced as a whole, never shown again.",
-      examples: [{}],
-    }),
-  ),
-  fallback_connection_id: t.Optional(
-    t.Nullable(t.String({ format: "uuid", description: "Another model connection of yours." })),
-  ),
-  config: t.Optional(
-    t.Nullable(
-      t.Record(t.String(), t.Unknown(), {
-        description:
-          "Settings of this kind alone, at most 8 KB, replaced as a whole. They are shown, so put no secret there; only `client_secret`, of an OAuth client that you registered by hand for an MCP server (with `client_id` and `issuer`), is kept encrypted and never shown again.",
-        examples: [{}],
-      }),
-    ),
-  ),
-};
-/** One without the aliases. */
-const EXAMPLE = { label: "Work", credential: "sk-your-key", model: "gpt-5.4-mini" };
-const newConnection = t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] });
 const connectionParams = t.Object({ connection_id: t.String({ format: "uuid" }) });
 
 const DESCRIBED = {
@@ -154,7 +118,7 @@ function pullRoutes(app: App) {
       "/connections/pull",
       ({ user, body, request, set: { headers } }) =>
         answer(user, draftConnection(app, user, { ...inputOf(body), kind: body.kind }), { request, headers }),
-      { body: newConnection, ...PULL.draft },
+      { body: newConnectionBody, ...PULL.draft },
     )
     .post(
       "/connections/:connection_id/pull",
@@ -181,7 +145,7 @@ function ownRoutes(app: App) {
         set.status = 201;
         return createConnection(app, caller, { ...inputOf(body), kind: body.kind });
       },
-      { body: newConnection, ...DESCRIBED.create },
+      { body: newConnectionBody, ...DESCRIBED.create },
     )
     .post(
       "/connections/test",
@@ -189,7 +153,7 @@ function ownRoutes(app: App) {
         using _trip = await beginTrip(user);
         return await testDraft(app, user, { ...inputOf(body), kind: body.kind });
       },
-      { body: newConnection, ...DESCRIBED.draft },
+      { body: newConnectionBody, ...DESCRIBED.draft },
     )
     .get(
       "/connections/:connection_id",
@@ -202,7 +166,7 @@ function ownRoutes(app: App) {
         patchConnection(app, caller, { id: params.connection_id, input: inputOf(body) }),
       {
         params: connectionParams,
-        body: t.Object({ kind: t.Optional(kind), ...connectionBody }, { examples: [EXAMPLE] }),
+        body: connectionBody,
         ...DESCRIBED.patch,
       },
     )
@@ -224,14 +188,7 @@ function ownRoutes(app: App) {
     );
 }
 
-type Aliased = ConnectionInput & {
-  name?: string | undefined;
-  api_key?: string | undefined;
-  token?: string | undefined;
-  url?: string | null | undefined;
-};
-
-function inputOf(body: Aliased): ConnectionInput {
+function inputOf(body: ConnectionBody): ConnectionInput {
   const url = body.base_url === undefined ? body.url : body.base_url;
   const members = {
     kind: body.kind,

@@ -7,6 +7,7 @@ import { AppError, invalid } from "../../errors.ts";
 import { splitAddress } from "../../lib/mail-address.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
+import type { ContactInput } from "./shapes.ts";
 
 const MAX_NAME_CHARS = 100;
 const MAX_MESSAGE_CHARS = 5_000;
@@ -19,18 +20,6 @@ const MAX_FILL_MS = 86_400_000;
 const LINE_CHARS = 72;
 /** How soon it is worth asking again while there is no administrator. */
 const NO_READER_SECONDS = 3_600;
-
-export interface ContactInput {
-  name: string;
-  email: string;
-  message: string;
-  subject?: string;
-  topic?: string;
-  /** A field that people do not see: only a machine fills it in. */
-  website?: string;
-  /** When the form was shown, in unix milliseconds; a program that has no form leaves it out. */
-  started_at?: number;
-}
 
 /** What was written, in its kept form, and what it was taken for. */
 export interface Contact extends Pick<

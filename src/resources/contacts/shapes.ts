@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { t } from "elysia";
 
 /** The lengths of the texts are checked in `submitContact`, in code points. */
@@ -11,6 +11,7 @@ export const contactBody = t.Object({
   }),
   subject: t.Optional(t.String({ description: "At most 200 characters.", examples: ["Moving"] })),
   topic: t.Optional(t.String({ description: "At most 100 characters.", examples: ["support"] })),
+  // Only a machine fills it in.
   website: t.Optional(
     t.String({ description: "Leave it empty: people do not see this field.", examples: [""] }),
   ),
@@ -22,6 +23,8 @@ export const contactBody = t.Object({
     }),
   ),
 });
+
+export type ContactInput = Static<typeof contactBody>;
 
 export const ContactShape = t.Object(
   {

@@ -12,6 +12,7 @@ import { oneLine } from "../../lib/one-line.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { cutSlug, slugOf } from "../../lib/slug.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
+import type { ContextInput, NewContext } from "./shapes.ts";
 import { type ContextList, contextLists, inboxesFor, leaveInboxes, setInboxes } from "./scope.ts";
 
 export const MAX_TITLE_CHARS = 200;
@@ -19,18 +20,6 @@ export const MAX_BODY_BYTES = 262_144;
 const MAX_SLUG_CHARS = 64;
 const SLUG_FORM = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const UNNAMED_SLUG_BYTES = 2;
-
-export interface ContextInput {
-  title?: string;
-  body?: string;
-  kind?: ContextRow["kind"];
-  slug?: string;
-  enabled?: boolean;
-  /** The inboxes that it is for; null: every one. */
-  inbox_ids?: string[] | null;
-}
-
-export type NewContext = ContextInput & Required<Pick<ContextInput, "title" | "body" | "kind">>;
 
 export type ContextView = ReturnType<typeof viewContext>;
 

@@ -4,15 +4,9 @@ import { authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
 import { listAnswer } from "../../http/stream.ts";
 import { contextPortions, createContext, deleteContext, patchContext, readContext } from "./contexts.ts";
-import { contextMembers, ContextShape } from "./shapes.ts";
+import { contextBody, contextMembers, ContextShape, newContextBody } from "./shapes.ts";
 import { uploadContext } from "./upload.ts";
 
-const { title, body, kind, slug, enabled, inbox_ids } = contextMembers;
-const optional = {
-  slug: t.Optional(slug),
-  enabled: t.Optional(enabled),
-  inbox_ids: t.Optional(inbox_ids),
-};
 const contextParams = t.Object({ context_id: t.String({ format: "uuid" }) });
 
 export function contextRoutes(app: App) {
@@ -38,7 +32,7 @@ function collectionRoutes(app: App) {
         return createContext(app, caller, input);
       },
       {
-        body: t.Object({ title, body, kind, ...optional }),
+        body: newContextBody,
         ...describe({
           tag: "Contexts",
           summary: "Make a context",
@@ -55,7 +49,7 @@ function collectionRoutes(app: App) {
         return uploadContext(app, caller, upload);
       },
       {
-        body: t.Object({ file: t.File(), kind: t.Optional(kind) }),
+        body: t.Object({ file: t.File(), kind: t.Optional(contextMembers.kind) }),
         ...describe({
           tag: "Contexts",
           summary: "Make a context of a Markdown file",
@@ -80,12 +74,7 @@ function contextByIdRoutes(app: App) {
       ({ caller, params, body: input }) => patchContext(app, caller, { id: params.context_id, input }),
       {
         params: contextParams,
-        body: t.Object({
-          title: t.Optional(title),
-          body: t.Optional(body),
-          kind: t.Optional(kind),
-          ...optional,
-        }),
+        body: contextBody,
         ...describe({
           tag: "Contexts",
           summary: "Change a context",

@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
 import { moment } from "../../http/shapes.ts";
 
@@ -29,6 +30,20 @@ export const contextMembers = {
     { examples: [null] },
   ),
 };
+
+const { title, body, kind, slug, enabled, inbox_ids } = contextMembers;
+const optional = { slug: t.Optional(slug), enabled: t.Optional(enabled), inbox_ids: t.Optional(inbox_ids) };
+
+export const newContextBody = t.Object({ title, body, kind, ...optional });
+export const contextBody = t.Object({
+  title: t.Optional(title),
+  body: t.Optional(body),
+  kind: t.Optional(kind),
+  ...optional,
+});
+
+export type NewContext = Static<typeof newContextBody>;
+export type ContextInput = Static<typeof contextBody>;
 
 export const ContextShape = t.Object(
   {

@@ -21,16 +21,8 @@ import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { Scope } from "../../trust/guard/guard.ts";
-import { columnsOf, DEFAULT_POLICY, type InboxSettings, policyOf } from "./settings.ts";
-
-export interface NewInbox extends InboxSettings {
-  /** The readable part of the address; by default it is made of the label. */
-  prefix?: string;
-  /** An active custom domain of the user's own for the address. */
-  domain_id?: string | null;
-  /** What stands before the @, in place of the prefix and a random token. */
-  local_part?: string;
-}
+import type { InboxSettings, NewInbox } from "./body-shapes.ts";
+import { columnsOf, DEFAULT_POLICY, policyOf } from "./settings.ts";
 
 export type InboxView = ReturnType<typeof viewInbox>;
 

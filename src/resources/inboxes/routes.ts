@@ -1,5 +1,4 @@
 import { LAST_SECOND } from "../../http/shapes.ts";
-import { Type } from "@sinclair/typebox";
 import { Elysia, t } from "elysia";
 import { refuseUnverified } from "../accounts/verified.ts";
 import type { App } from "../../app.ts";
@@ -8,98 +7,13 @@ import { describe } from "../../http/describe.ts";
 import { downloadHeaders } from "../../http/download.ts";
 import { refuseOverRate } from "../../http/request.ts";
 import { inboxActivity } from "../messages/inbox-activity.ts";
+import { inboxBody, newInboxBody } from "./body-shapes.ts";
 import { cardOf, mailCard } from "./cards.ts";
 import { createInbox, listInboxes, ownInbox, patchInbox, readInbox, rotateInbox } from "./inboxes.ts";
 import { deleteInbox } from "./delete-inbox.ts";
 import { CardSentShape, InboxActivityShape, InboxShape } from "./shapes.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../lib/durations.ts";
 
-const MAX_PREFIX_CHARS = 100;
-const MAX_RETENTION_DAYS = 3_650;
-/** Above every plan; the plan's own cap answers with its numbers. */
-const MAX_LIST = 1_000;
-
-const settings = {
-  // Its length is checked in `settings.ts`: a schema would count halves of an emoji.
-  label: t.Optional(t.Nullable(t.String({ description: "At most 100 characters." }))),
-  default_connection_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
-  mcp_connection_ids: t.Optional(
-    t.Array(t.String({ format: "uuid" }), {
-      maxItems: MAX_LIST,
-      description: "Connections of the kind mcp: the tool servers it may use.",
-    }),
-  ),
-  context_ids: t.Optional(
-    t.Nullable(
-      t.Array(t.String({ format: "uuid" }), {
-        maxItems: MAX_LIST,
-        description:
-          "The contexts that it has, and no others. Null: those for every inbox, and those that name this one.",
-      }),
-    ),
-  ),
-  reply_enabled: t.Optional(t.Boolean()),
-  allowlist_senders: t.Optional(t.Array(t.String({ maxLength: 254 }), { maxItems: MAX_LIST })),
-  scope: t.Optional(
-    t.Nullable(
-      t.Object({
-        targets: t.Nullable(
-          t.Array(t.String({ maxLength: 200 }), {
-            maxItems: 100,
-            description:
-              "All that it may use: notes, codehost-a, codehost-b, sheets, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools. Null: everything, as with a `scope` of null.",
-          }),
-        ),
-        autonomous: t.Optional(
-          t.Array(t.String({ maxLength: 200 }), {
-            maxItems: 100,
-            description:
-              "Those of them whose tools may change something without being named by the instruction.",
-          }),
-        ),
-      }),
-    ),
-  ),
-  inbound_policy: t.Optional(
-    t.Object({
-      reply_to_unauthenticated: t.Optional(t.Boolean()),
-      process_bulk: t.Optional(t.Boolean()),
-      process_unauthenticated: t.Optional(t.Boolean()),
-    }),
-  ),
-  paused: t.Optional(
-    t.Nullable(
-      t.Union([t.Literal("keep"), t.Literal("refuse")], {
-        description: "Whether new mail waits here or at its sender; null has the inbox go on.",
-      }),
-    ),
-  ),
-  // As of the label.
-  default_instruction: t.Optional(t.Nullable(t.String({ description: "At most 10,000 characters." }))),
-  // Elysia's own integer would take "30" for one.
-  retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),
-  is_default: t.Optional(
-    t.Boolean({
-      description: "True: calls that name no inbox go to it from now on. One inbox is always the default.",
-    }),
-  ),
-};
-const EXAMPLE = { examples: [{ label: "Reports", allowlist_senders: ["bob@example.com"] }] };
-const newInbox = t.Object(
-  {
-    ...settings,
-    prefix: t.Optional(t.String({ maxLength: MAX_PREFIX_CHARS })),
-    domain_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
-    local_part: t.Optional(
-      t.String({
-        maxLength: MAX_PREFIX_CHARS,
-        description:
-          "What stands before the @, such as `billing`, in place of the prefix and a random part: at a domain of your own, and at the service's only if its operator allows that. Anybody can guess such an address.",
-      }),
-    ),
-  },
-  EXAMPLE,
-);
 const params = t.Object({ inbox_id: t.String({ format: "uuid" }) });
 
 const LIST = describe({ tag: "Inboxes", summary: "All inboxes", answers: { 200: t.Array(InboxShape) } });
@@ -144,7 +58,7 @@ function crudRoutes(app: App) {
         return createInbox(app, caller, body);
       },
       {
-        body: newInbox,
+        body: newInboxBody,
         ...describe({
           tag: "Inboxes",
           summary: "Make an inbox",
@@ -164,7 +78,7 @@ function crudRoutes(app: App) {
       ({ caller, params, body }) => patchInbox(app, caller, { id: params.inbox_id, settings: body }),
       {
         params,
-        body: t.Object(settings, EXAMPLE),
+        body: inboxBody,
         ...describe({
           tag: "Inboxes",
           summary: "Change an inbox",

@@ -11,6 +11,7 @@ import { OWN_TARGETS } from "../../trust/target-names.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
+import type { InboxSettings } from "./body-shapes.ts";
 
 const MAX_LABEL_CHARS = 100;
 const MAX_QUOTED_CHARS = 100;
@@ -35,23 +36,6 @@ export const DEFAULT_POLICY: InboundPolicy = {
 /** What an inbox takes; one of an earlier version does not say it all. */
 export function policyOf({ inbound_policy }: Pick<InboxRow, "inbound_policy">): InboundPolicy {
   return { ...DEFAULT_POLICY, ...(JSON.parse(inbound_policy) as Partial<InboundPolicy>) };
-}
-
-/** What both a new inbox and a patch may set. */
-export interface InboxSettings {
-  label?: string | null;
-  default_connection_id?: string | null;
-  mcp_connection_ids?: string[];
-  context_ids?: string[] | null;
-  reply_enabled?: boolean;
-  allowlist_senders?: string[];
-  scope?: { targets: string[] | null; autonomous?: string[] } | null;
-  inbound_policy?: Partial<InboundPolicy>;
-  retention_days?: number | null;
-  /** Whether calls that name no inbox go to it. */
-  is_default?: boolean;
-  paused?: InboxRow["paused"];
-  default_instruction?: string | null;
 }
 
 interface Change {

@@ -1,4 +1,4 @@
-import type { NewContext } from "../contexts/contexts.ts";
+import type { NewContext } from "../contexts/shapes.ts";
 import type { Plan } from "../../db/schema.ts";
 import type { Scope } from "../../trust/guard/guard.ts";
 import { READING_RECIPES } from "./reading.ts";

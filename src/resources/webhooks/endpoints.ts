@@ -9,20 +9,11 @@ import { AppError } from "../../errors.ts";
 import { refuseBadAddress } from "./address.ts";
 import { EVENT_TYPES } from "./events.ts";
 import { failAllPending, failPending } from "./pending.ts";
+import type { EndpointSettings, NewEndpoint } from "./body-shapes.ts";
 import { mintSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
 
 /** After a new secret was made, how long the one before signs as well. */
 const OVERLAP_SECONDS = 86_400;
-
-export interface EndpointSettings {
-  url?: string;
-  /** Names of `EventType`, or `*` for all. */
-  event_types?: (EventType | "*")[];
-  enabled?: boolean;
-  description?: string | null;
-}
-
-export type NewEndpoint = EndpointSettings & Required<Pick<EndpointSettings, "url" | "event_types">>;
 
 export type EndpointView = ReturnType<typeof viewEndpoint>;
 

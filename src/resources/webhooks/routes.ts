@@ -16,7 +16,7 @@ import {
   rotateSecret,
 } from "./endpoints.ts";
 import { deleteEndpoint } from "./delete-endpoint.ts";
-import { EVENT_TYPES } from "./events.ts";
+import { endpointBody, newEndpointBody } from "./body-shapes.ts";
 import {
   CountsShape,
   DeliveryDetailShape,
@@ -29,34 +29,10 @@ import {
 } from "./shapes.ts";
 import { testEndpoint } from "./test-endpoint.ts";
 
-const MAX_URL_CHARS = 2_048;
-const MAX_DESCRIPTION_CHARS = 500;
-/** More than there are types: one that is named twice counts once. */
-const MAX_EVENT_TYPES = 100;
 /** Each is a call to somebody's server, while somebody waits. */
 const TEST_RATE = { limit: 10, window_seconds: 60 };
 const NO_STORE = { "cache-control": "no-store" };
 
-const url = t.String({
-  maxLength: MAX_URL_CHARS,
-  description: "https on a public host.",
-  examples: ["https://hooks.example.com/mailwright"],
-});
-const event_types = t.Array(t.Union([...EVENT_TYPES, "*" as const].map((name) => t.Literal(name))), {
-  minItems: 1,
-  maxItems: MAX_EVENT_TYPES,
-  description: "What it is told of; `*` is everything.",
-  examples: [["message.completed", "message.failed"]],
-});
-const more = {
-  enabled: t.Optional(t.Boolean()),
-  description: t.Optional(t.Nullable(t.String({ maxLength: MAX_DESCRIPTION_CHARS }))),
-};
-const newEndpoint = t.Object({ url, event_types, ...more });
-const settings = t.Object(
-  { url: t.Optional(url), event_types: t.Optional(event_types), ...more },
-  { examples: [{ enabled: true }] },
-);
 // Elysia's own integer would take "30" for one.
 const replay = t.Object({
   since: Type.Integer({
@@ -86,12 +62,12 @@ function endpointRoutes(app: App) {
         Object.assign(set.headers, NO_STORE);
         return made;
       },
-      { body: newEndpoint, ...DESCRIBED.create },
+      { body: newEndpointBody, ...DESCRIBED.create },
     )
     .patch(
       "/v1/webhooks/:id",
       ({ caller, params: { id }, body }) => patchEndpoint(app, caller, { id, settings: body }),
-      { body: settings, ...DESCRIBED.patch },
+      { body: endpointBody, ...DESCRIBED.patch },
     )
     .delete(
       "/v1/webhooks/:id",

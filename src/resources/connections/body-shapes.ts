@@ -1,0 +1,54 @@
+import type { Static } from "@sinclair/typebox";
+import { t } from "elysia";
+import { kind } from "./shapes.ts";
+
+const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
+const label = (description: string) =>
+  t.Optional(t.String({ maxLength: 100, description, examples: ["Work"] }));
+const url = (description: string) =>
+  t.Optional(
+    t.Nullable(t.String({ maxLength: 2_048, description, examples: ["https://api.openai.com/v1"] })),
+  );
+
+const members = {
+  label: label("What you call it; else the name of its kind."),
+  name: label("Another word for `label`."),
+  credential: secret("Its API key or token: kept encrypted, and never shown again."),
+  api_key: secret("Another word for `credential`."),
+  token: secret("Another word for `credential`."),
+  model: t.Optional(t.Nullable(t.String({ maxLength: 200, examples: ["gpt-5.4-mini"] }))),
+  base_url: url(
+    "Where it is; else the provider's own address. https, but for hosts that the operator allows.",
+  ),
+  url: url("Another word for `base_url`."),
+  headers: t.Optional(
+    t.Record(t.String(), t.String({ maxLength: 4_000 }), {
+      description: "Sent along with every request; kept encrypted, replaced as a whole, never shown again.",
+      examples: [{}],
+    }),
+  ),
+  fallback_connection_id: t.Optional(
+    t.Nullable(t.String({ format: "uuid", description: "Another model connection of yours." })),
+  ),
+  config: t.Optional(
+    t.Nullable(
+      t.Record(t.String(), t.Unknown(), {
+        description:
+          "Settings of this kind alone, at most 8 KB, replaced as a whole. They are shown, so put no secret there; only `client_secret`, of an OAuth client that you registered by hand for an MCP server (with `client_id` and `issuer`), is kept encrypted and never shown again.",
+        examples: [{}],
+      }),
+    ),
+  ),
+};
+/** One without the aliases. */
+const EXAMPLE = { label: "Work", credential: "sk-your-key", model: "gpt-5.4-mini" };
+export const newConnectionBody = t.Object(
+  { kind, ...members },
+  { examples: [{ kind: "openai", ...EXAMPLE }] },
+);
+export const connectionBody = t.Object({ kind: t.Optional(kind), ...members }, { examples: [EXAMPLE] });
+
+export type ConnectionBody = Static<typeof connectionBody>;
+/** The body without the other words for its members. */
+export type ConnectionInput = Omit<ConnectionBody, "name" | "api_key" | "token" | "url">;
+export type NewConnection = ConnectionInput & Pick<Static<typeof newConnectionBody>, "kind">;
