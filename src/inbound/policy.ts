@@ -1,3 +1,4 @@
+import { allowlistOf } from "../db/inbox-columns.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
@@ -21,7 +22,7 @@ type Person = Pick<UserRow, "email" | "email_verified">;
 
 /** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
 export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts): SenderVerdict {
-  const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
+  const allowlist = allowlistOf(inbox);
   const policy = policyOf(inbox);
   const isOwner = sender.from_address === user.email && user.email_verified === 1;
   const listed = isListed(sender.from_address, allowlist);

@@ -66,11 +66,6 @@ export function readingFor(
   );
 }
 
-/** What must be read of a stored mail, as `readingFor` found it when it came. */
-export function formOf({ auth }: Pick<MessageRow, "auth">): SignedForm | undefined {
-  return (JSON.parse(auth ?? "{}") as { signed_form?: SignedForm }).signed_form;
-}
-
 /** Whether what is signed is all that is acted upon, and no more could have been. */
 function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   if (!ALWAYS_SIGNED.every((name) => signed.has(name))) return false;

@@ -1,3 +1,4 @@
+import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { MessageRow } from "../db/schema.ts";
 import type { ParsedMail } from "../mail/reading/parse.ts";
 import type { Doubt } from "../trust/own-words/reply-doubt.ts";
@@ -8,12 +9,7 @@ import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
 /** Why words of a mail were read as material, for its answer and its steps: sentences with their mend. */
 export function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
   if (hasAuthority(message) && isSentAtClick(mail.new_text.trim())) return [SENT_AT_CLICK];
-  const auth = JSON.parse(message.auth ?? "{}") as {
-    vouched?: boolean;
-    undated?: boolean;
-    lacks_dmarc?: boolean;
-    for_others?: ForOthers;
-  };
+  const auth = storedAuth(message);
   if (auth.vouched !== false) return mail.in_doubt && hasAuthority(message) ? [IN_DOUBT[mail.in_doubt]] : [];
   if (auth.for_others !== undefined) return [FOR_OTHERS[auth.for_others]];
   if (auth.lacks_dmarc === true) return [LACKS_DMARC];

@@ -1,3 +1,4 @@
+import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { App } from "../app.ts";
 import { hasEarlierMessages } from "../resources/conversations/conversations.ts";
 import { prepared } from "../db/prepared.ts";
@@ -11,7 +12,6 @@ import { headersAs } from "../mail/reading/signed-header.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { readBytes } from "../resources/messages/stored-bytes.ts";
-import { formOf } from "../inbound/vouched.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf, senderLine } from "../resources/messages/material.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
@@ -133,12 +133,12 @@ export async function readStoredMail(
   const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
   const raw = stored && (await readBytes(app, "raw_mails", stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
-  return { raw, headers: headersAs(raw, formOf(message)) };
+  return { raw, headers: headersAs(raw, storedAuth(message).signed_form) };
 }
 
 async function readMail(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
   const { raw, headers } = await readStoredMail(app, message);
-  const form = formOf(message);
+  const form = storedAuth(message).signed_form;
   const from = sourceOf(message);
   const outcome = await app.parser.parse(raw, { form, ...from });
   if (!outcome.ok)
@@ -179,7 +179,7 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
 
 /** Whether it came into a thread. An earlier try may have taken it out of that (`--new`), and a later one grants no more. */
 async function isInThread(app: App, message: MessageRow): Promise<boolean> {
-  const { in_thread } = JSON.parse(message.auth ?? "{}") as { in_thread?: boolean };
+  const { in_thread } = storedAuth(message);
   return in_thread === true || (await hasEarlierMessages(app.db, message));
 }
 

@@ -1,3 +1,4 @@
+import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import { wantsFooter } from "../resources/accounts/profile.ts";
 import type { App } from "../app.ts";
@@ -161,7 +162,7 @@ export async function inboxWithKeys(app: App, inbox: InboxRow): Promise<{ inbox:
 async function targetOf(app: App, { message, inbox, headers }: Answered): Promise<string> {
   const { authority } = message;
   const from = message.sender ?? "";
-  const { vouched } = JSON.parse(message.auth ?? "{}") as { vouched?: boolean };
+  const { vouched } = storedAuth(message);
   if (vouched !== true || (authority !== "owner" && authority !== "listed")) return from;
   const reply_to = soleAddress(headers.get("reply-to") ?? "");
   if (reply_to === null || reply_to === from) return from;

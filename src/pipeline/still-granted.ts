@@ -3,7 +3,8 @@ import type { Tool } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import { targetsOf } from "../resources/connections/targets.ts";
 import type { Db } from "../db/database.ts";
-import { inboxById, scopeOf } from "../resources/inboxes/inboxes.ts";
+import { scopeOf } from "../db/inbox-columns.ts";
+import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import type { Run } from "./close.ts";
 

@@ -14,7 +14,7 @@ import {
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
-import { scopeOf } from "../resources/inboxes/inboxes.ts";
+import { scopeOf } from "../db/inbox-columns.ts";
 import type { Scope } from "../trust/guard/guard.ts";
 import { type Command, type Parsed, parseCommand } from "./command.ts";
 import {

@@ -316,6 +316,24 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
   expect((await ada.get("/inboxes")).body[0].scope).toEqual({ targets: [], autonomous: [] });
 });
 
+test("a tool server that gets another name keeps what an inbox lets it do by itself, also where all targets are allowed", async () => {
+  await using t = await testApp({ egress: { allow: ["127.0.0.1"] } });
+  const { ada, inbox_id } = await deskOf(t);
+  const server = { kind: "mcp", label: "Calendar", base_url: "http://127.0.0.1:9/mcp" };
+  const { body: made } = await ada.post("/connections", server);
+  await ada.patch(`/inboxes/${inbox_id}`, {
+    mcp_connection_ids: [made.id],
+    scope: { targets: null, autonomous: ["mcp:calendar"] },
+  });
+  expect((await ada.patch(`/connections/${made.id}`, { label: "Dates" })).status).toBe(200);
+  expect((await ada.get(`/inboxes/${inbox_id}`)).body.scope).toEqual({
+    targets: null,
+    autonomous: ["mcp:dates"],
+  });
+  expect((await ada.delete(`/connections/${made.id}`)).status).toBe(204);
+  expect((await ada.get(`/inboxes/${inbox_id}`)).body.scope).toEqual({ targets: null, autonomous: [] });
+});
+
 test("the plan's caps on inboxes and on allowed senders are told with their numbers", async () => {
   await using t = await testApp({ plans: { team: { inboxes: 2, allowlist_entries: 2 } } });
   const { ada, inbox_id } = await deskOf(t);

@@ -1,3 +1,4 @@
+import { toolServersOf } from "../../db/inbox-columns.ts";
 import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
@@ -172,7 +173,7 @@ export async function deleteConnection(app: App, caller: Caller, id: string): Pr
       .where("user_id", "=", user.id)
       .execute();
     for (const inbox of inboxes) {
-      const ids = JSON.parse(inbox.mcp_connection_ids) as string[];
+      const ids = toolServersOf(inbox);
       if (!ids.includes(id)) continue;
       const mcp_connection_ids = JSON.stringify(ids.filter((other) => other !== id));
       await tx.updateTable("inboxes").set({ mcp_connection_ids }).where("id", "=", inbox.id).execute();

@@ -1,3 +1,4 @@
+import { scopeOf } from "../../db/inbox-columns.ts";
 import type { Db } from "../../db/database.ts";
 import { OWN_TARGETS } from "../../trust/target-names.ts";
 import { targetNamed, toolServerNames } from "./targets.ts";
@@ -35,11 +36,8 @@ async function renameInScopes(tx: Db, user_id: string, names: Map<string, string
     .where("scope", "is not", null)
     .execute();
   for (const inbox of inboxes) {
-    const { targets, autonomous } = JSON.parse(inbox.scope ?? "") as {
-      targets: string[];
-      autonomous: string[];
-    };
-    const scope = JSON.stringify({ targets: renamed(targets), autonomous: renamed(autonomous) });
+    const { targets = null, autonomous = [] } = scopeOf(inbox) ?? {};
+    const scope = JSON.stringify({ targets: targets && renamed(targets), autonomous: renamed(autonomous) });
     if (scope !== inbox.scope)
       await tx.updateTable("inboxes").set({ scope }).where("id", "=", inbox.id).execute();
   }

@@ -1,3 +1,4 @@
+import { toolServersOf } from "../../db/inbox-columns.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../../db/schema.ts";
@@ -26,7 +27,7 @@ export const NO_TARGETS: Targets = { attached: [], elsewhere: [] };
 /** The integrations of an account are everywhere; of its tool servers an inbox has those in its list. */
 export async function targetsOf(db: Db, inbox: InboxRow): Promise<Targets> {
   const rows = await toolConnections(db, { user_id: inbox.user_id });
-  const ids = JSON.parse(inbox.mcp_connection_ids) as string[];
+  const ids = toolServersOf(inbox);
   const servers = toolServers(rows);
   const attached = servers.filter(({ connection }) => ids.includes(connection.id));
   const elsewhere = servers.filter(({ connection }) => !ids.includes(connection.id));

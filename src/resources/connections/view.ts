@@ -1,3 +1,4 @@
+import { toolServersOf } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
@@ -60,9 +61,9 @@ async function countUses(db: Db, user_id: string): Promise<Map<string, number>> 
     .where("user_id", "=", user_id)
     .execute();
   const uses = new Map<string, number>();
-  for (const { default_connection_id, mcp_connection_ids } of inboxes) {
-    const ids = JSON.parse(mcp_connection_ids) as string[];
-    if (default_connection_id !== null) ids.push(default_connection_id);
+  for (const inbox of inboxes) {
+    const ids = toolServersOf(inbox);
+    if (inbox.default_connection_id !== null) ids.push(inbox.default_connection_id);
     for (const id of ids) uses.set(id, (uses.get(id) ?? 0) + 1);
   }
   return uses;

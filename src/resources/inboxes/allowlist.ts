@@ -1,3 +1,4 @@
+import { allowlistOf } from "../../db/inbox-columns.ts";
 import type { InboxRow, UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 import { withoutQuotes } from "../../lib/mail-address.ts";
@@ -28,7 +29,7 @@ export function isKnownAddress(
   { inbox, owner }: { inbox: Pick<InboxRow, "allowlist_senders">; owner: KnownOwner | undefined },
 ): boolean {
   if (owner?.email_verified === 1 && owner.email === address) return true;
-  return isListedRecipient(address, JSON.parse(inbox.allowlist_senders) as string[]);
+  return isListedRecipient(address, allowlistOf(inbox));
 }
 
 type KnownOwner = Pick<UserRow, "email" | "email_verified">;

@@ -1,3 +1,4 @@
+import { allowlistOf, scopeOf, toolServersOf } from "../../db/inbox-columns.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
@@ -172,11 +173,6 @@ async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
     .execute();
 }
 
-/** Which tools an inbox may use; null for all. */
-export function scopeOf({ scope }: Pick<InboxRow, "scope">): Scope | null {
-  return scope === null ? null : (JSON.parse(scope) as Scope);
-}
-
 /** Whosever it is: for work that was accepted for it, where no user asks. */
 export const inboxById = remembered((db, key: { id: string }) =>
   db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("deleted_at", "is", null),
@@ -221,10 +217,10 @@ function viewInbox(
     domain: row.domain,
     domain_id: row.domain_id,
     default_connection_id: row.default_connection_id,
-    mcp_connection_ids: JSON.parse(row.mcp_connection_ids) as string[],
+    mcp_connection_ids: toolServersOf(row),
     context_ids: row.every_context === 1 ? null : listedIn(row),
     reply_enabled: row.reply_enabled === 1,
-    allowlist_senders: JSON.parse(row.allowlist_senders) as string[],
+    allowlist_senders: allowlistOf(row),
     scope: scopeOf(row),
     inbound_policy: policyOf(row),
     retention_days: row.retention_days,

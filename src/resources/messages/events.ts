@@ -1,8 +1,9 @@
+import { hasAuthority } from "./authority.ts";
+import { tagsOf } from "./tags.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import type { EventType, MessageRow, MessageState } from "../../db/schema.ts";
 import { type EventObject, recordEvent } from "../webhooks/events.ts";
-import { storedJson } from "../../lib/stored-json.ts";
 import { attachmentsOf } from "./messages.ts";
 import { metadataOf } from "./metadata.ts";
 import { runStatus, usageOf, viewAttachment } from "./view.ts";
@@ -68,7 +69,8 @@ async function objectOf(tx: Db, row: Told): Promise<EventObject> {
     created,
     inbox_id,
     sender: row.sender !== null && PLAIN_ADDRESS.test(row.sender) ? row.sender : null,
-    tags: tagsOf(row),
+    // A stranger chose the `+tag` of theirs.
+    tags: hasAuthority(row) ? tagsOf(row) : [],
     attachments: files.filter(({ direction }) => direction === "out").map(viewAttachment),
     metadata: metadataOf(row),
   };
@@ -76,10 +78,3 @@ async function objectOf(tx: Db, row: Told): Promise<EventObject> {
 
 /** Between quotes an address may hold any words of a stranger's. */
 const PLAIN_ADDRESS = /^[^\s@"<>()\\]+@[^\s@"<>()\\]+$/;
-
-/** The `+tag` of the recipient and the `#tags` of the instruction; a stranger chose the former, and it is not told. */
-function tagsOf({ authority, tags, command }: Pick<MessageRow, "authority" | "tags" | "command">): string[] {
-  if (authority !== "owner" && authority !== "listed") return [];
-  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
-  return [...new Set([...storedJson<string[]>(tags, []), ...(given.tags ?? [])])];
-}

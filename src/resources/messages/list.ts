@@ -1,3 +1,4 @@
+import { tagsOf } from "./tags.ts";
 import type { SelectQueryBuilder } from "kysely";
 import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";
@@ -7,7 +8,6 @@ import type { MessageRow, Schema, UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../lib/pagination.ts";
-import { storedJson } from "../../lib/stored-json.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
 import { metadataOf, pairIn } from "./metadata.ts";
@@ -143,13 +143,8 @@ function fitting({ q, tag, metadata }: MessageFilters): Search["fits"] {
   return ({ subject, sender, instruction, result, ...words }) =>
     (wanted === undefined ||
       [subject, sender, instruction, result].some((text) => text?.toLowerCase().includes(wanted))) &&
-    (label === undefined || tagsIn(words).includes(label)) &&
+    (label === undefined || tagsOf(words).some((one) => one.toLowerCase() === label)) &&
     (pair === undefined || metadataOf(words)[pair.key] === pair.value);
-}
-
-function tagsIn({ command, tags }: Pick<MessageRow, "command" | "tags">): string[] {
-  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
-  return [...(given.tags ?? []), ...storedJson<string[]>(tags, [])].map((tag) => tag.toLowerCase());
 }
 
 /** Of a conversation that is not the user's there is nothing, and nothing is looked at. */

@@ -9,7 +9,7 @@ import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
 import { isLost, readBytes } from "./stored-bytes.ts";
-import { formOf } from "../../inbound/vouched.ts";
+import { storedAuth } from "./stored-auth.ts";
 import { viewActivity } from "./view.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
 import { headersAs } from "../../mail/reading/signed-header.ts";
@@ -85,7 +85,7 @@ async function wordsOf(app: App, row: MessageRow, raw: RawMailRow | undefined): 
   return turns(row.user_id, async () => {
     const bytes = raw && (await readKept(app, raw));
     if (!bytes) return NOT_KEPT;
-    const form = formOf(row);
+    const form = storedAuth(row).signed_form;
     const headers = headersAs(bytes, form);
     const content = materialOf(row, await app.parser.parse(bytes, { form, account: row.user_id }));
     return { content, to: namedIn(headers, "to"), cc: namedIn(headers, "cc") };

@@ -1,7 +1,8 @@
 import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";
 import { afterCommit } from "../../db/database.ts";
-import type { UserRow } from "../../db/schema.ts";
+import type { MessageRow, UserRow } from "../../db/schema.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 import { AppError, invalid } from "../../errors.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { ownMessage } from "./messages.ts";
@@ -44,4 +45,10 @@ function normalTags(given: string[]): string[] {
   }
   if (tags.size > MAX_TAGS) throw invalid("body.tags", "too_many", `A message has at most ${MAX_TAGS} tags.`);
   return [...tags.values()];
+}
+
+/** The `+tag` of its recipient and the `#tags` of its instruction, each once. */
+export function tagsOf({ command, tags }: Pick<MessageRow, "command" | "tags">): string[] {
+  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
+  return [...new Set([...storedJson<string[]>(tags, []), ...(given.tags ?? [])])];
 }
