@@ -80,7 +80,7 @@ export function messageOf(error: unknown): string {
 }
 
 /** The same, and the mend if it has one. */
-export function wordsOf(error: unknown): string {
+export function fullText(error: unknown): string {
   const fix = error instanceof AppError ? error.extras.fix : undefined;
   return fix === undefined ? messageOf(error) : `${messageOf(error)} ${fix}`;
 }

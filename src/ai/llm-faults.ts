@@ -1,5 +1,5 @@
 import type { ModelFault } from "../reasons.ts";
-import { quote, wordsOf } from "../lib/quote.ts";
+import { quote, errorTextOf } from "../lib/quote.ts";
 import { networkFault, retryAfterSeconds } from "../net/responses.ts";
 import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
 
@@ -141,7 +141,7 @@ export function refusalFailure(
     refusal?.code ?? "provider_error",
     `(${status}) ${refusal?.sentence ?? OTHER_REFUSAL}`,
     {
-      said: wordsOf(body),
+      said: errorTextOf(body),
       retryable,
       retry_after_seconds: retryable ? retryAfterSeconds(headers) : null,
     },

@@ -2,7 +2,7 @@ import { AppError } from "../errors.ts";
 import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
 import { BlockedAddressError } from "../net/guarded-fetch.ts";
 import { NoHandlesError } from "../lib/own-faults.ts";
-import { member, quote, wordsOf } from "../lib/quote.ts";
+import { member, quote, errorTextOf } from "../lib/quote.ts";
 import { networkFault } from "../net/responses.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 
@@ -75,7 +75,7 @@ export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefin
 export function refusalFault(who: Speaker, status: number, text: unknown): McpFault {
   const body = typeof text === "string" ? text : "";
   const unheard = status === 404 || (status === 400 && SESSION_UNKNOWN.test(body));
-  return fault(who, `(${status}) ${sentenceOf(status)}${said(who, wordsOf(body))}`, { unheard, status });
+  return fault(who, `(${status}) ${sentenceOf(status)}${said(who, errorTextOf(body))}`, { unheard, status });
 }
 
 export function fault(who: Speaker, sentence: string, extras: FaultExtras = {}): McpFault {

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { splitListen } from "../config/forms.ts";
 import { listenFault } from "../lib/start-faults.ts";
-import { wordsOf } from "../errors.ts";
+import { fullText } from "../errors.ts";
 import { certificateNames } from "../tls/names.ts";
 import { answerWithoutHost } from "./request.ts";
 
@@ -44,7 +44,7 @@ export function openChallengeDoor(app: App): AsyncDisposable {
           answerWithoutHost(request) ?? challengeAnswer(app, request) ?? toHttps(app, request),
       });
     } catch (error) {
-      if (!told) app.log.error(wordsOf(listenFault(error, { setting: "acme.listen", value })));
+      if (!told) app.log.error(fullText(listenFault(error, { setting: "acme.listen", value })));
       told = true;
       timer = setTimeout(open, RETRY_MS);
     }

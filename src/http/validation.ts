@@ -53,7 +53,9 @@ interface Explained {
 function explain(fault: SchemaFault): Explained {
   if (fault.value === undefined) return { code: "missing", message: "is required" };
   if (fault.type === ValueErrorType.Union) return explainChoice(fault.schema);
-  return EXPLANATIONS[fault.type]?.(fault.schema) ?? { code: "invalid", message: wordsOf(fault.message) };
+  return (
+    EXPLANATIONS[fault.type]?.(fault.schema) ?? { code: "invalid", message: plainSentence(fault.message) }
+  );
 }
 
 const tooSmall = ({ minimum }: SchemaFault["schema"]): Explained => ({
@@ -96,7 +98,7 @@ const EXPLANATIONS: { [type in ValueErrorType]?: (schema: SchemaFault["schema"])
 const FORMS: Record<string, string> = { uuid: "must be an id (a UUID)" };
 
 /** The library says "Expected string", and only of a pattern more than a reader can use. */
-function wordsOf(message: string): string {
+function plainSentence(message: string): string {
   const kind = /^Expected (string|boolean|integer|number|array|object)\b(?! to match)/.exec(message)?.[1];
   if (kind === undefined) return "has the wrong form";
   return `must be ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}`;

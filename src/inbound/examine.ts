@@ -15,7 +15,7 @@ import { type MachineMarks, machineMarks, MAX_SCAN_CHARS } from "../mail/reading
 import { type BounceReport, readBounce } from "../mail/reading/plain-bounce.ts";
 import type { SignedForm } from "../mail/reading/signed-form.ts";
 import { type WriterMarks, writerMarks } from "./for-others.ts";
-import { type MailWords, wordsOf } from "./mail-words.ts";
+import { type MailWords, readMailWords } from "./mail-words.ts";
 import { readingFor, repeatedField } from "./vouched.ts";
 
 /** A longer mail, or one with a longer header, is read on a thread whoever brought it. */
@@ -107,7 +107,7 @@ export async function examineMail(
   const fault = faultIn(headers) ?? (from?.ok === false ? noSingleFrom(from.problem) : null);
   const from_address = from?.ok === true ? from.address : "";
   const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
-  const words = wordsOf(mail.raw, headers, from_address);
+  const words = readMailWords(mail.raw, headers, from_address);
   const found = { fault, ...words, marks, writer_marks: writerMarks(headers) };
   if (fault !== null) return { ...found, author: null, bounce: null, report: null };
   return {

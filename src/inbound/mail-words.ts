@@ -25,7 +25,7 @@ export interface MailWords {
 }
 
 /** Reads them; `from_address` is the author, or empty. */
-export function wordsOf(raw: Uint8Array, headers: MailHeaders, from_address: string): MailWords {
+export function readMailWords(raw: Uint8Array, headers: MailHeaders, from_address: string): MailWords {
   const references = messageIds(headers.get("references") ?? "").toReversed();
   const rfc_message_id = messageIds(headers.get("message-id") ?? "")[0] ?? null;
   const subject = subjectOf(headers);

@@ -1,4 +1,3 @@
-import type { MessageRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import type { Identity } from "../mail/reading/authenticate.ts";
 import { mailboxes, type MailHeaders } from "../mail/reading/headers.ts";

@@ -14,7 +14,7 @@ const MASKED_WORD = /(?<!\S)\S*(?:\*{2,}|\.{3}|…|•{2,})\S*/gu;
 const KEPT_ENDS_CHARS = 3;
 
 /** The sentence inside the many shapes of an error's body; nothing of a web page. */
-export function wordsOf(body: string): string {
+export function errorTextOf(body: string): string {
   const parsed = parseJson(body);
   if (parsed === undefined) {
     return /^\s*</.test(body) ? "(a web page instead of an answer)" : body;

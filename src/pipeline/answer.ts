@@ -44,7 +44,7 @@ export async function answerTo(
     const mailed = mailedFiles(run, files, { ...room, captures });
     const stranger = !hasAuthority(message);
     const pictures = mailed.flatMap((file) => pictureOf(file) ?? []);
-    const words = await wordsOf(app, run, { result: ending.result, pictures, lacking, stranger });
+    const words = await answerWords(app, run, { result: ending.result, pictures, lacking, stranger });
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,
@@ -83,7 +83,7 @@ const CHANGED =
 const NOT_HANDED_OVER =
   "Files were made, but not kept because of --private, and there was no mail to send them with.";
 
-async function wordsOf(
+async function answerWords(
   app: App,
   run: Run,
   {

@@ -3,7 +3,7 @@ import { refuseFull } from "../resources/billing/storage.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
 import { ownInbox } from "../resources/inboxes/inboxes.ts";
-import { dedupeKeyOfId, wordsOf } from "../inbound/mail-words.ts";
+import { dedupeKeyOfId, readMailWords } from "../inbound/mail-words.ts";
 import { replySubject } from "../mail/writing/compose.ts";
 import { readHeaders } from "../mail/reading/headers.ts";
 import { acceptMail, storeRawMail } from "../inbound/accept.ts";
@@ -24,7 +24,7 @@ export interface InboxTest {
 /** Sends a mail of the owner's through an inbox as if it had come over SMTP, and waits for what becomes of it. */
 export async function testInbox(app: App, user: UserRow, test: InboxTest) {
   const raw = testMail(app, user, test);
-  const mail = wordsOf(raw, readHeaders(raw), user.email);
+  const mail = readMailWords(raw, readHeaders(raw), user.email);
   const bytes = raw.byteLength;
   const { row, job } = await acceptInline(app, { user, wanted: true, bytes }, async (tx, slot) => {
     await refuseFull(app, tx, user, bytes);

@@ -62,8 +62,8 @@ function notePlaces(
   known.searched ||= searched;
   const choices = among.filter(mayShow);
   if (choices.length > 0) addSome(known.choices, choices, MAX_CHOICES);
-  else if (place !== null) notePlace(known, known.places, wordsOf(target, place));
-  if (source !== undefined) notePlace(known, known.sources, wordsOf(target, source));
+  else if (place !== null) notePlace(known, known.places, namingWords(target, place));
+  if (source !== undefined) notePlace(known, known.sources, namingWords(target, source));
 }
 
 function notePlace(
@@ -76,7 +76,7 @@ function notePlace(
 }
 
 /** What names a place. The name of a repository alone could be a pair of words. */
-function wordsOf(target: string, place: string): { place: string; words: string } {
+function namingWords(target: string, place: string): { place: string; words: string } {
   const repository = target.startsWith("codehost-") && /^[^/:#]+(?:\/[^/:#]+)+$/.test(place);
   return { place, words: repository ? `repository ${place}` : place };
 }

@@ -6,7 +6,7 @@ import { hasEarlierMessages, startConversation } from "../resources/conversation
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
-import { AppError, wordsOf } from "../errors.ts";
+import { AppError, fullText } from "../errors.ts";
 import { waitIfPaused } from "../resources/inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
@@ -162,7 +162,7 @@ async function inputOrLoss(app: App, message: MessageRow, signal: AbortSignal): 
  * it. Where only the job can tell of it, it is kept for somebody to look at.
  */
 async function endWithoutContent(app: App, job: Job<"route_message">, { lost, row }: Loss): Promise<void> {
-  const error = wordsOf(lost);
+  const error = fullText(lost);
   if (row) app.log.error("the row of a mail cannot be read: its message is given up, and its job kept");
   await app.write(async (tx) => {
     await (row ? buryJob(tx, job, error) : finishJob(tx, job));

@@ -83,10 +83,10 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
   };
-  return { text: wordsOf(outcome), said: true, anybodys: tool.of_circle !== true, step };
+  return { text: textForModel(outcome), said: true, anybodys: tool.of_circle !== true, step };
 }
 
-function wordsOf({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
+function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
   return ok ? text : `The call failed: ${text}`;
 }
 
@@ -101,7 +101,7 @@ function toldOfEarlier(
   const { call, others } = answer;
   run.steps.push(...doubtsAbout(call));
   const step = inEarlierTry(call.step ?? doneStep(tool, asked.args, call));
-  if (others === undefined) return { text: wordsOf(call), said: true, step };
+  if (others === undefined) return { text: textForModel(call), said: true, step };
   return { text: `${NOT_AGAIN}\n\n${storiesOf(others)}`, said: false, step };
 }
 

@@ -1,4 +1,4 @@
-import { AppError, messageOf, wordsOf } from "../errors.ts";
+import { AppError, messageOf, fullText } from "../errors.ts";
 import type { Config } from "../config/config.ts";
 
 /** One reason of an authority (RFC 8555 §6.7). */
@@ -29,7 +29,7 @@ const MAX_DETAIL_CHARS = 300;
 /** Why there is no certificate and what to do about it, in whole sentences. */
 export function reasonOf(error: unknown, { acme }: Config): string {
   if (error instanceof AcmeError) return error.problems.map((problem) => sentenceOf(problem, acme)).join(" ");
-  if (error instanceof AppError) return wordsOf(error);
+  if (error instanceof AppError) return fullText(error);
   return error instanceof Error && error.name === "TimeoutError"
     ? "The authority took too long."
     : `It could not be stored or asked for: ${messageOf(error)}.`;

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { wordsOf } from "../errors.ts";
+import { fullText } from "../errors.ts";
 import { readFiles } from "./certificate.ts";
 import { certificateWarning } from "./keep.ts";
 import { factsOf } from "./pem.ts";
@@ -21,7 +21,7 @@ export function watchFiles(app: App): FileWatch {
       await takeOver(app);
       refused = "";
     } catch (error) {
-      const reason = wordsOf(error);
+      const reason = fullText(error);
       // Said once and not every minute.
       if (reason !== refused) app.log.error(`the certificate stays the old one: ${reason}`);
       refused = reason;

@@ -15,7 +15,7 @@ import { loadMasterKey } from "../../src/lib/secrets.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { dnsRecords, pemOf, publicPart } from "../../src/mail/writing/dkim.ts";
 import { chosenKeys, domainKeys, keyRows, serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
-import { wordsOf } from "../../src/errors.ts";
+import { fullText } from "../../src/errors.ts";
 import { layKeys, testKeys } from "../support/keys.ts";
 
 const MASTER = Buffer.alloc(32, 7).toString("base64");
@@ -72,7 +72,7 @@ describe("a data folder of the first versions", () => {
       await writeFile(path, text);
       const failure = await open(folder.path).then(
         () => "",
-        (error: unknown) => wordsOf(error),
+        (error: unknown) => fullText(error),
       );
       expect(failure).toMatch(/keys\.json does not hold DKIM keys.*backup/);
       expect(await Bun.file(path).text()).toBe(text);

@@ -9,7 +9,7 @@ import { createResolver } from "../../src/net/dns.ts";
 import { fromMailbox, type MailHeaders, readHeaders } from "../../src/mail/reading/headers.ts";
 import { readMail } from "../../src/mail/reading/parse-mail.ts";
 import { partsOf, readStructure } from "../../src/mail/reading/parse-structure.ts";
-import { wordsOf } from "../../src/inbound/mail-words.ts";
+import { readMailWords } from "../../src/inbound/mail-words.ts";
 import { readingFor } from "../../src/inbound/vouched.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { hasMimeOpinion, type Leaf, mimeOpinions } from "../support/mime-opinion.ts";
@@ -479,8 +479,8 @@ describe("a signed mail means one thing, however often and in whatever dress it 
             inSignedForm(raw, first.headers, form) as Uint8Array,
           );
           expect(await readMail(altered, form)).toEqual(await readMail(raw, form));
-          const one = wordsOf(raw, first.headers, "");
-          const other = wordsOf(altered, second.headers, "");
+          const one = readMailWords(raw, first.headers, "");
+          const other = readMailWords(altered, second.headers, "");
           // How often a text comes is counted by its bytes: whoever can change them can change its words as well.
           expect({ ...other, hop: 0, body_hash: "" }).toEqual({ ...one, hop: 0, body_hash: "" });
         },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readHeaders } from "../../src/mail/reading/headers.ts";
-import { wordsOf } from "../../src/inbound/mail-words.ts";
+import { readMailWords } from "../../src/inbound/mail-words.ts";
 
 const FROM = "ada@example.com";
 const DATE = "Mon, 1 Jun 2026 10:00:00 +0000";
@@ -38,12 +38,12 @@ const bodies: [what: string, body: Uint8Array][] = [
 describe("a mail without a Message-ID is known again by the same key as in earlier versions", () => {
   test.each(bodies)("with %s as its body", (_what, body) => {
     const raw = mailOf(body);
-    expect(wordsOf(raw, readHeaders(raw), FROM).dedupe_key).toBe(earlierKey(body));
+    expect(readMailWords(raw, readHeaders(raw), FROM).dedupe_key).toBe(earlierKey(body));
   });
 
   test("which stays the one it is", () => {
     const raw = mailOf(Buffer.from("Buy milk.\r\n"));
-    expect(wordsOf(raw, readHeaders(raw), FROM).dedupe_key).toBe(
+    expect(readMailWords(raw, readHeaders(raw), FROM).dedupe_key).toBe(
       "7b8c76e0303f8f367e7e8954b169bc5bbdffc64a9b2a70b557bac0c710df7e66",
     );
   });
@@ -52,7 +52,7 @@ describe("a mail without a Message-ID is known again by the same key as in earli
 describe("a mail whose body is blank says what its subject does", () => {
   const hashOf = (body: string): string => {
     const raw = mailOf(Buffer.from(body, "latin1"));
-    return wordsOf(raw, readHeaders(raw), FROM).body_hash;
+    return readMailWords(raw, readHeaders(raw), FROM).body_hash;
   };
   const of_subject = createHash("sha256").update("Two words").digest("hex");
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { quote, wordsOf } from "../../src/lib/quote.ts";
+import { quote, errorTextOf } from "../../src/lib/quote.ts";
 
 const KEY = 'sk-very/secret+"credential"-abcd';
 
@@ -44,11 +44,11 @@ test("a quotation is one line without control characters", () => {
 });
 
 test("the sentence of an error is found in every provider's shape", () => {
-  expect(wordsOf('{"error":{"message":"no"}}')).toBe("no");
-  expect(wordsOf('{"error":"no"}')).toBe("no");
-  expect(wordsOf('{"message":"no"}')).toBe("no");
-  expect(wordsOf('{"detail":"no"}')).toBe("no");
-  expect(wordsOf('[{"error":{"message":"no"}}]')).toBe("no");
-  expect(wordsOf("plain")).toBe("plain");
-  expect(wordsOf(" <html>")).toBe("(a web page instead of an answer)");
+  expect(errorTextOf('{"error":{"message":"no"}}')).toBe("no");
+  expect(errorTextOf('{"error":"no"}')).toBe("no");
+  expect(errorTextOf('{"message":"no"}')).toBe("no");
+  expect(errorTextOf('{"detail":"no"}')).toBe("no");
+  expect(errorTextOf('[{"error":{"message":"no"}}]')).toBe("no");
+  expect(errorTextOf("plain")).toBe("plain");
+  expect(errorTextOf(" <html>")).toBe("(a web page instead of an answer)");
 });

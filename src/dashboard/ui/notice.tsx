@@ -46,7 +46,7 @@ export function Fault({ error, retry, about }: FaultProps) {
     <Notice look="bad">
       <p>
         {about && <strong>{about}: </strong>}
-        {wordsOf(error)}
+        {errorWords(error)}
       </p>
       {fixOf(error) && <p className="text-text">{fixOf(error)}</p>}
       {retry && (
@@ -59,7 +59,7 @@ export function Fault({ error, retry, about }: FaultProps) {
 }
 
 /** What there is to say of an error, without its mend. */
-export function wordsOf(error: unknown): string {
+export function errorWords(error: unknown): string {
   if (error instanceof ApiError)
     return error.problem.code === "unauthorized" ? "You are no longer signed in." : error.message;
   return "This page made a mistake. Load it again; if that does not help, tell us what you did.";

@@ -1,6 +1,6 @@
 import { type ReactNode, createContext, use, useCallback, useState } from "react";
 import { Button } from "./button.tsx";
-import { wordsOf } from "./notice.tsx";
+import { errorWords } from "./notice.tsx";
 
 const SHOWN_MS = 6_000;
 /** Time to read it, to think, and to get there by keyboard. */
@@ -39,7 +39,7 @@ export function ToastArea({ children }: { children: ReactNode }) {
     try {
       await undo?.();
     } catch (error) {
-      say(`That could not be undone. ${wordsOf(error)}`);
+      say(`That could not be undone. ${errorWords(error)}`);
     }
   };
   return (

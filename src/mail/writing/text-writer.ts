@@ -84,7 +84,7 @@ function columnsIn({ rest }: Margin): number {
 
 /** A paragraph, a heading or a footnote. */
 function writeWords(page: Page, { token, inline }: { token: Token; inline: Token }, margin: Margin): void {
-  const words = wordsOf(page, inline);
+  const words = plainTextOf(page, inline);
   if (token.type === "footnote_open") {
     const mark = `[${token.info}] `;
     const inside = within(margin, mark, " ".repeat(mark.length));
@@ -119,12 +119,12 @@ function writeList(page: Page, list: Token, margin: Margin): void {
 }
 
 function writeTable(page: Page, { columns, head, rows }: Table, margin: Margin): void {
-  const cells = [head, ...rows].map((row) => row.map((cell) => wordsOf(page, cell)));
+  const cells = [head, ...rows].map((row) => row.map((cell) => plainTextOf(page, cell)));
   put(page, margin, tableLines(cells, columns, columnsIn(margin)));
 }
 
 /** The words of a line; behind those of a link its address. */
-function wordsOf({ guard }: Page, { children }: Token): string {
+function plainTextOf({ guard }: Page, { children }: Token): string {
   const tokens = children ?? [];
   const parts: string[] = [];
   let link: { target: string; from: number } | undefined;

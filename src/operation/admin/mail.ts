@@ -84,7 +84,7 @@ export async function readOutgoing(app: App, reader: Reader, id: string) {
   const { raw, ...mail } = row;
   if (raw === null || !mayRead(app, reader, mail))
     return { ...viewMail(app, mail), subject: null, text: null, raw: null };
-  return { ...viewMail(app, mail), ...(await wordsOf(app, raw)), raw: Buffer.from(raw).toString("utf8") };
+  return { ...viewMail(app, mail), ...(await partsOfMail(app, raw)), raw: Buffer.from(raw).toString("utf8") };
 }
 
 /**
@@ -99,7 +99,7 @@ function mayRead({ config }: App, { user, key_id }: Reader, mail: Outgoing): boo
 }
 
 /** As its reader sees it. */
-async function wordsOf(app: App, raw: Uint8Array) {
+async function partsOfMail(app: App, raw: Uint8Array) {
   const outcome = await app.parser.parse(raw);
   if (!outcome.ok) return { subject: null, text: outcome.text };
   const { subject } = outcome.mail;

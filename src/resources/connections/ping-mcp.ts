@@ -1,4 +1,4 @@
-import { member, parseJson, wordsOf } from "../../lib/quote.ts";
+import { member, parseJson, errorTextOf } from "../../lib/quote.ts";
 import { API_VERSION } from "../../lib/version.ts";
 import {
   ask,
@@ -140,7 +140,7 @@ async function call(
   const answer = await answerTo(id, target, response);
   const error = member(answer, "error");
   if (error === undefined) return { result: member(answer, "result"), response };
-  const words = said(target, wordsOf(JSON.stringify(error)));
+  const words = said(target, errorTextOf(JSON.stringify(error)));
   throw new RpcFault("bad_response", `${target.name} refused ${method}.${words}`, response.status);
 }
 

@@ -1,7 +1,7 @@
 import { saysBadKey } from "../../ai/llm-faults.ts";
 import type { SafeFetch } from "../../net/guarded-fetch.ts";
 import { parseForeign, whyUnread } from "../../lib/json-depth.ts";
-import { quote, wordsOf } from "../../lib/quote.ts";
+import { quote, errorTextOf } from "../../lib/quote.ts";
 import { networkFault, readCapped } from "../../net/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
 
@@ -187,7 +187,11 @@ function refusalFault(target: PingTarget, response: Response, body: string): Pin
     return new PingFault("bad_response", message, status);
   }
   const [code, sentence] = judge(target, response, body);
-  return new PingFault(code, `${target.name} (${status}) ${sentence}${said(target, wordsOf(body))}`, status);
+  return new PingFault(
+    code,
+    `${target.name} (${status}) ${sentence}${said(target, errorTextOf(body))}`,
+    status,
+  );
 }
 
 function judge(target: PingTarget, { status, headers }: Response, body: string): [PingCode, string] {

@@ -102,12 +102,12 @@ async function prepareContactLetter(app: App, contact: Contact, reader: UserRow)
       ...(contact.by_form
         ? []
         : ["It was sent by a program, or by a form that does not say when it was shown."]),
-      fenced(wordsOf(contact)),
+      fenced(letterText(contact)),
     ].join("\n\n"),
   });
 }
 
-function wordsOf({ name, email, subject, topic, message }: Contact): string {
+function letterText({ name, email, subject, topic, message }: Contact): string {
   const fields = { Name: name, "E-mail": email, Subject: subject, Topic: topic };
   const lines = Object.entries(fields).flatMap(([field, value]) => (value ? [`${field}: ${value}`] : []));
   return `${lines.join("\n")}\n\n${message.split("\n").map(wrapped).join("\n")}`;

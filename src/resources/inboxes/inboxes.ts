@@ -21,7 +21,6 @@ import { listedIn } from "../contexts/scope.ts";
 import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
-import type { Scope } from "../../trust/guard/guard.ts";
 import type { InboxSettings, NewInbox } from "./body-shapes.ts";
 import { columnsOf, DEFAULT_POLICY, policyOf } from "./settings.ts";
 

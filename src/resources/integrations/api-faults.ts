@@ -1,4 +1,4 @@
-import { member, parseJson, quote, wordsOf } from "../../lib/quote.ts";
+import { member, parseJson, quote, errorTextOf } from "../../lib/quote.ts";
 import { type NetworkFault, retryAfterSeconds } from "../../net/responses.ts";
 
 const MAX_DETAILS = 3;
@@ -41,7 +41,7 @@ export interface Speaker {
 export function refusalFault(speaker: Speaker, response: Response, body: string): ApiFault {
   const { status } = response;
   const sentence = isLimited(response) ? limited(speaker, response) : judge(speaker, status);
-  const words = quote([wordsOf(body), detailOf(body)].filter(Boolean).join(" "), speaker.secrets);
+  const words = quote([errorTextOf(body), detailOf(body)].filter(Boolean).join(" "), speaker.secrets);
   const said = words === "" || words === "{}" ? "" : ` It said: ${words}`;
   return new ApiFault(`${speaker.name} (${status}) ${sentence}${said}`, status);
 }

@@ -3,7 +3,7 @@ import type { App } from "../../app.ts";
 import { type OAuthClient, openIfPossible } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { isPublicAddress } from "../../net/guarded-fetch.ts";
-import { member, parseJson, quote, wordsOf } from "../../lib/quote.ts";
+import { member, parseJson, quote, errorTextOf } from "../../lib/quote.ts";
 import { redirectUri } from "./connect.ts";
 import type { ServerMetadata } from "./mcp-oauth-metadata.ts";
 import { askAt, type Step, unavailable } from "./mcp-oauth-steps.ts";
@@ -112,7 +112,7 @@ async function register(app: App, server: ServerMetadata, scope: string | null):
 function clientIn(app: App, { status, text, json }: WireAnswer, asked: AuthMethod): OAuthClient {
   const id = member(json, "client_id");
   if (status >= 300 || !isClientId(id)) {
-    const words = status >= 300 ? ` It said: ${quote(wordsOf(text), [])}` : "";
+    const words = status >= 300 ? ` It said: ${quote(errorTextOf(text), [])}` : "";
     throw unavailable(
       STEP,
       `The authorization server registered no client for this server (status ${status}).${words}`,

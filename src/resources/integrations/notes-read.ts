@@ -1,7 +1,7 @@
 import { member } from "../../lib/quote.ts";
 import type { Ask } from "./api-request.ts";
 import { day, label, listIn } from "./api-text.ts";
-import { markdownOf, wordsOf } from "./notes-rich-text.ts";
+import { markdownOf, plainTextOf } from "./notes-rich-text.ts";
 
 /** Notion allows three requests a second, and a page may hold thousands of blocks. */
 const MAX_REQUESTS = 30;
@@ -29,7 +29,7 @@ export function titleOf(thing: unknown): string {
   const properties = Object.values((member(thing, "properties") ?? {}) as Record<string, unknown>);
   const property = properties.find((one) => member(one, "type") === "title");
   const texts = listIn(thing, "title").length > 0 ? listIn(thing, "title") : listIn(property, "title");
-  return wordsOf(texts).replaceAll(/\s+/g, " ").trim().slice(0, 300) || "Untitled";
+  return plainTextOf(texts).replaceAll(/\s+/g, " ").trim().slice(0, 300) || "Untitled";
 }
 
 interface Reading {
@@ -109,7 +109,7 @@ const PREFIXES: Record<string, string> = {
 function ownText(type: string, data: unknown, { id, number }: { id: string; number: number }): string {
   if (type === "divider") return "---";
   if (type === "code")
-    return `\`\`\`${label(data, "language")}\n${wordsOf(listIn(data, "rich_text"))}\n\`\`\``;
+    return `\`\`\`${label(data, "language")}\n${plainTextOf(listIn(data, "rich_text"))}\n\`\`\``;
   if (type === "equation") return `$$${label(data, "expression")}$$`;
   if (type === "child_page") return `[Page: ${label(data, "title")}] (id ${id})`;
   if (type === "child_database") return `[Database: ${label(data, "title")}] (id ${id})`;
@@ -128,7 +128,7 @@ function ownText(type: string, data: unknown, { id, number }: { id: string; numb
 /** Pictures, files, films, bookmarks: where they are, and what is written below. */
 function mediaText(type: string, data: unknown): string {
   const url = label(data, "url") || label(data, "external", "url") || label(data, "file", "url");
-  const caption = wordsOf(listIn(data, "caption")) || label(data, "name");
+  const caption = plainTextOf(listIn(data, "caption")) || label(data, "name");
   return url === "" ? "" : `[${type}${caption === "" ? "" : `: ${caption}`}](${url})`;
 }
 
@@ -166,7 +166,7 @@ function propertyText(property: unknown): string {
   const type = label(property, "type");
   const value = member(property, type);
   if (type === "title") return "";
-  if (type === "rich_text") return label(wordsOf(listIn(value)));
+  if (type === "rich_text") return label(plainTextOf(listIn(value)));
   if (type === "checkbox") return value === true ? "yes" : "no";
   if (type === "date") return [label(value, "start"), label(value, "end")].filter(Boolean).join(" to ");
   if (type === "formula") return propertyText(value);

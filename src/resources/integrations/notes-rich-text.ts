@@ -44,7 +44,7 @@ export function markdownOf(texts: unknown[]): string {
 }
 
 /** Notion's texts without their marks. */
-export function wordsOf(texts: unknown[]): string {
+export function plainTextOf(texts: unknown[]): string {
   return texts.map(plain).join("");
 }
 

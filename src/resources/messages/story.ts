@@ -29,7 +29,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
   if (!row) throw new AppError("not_found", "There is no such message.");
   const files = (await attachmentsOf(app.db, [row.id])).get(row.id) ?? [];
   const raw = await rawMailOf(app.db, row);
-  const { content, to, cc } = await wordsOf(app, row, raw);
+  const { content, to, cc } = await shownMail(app, row, raw);
   return {
     ...viewActivity(withProgress(app, row), files),
     running: row.state === "received" && app.progress.has(row.id),
@@ -79,7 +79,7 @@ interface Words {
 
 const NOT_KEPT: Words = { content: null, to: [], cc: [] };
 
-async function wordsOf(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<Words> {
+async function shownMail(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<Words> {
   if (isForgotten(row)) return NOT_KEPT;
   if (row.source === "api") return { ...NOT_KEPT, content: await contentOfCall(app.db, row) };
   return turns(row.user_id, async () => {

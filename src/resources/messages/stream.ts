@@ -33,7 +33,7 @@ export function streamMessages(
   refuseMany(app.changes, user);
   const desk = openDesk(app.changes, user.id);
   reader.gone.addEventListener("abort", desk.close, { once: true });
-  const words = wordsOf(app, user, { desk, mayStay: reader.mayStay });
+  const words = streamEvents(app, user, { desk, mayStay: reader.mayStay });
   return byteStreamOf(words, {
     onError(error) {
       desk.close();
@@ -110,7 +110,7 @@ function openDesk(changes: Feed, user_id: string): Desk {
   };
 }
 
-async function* wordsOf(
+async function* streamEvents(
   app: App,
   user: UserRow,
   { desk, mayStay }: { desk: Desk; mayStay: () => Promise<boolean> },

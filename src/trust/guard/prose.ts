@@ -14,12 +14,12 @@ const MAX_KEY_CHARS = 60;
 
 export function isProseKey(key: string): boolean {
   if (key.length > MAX_KEY_CHARS) return false;
-  const words = wordsOf(key);
+  const words = wordsInKey(key);
   return words.some((word) => PROSE.has(word)) && words.every((word) => PROSE.has(word) || BESIDE.has(word));
 }
 
 /** In small letters, however they are put together: `image_url`, `imageUrl`. */
-export function wordsOf(key: string): string[] {
+export function wordsInKey(key: string): string[] {
   const words = key.slice(0, MAX_KEY_CHARS).split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/);
   return words.map((word) => word.toLowerCase());
 }

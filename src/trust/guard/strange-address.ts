@@ -3,7 +3,7 @@ import { asRead } from "./as-read.ts";
 import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { isProseKey, recipientsIn, wordsOf } from "./prose.ts";
+import { isProseKey, recipientsIn, wordsInKey } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 
 /** What a call is, as far as it matters for the addresses in its arguments. */
@@ -151,7 +151,7 @@ function textOf({ key, value }: { key: string; value: string | number }): string
   if (typeof value === "string") return value;
   if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
   const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
-  return points || wordsOf(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
+  return points || wordsInKey(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
 }
 
 /** In prose, or in what it says of its recipients. */

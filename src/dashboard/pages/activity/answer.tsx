@@ -31,7 +31,7 @@ const WORDS: Record<string, string> = {
 };
 
 /** What has been handed over waits with another server, not here. */
-function wordsOf(status: string, reply: Story["reply"]): string {
+function replyWords(status: string, reply: Story["reply"]): string {
   if (reply?.kept_here) return KEPT_HERE;
   if (reply?.held) return HELD_HERE;
   if (status === "deferred" && reply?.completed) return DELAYED;
@@ -42,7 +42,7 @@ function wordsOf(status: string, reply: Story["reply"]): string {
 function Reply({ story }: { story: Story }) {
   const { status, reply, reply_status, reply_error } = story;
   const details = reply?.kept_here ? null : (reply_error ?? reply?.response);
-  const words = wordsOf(reply_status, reply);
+  const words = replyWords(reply_status, reply);
   const what = status === "done" ? "The answer" : "A mail that says so";
   return (
     <div className="border-t border-line pt-3 text-sm text-soft">

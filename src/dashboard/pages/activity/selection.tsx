@@ -6,7 +6,7 @@ import type { Activity, Story } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Notice, wordsOf } from "../../ui/notice.tsx";
+import { Notice, errorWords } from "../../ui/notice.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { UNDO_MS, useToast } from "../../ui/toast.tsx";
 import { dropFromLists } from "./drop-from-lists.ts";
@@ -46,7 +46,7 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
         await work(id);
         done.push(id);
       } catch (error) {
-        said.add(wordsOf(error));
+        said.add(errorWords(error));
       }
     }
     setProgress(undefined);
