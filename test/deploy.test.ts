@@ -7,7 +7,6 @@ import { splitListen } from "../src/config/forms.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { memoryDisk, whyNoMounts } from "./faults/disks.ts";
 import { house } from "./faults/house.ts";
-import { until } from "./interop/postfix.ts";
 
 const DEPLOY = join(import.meta.dir, "../deploy");
 /** What a stop may take: calls that wait, their answers, work in progress, what was told to stop and words about mails. */
@@ -152,7 +151,7 @@ describe.skipIf(!PYTHON)("who started the server", () => {
     expect((await fetch(`${server.http}/livez`)).status).toBe(200);
     await using other = await house();
     await using named = await other.start({ NOTIFY_SOCKET: `/${"x".repeat(200)}` });
-    while (!named.log().includes("systemd cannot be told that the server is up")) await Bun.sleep(5);
+    await until(() => named.log().includes("systemd cannot be told that the server is up"));
     expect((await fetch(`${named.http}/livez`)).status).toBe(200);
   });
 });
@@ -203,6 +202,7 @@ print("listening", flush=True)
 while True:
     print(" ".join(end.recv(4096).decode().splitlines()), flush=True)
 `;
+import { until } from "./support/until.ts";
 
 /** A datagram socket, which the runtime has none of. */
 async function listenAs(path: string) {

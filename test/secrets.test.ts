@@ -5,6 +5,7 @@ import { startModelServer } from "./support/model-server.ts";
 import { deliver } from "./support/smtp-client.ts";
 import { type SmtpSink, startSmtpSink } from "./support/smtp-sink.ts";
 import { startReceiver, TO_LOOPBACK } from "./support/webhook-receiver.ts";
+import { until } from "./support/until.ts";
 
 const EMAIL = "ada@example.com";
 
@@ -169,7 +170,7 @@ async function sendMails({ server, address: to }: World): Promise<void> {
   await send({ text: `refuse ${body}` });
   await send({ text: body, headers: { From: "second@example.com" } });
   for (const words of [/"message failed"[^]*"message failed"/, /"mail handed over"[^]*"mail handed over"/])
-    while (!words.test(server.log())) await Bun.sleep(10);
+    await until(() => words.test(server.log()));
 }
 
 /** Whatever can be wrong about a credential. */

@@ -9,6 +9,7 @@ import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack } from "../support/consent.ts";
 import { type OAuthProviders, type ProviderKind, startOAuthProviders } from "../support/oauth-providers.ts";
 import { mayWrite } from "../support/refused-writes.ts";
+import { until } from "../support/until.ts";
 
 interface Scene extends AsyncDisposable {
   t: TestApp;
@@ -245,7 +246,7 @@ test("a new refresh token that the disk does not take is used from memory, and w
   expect([await onDisk(), refreshes()]).toEqual([before, 2]);
   await mayWrite(t, true);
   expect((await ada.post(`/connections/${id}/test`)).body).toMatchObject({ ok: true, account: "ada" });
-  await untilAsync(async () => (await onDisk()).credential === next);
+  await until(async () => (await onDisk()).credential === next);
   expect((await ada.get("/connections")).body[0].expires_at).toBe(t.app.now() + 3_600);
   t.clock.advance("1h");
   expect(await freshToken(t.app, id)).not.toBe(next);
@@ -288,7 +289,7 @@ test("a token that waits for the disk gives way to what its owner connected mean
   const newer = await onDisk();
   expect(newer.credential).not.toBe(waiting ?? "");
   expect(await freshToken(t.app, id)).toBe(newer.credential);
-  await untilAsync(async () => t.app.unwritten.size === 0);
+  await until(async () => t.app.unwritten.size === 0);
   expect(await onDisk()).toEqual(newer);
 });
 
@@ -301,7 +302,7 @@ test("other secrets that are entered while a token waits for the disk keep that 
   await mayWrite(t, true);
   expect((await ada.patch(`/connections/${id}`, { headers: { "x-team": "one" } })).status).toBe(200);
   expect((await onDisk()).credential).toBe(token ?? "");
-  await untilAsync(async () => t.app.unwritten.size === 0);
+  await until(async () => t.app.unwritten.size === 0);
   expect((await onDisk()).credential).toBe(token ?? "");
 });
 
@@ -316,7 +317,7 @@ test("a deleted connection is deleted with the token that waits for the disk, wh
   expect((await ada.delete(`/connections/${id}`)).status).toBe(204);
   const given = providers.asked.findLast(({ path }) => path === "revoke")?.body["token"];
   expect([given, token === null]).toEqual([refresh_token ?? "", false]);
-  await untilAsync(async () => t.app.unwritten.size === 0);
+  await until(async () => t.app.unwritten.size === 0);
   expect(await freshToken(t.app, id)).toBeNull();
 });
 
@@ -334,7 +335,7 @@ test.each<ProviderKind>(["notes", "codehost-b"])(
     expect(page.body).toContain("do not connect again");
     expect((await ada.get("/connections")).body).toEqual([]);
     await mayWrite(t, true);
-    await untilAsync(async () => (await ada.get("/connections")).body.length === 1);
+    await until(async () => (await ada.get("/connections")).body.length === 1);
     const [{ id, status }] = (await ada.get("/connections")).body;
     expect(status).toBe("ok");
     expect(await freshToken(t.app, id)).toStartWith(`${kind}-access-`);
@@ -398,12 +399,4 @@ function held(): [Promise<Response>, (response: Response) => void] {
 async function folder() {
   const path = await mkdtemp(join(tmpdir(), "mailwright-tokens-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
-}
-
-async function untilAsync(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Bun.sleep(20);
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await Bun.sleep(1);
 }

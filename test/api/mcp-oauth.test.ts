@@ -7,6 +7,7 @@ import { comeBack, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { mayWrite } from "../support/refused-writes.ts";
 import { openBrowser } from "./browser.ts";
+import { until } from "../support/until.ts";
 
 const LOOPBACK = { egress: { allow: ["127.0.0.1"] } };
 const guarded = await startGuardedMcp();
@@ -59,7 +60,7 @@ test("what the consent to an MCP server brought is kept in memory while the disk
   expect((await comeBack(t, ada, back)).body).toContain("do not connect again");
   expect((await ada.get("/connections")).body[0].has_credential).toBe(false);
   await mayWrite(t, true);
-  while ((await ada.get("/connections")).body[0].status !== "ok") await Bun.sleep(20);
+  await until(async () => (await ada.get("/connections")).body[0].status === "ok");
   expect((await ada.post(`/connections/${id}/test`)).body).toMatchObject({ ok: true, tools: ["look"] });
 });
 

@@ -21,6 +21,7 @@ import { openBrowser, signIn } from "./browser.ts";
 import { deskOf } from "./desk.ts";
 import { openStream } from "./stream-reader.ts";
 import { startClock } from "../support/own-time.ts";
+import { until } from "../support/until.ts";
 
 const SILENT = createLog({ level: "silent", format: "text" });
 const DEMO = { llm: { kind: "demo" as const }, plans: { team: { route_per_minute: 0 } } };
@@ -229,7 +230,7 @@ test("a reader who leaves, before or after something was told, is no error", asy
     }
     leave.abort();
     await expect(reader.read()).rejects.toThrow();
-    while (t.app.changes.total() > 0) await Bun.sleep(5);
+    await until(() => t.app.changes.total() <= 0);
   }
   await Bun.sleep(50);
   expect(errors).toEqual([]);

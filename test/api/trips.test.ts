@@ -4,6 +4,7 @@ import { type Answer, type Caller, testApp, type TestApp } from "../support/app.
 import { startStripe } from "../support/stripe-stand-in.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { comeBack } from "../support/consent.ts";
+import { until } from "../support/until.ts";
 
 const TOO_MANY = 3;
 const ROOM = MAX_TRIPS + MAX_WAITING;
@@ -71,7 +72,7 @@ test.each([
       async () => {
         expect(held.count()).toBe(MAX_TRIPS);
         of_ada.push(ada.post(hers));
-        while (held.count() === MAX_TRIPS) await Bun.sleep(1);
+        await until(() => held.count() !== MAX_TRIPS);
         held.letGo();
       },
     );
@@ -90,7 +91,7 @@ test("a code that an authorization server is to exchange is one of them, and is 
   const back = await guarded.agree(body.authorize_url);
   const held = holdRequests(t);
   const tests = Array.from({ length: ROOM }, () => ada.post(`/connections/${id}/test`));
-  while (held.count() < MAX_TRIPS) await Bun.sleep(1);
+  await until(() => held.count() >= MAX_TRIPS);
   const refused = await comeBack(t, ada, back);
   held.letGo();
   await Promise.all(tests);

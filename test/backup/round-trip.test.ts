@@ -8,6 +8,7 @@ import { account, type House, house, inbox, type ServerProcess } from "../faults
 import { closing, faultsOf } from "../faults/load.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
+import { until } from "../support/until.ts";
 
 const CLIENTS = 4;
 const CALLERS = 2;
@@ -93,7 +94,7 @@ function newLoad(): Load {
     stopped: () => stopped,
     stop: () => (stopped = true),
     async reached(count) {
-      while (mails.size < count || calls.size === 0) await Bun.sleep(5);
+      await until(() => !(mails.size < count || calls.size === 0));
     },
     keep(some) {
       for (const id of mails.keys()) if (!some.mails.has(id)) mails.delete(id);

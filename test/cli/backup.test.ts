@@ -17,6 +17,7 @@ import { account, type House, house } from "../faults/house.ts";
 import { closing } from "../faults/load.ts";
 import { entriesOf, withManifest } from "../support/backups.ts";
 import { zipOf } from "../support/files.ts";
+import { until } from "../support/until.ts";
 
 let at: House;
 let away: string;
@@ -244,7 +245,7 @@ test("one that is stopped leaves no copy of the database behind, and what one le
     const child = large.run("backup", join(folder, "large.zip"));
     const isPacking = async () =>
       (await readdir(folder, { recursive: true })).some((name) => name.endsWith(".zip"));
-    while (!(await isPacking())) await Bun.sleep(5);
+    await until(async () => await isPacking());
     child.kill(signal);
     return { code: await child.exited, err: await new Response(child.stderr).text() };
   };

@@ -4,6 +4,7 @@ import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
+import { until } from "../support/until.ts";
 
 interface Job {
   id: string;
@@ -27,7 +28,7 @@ async function mail(server: ServerProcess, to: string): Promise<void> {
 
 /** Until a line of the log says so: what the server does next is its own affair. */
 async function logged(server: ServerProcess, words: string): Promise<void> {
-  while (!server.log().includes(words)) await Bun.sleep(10);
+  await until(() => server.log().includes(words));
 }
 
 test("beside a running server the queue is listed, held, released and tried again, and what is held outlives a restart", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "../support/binary.ts";
 import { account, house, type ServerProcess } from "../faults/house.ts";
+import { until } from "../support/until.ts";
 
 const BINARY = await builtBinary();
 const EMAIL = "ada@example.com";
@@ -100,7 +101,7 @@ test("that the last administrator has gone is said when it happens, at each star
       body: JSON.stringify({ confirm: EMAIL }),
     });
     expect(gone.status).toBe(204);
-    while (!server.log().includes(words)) await Bun.sleep(10);
+    await until(() => server.log().includes(words));
   }
   const listed = await at.cli("user", "list");
   expect(listed.out).toStartWith("bob@example.com  team\nNobody administers this server.");
@@ -142,5 +143,5 @@ test("a folder in which a new server begins, and that nobody has named, is said"
 test("a server whose backups have no place says so at its start", async () => {
   await using at = await house({ backup: { dir: "/nowhere/mailwright" } });
   await using server = await at.start();
-  while (!server.log().includes("backup.dir is in /nowhere")) await Bun.sleep(10);
+  await until(() => server.log().includes("backup.dir is in /nowhere"));
 });

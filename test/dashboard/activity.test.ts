@@ -8,8 +8,8 @@ import { type ModelRequestBody, startModelServer, toolCalls } from "../support/m
 import { deliver } from "../support/smtp-client.ts";
 import { startToolServer } from "../support/tool-server.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
-import { until } from "../interop/postfix.ts";
 import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
+import { until } from "../support/until.ts";
 
 const MANY = 100_000;
 const SECONDS_MS = 1_000;
@@ -485,7 +485,7 @@ async function watchTasks(page: Page): Promise<{ longest(): Promise<number> }> {
 async function pauseOf(page: Page): Promise<number> {
   const opened = (): Promise<number> => page.evaluate<number>("streams.opened");
   const before = await opened();
-  while ((await page.evaluate<number>("streams.failed")) < before) await Bun.sleep(5);
+  await until(async () => (await page.evaluate<number>("streams.failed")) >= before);
   for (let ms = 0; ; ms += STEP_MS) {
     if ((await opened()) > before) return ms;
     await page.clock.runFor(STEP_MS);

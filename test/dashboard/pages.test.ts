@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page, Route } from "playwright-core";
-import { until } from "../interop/postfix.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, PAGES } from "./house.ts";
+import { until } from "../support/until.ts";
 
 /** Those that show what they have read, beyond who is signed in. */
 const READ = PAGES.filter((name) => name !== "Playground" && name !== "Settings");

@@ -9,8 +9,8 @@ import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { type Domain, publish } from "../support/domain-desk.ts";
 import { type GuardedMcp, startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
-import { until } from "../interop/postfix.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, TASK_LOOKS } from "./house.ts";
+import { until } from "../support/until.ts";
 
 const EVERYTHING = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),

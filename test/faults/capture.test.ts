@@ -3,6 +3,7 @@ import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
+import { until } from "../support/until.ts";
 
 const CAPTURE = { MAILWRIGHT_OUTBOUND__MODE: "capture" };
 
@@ -17,10 +18,6 @@ async function mail(server: ServerProcess, to: string, subject: string): Promise
 /** By a command line about the queue that has the configuration of such a server. */
 async function said(at: House, ...words: string[]): Promise<string> {
   return new Response(at.spawn(CAPTURE, "queue", ...words).stdout).text();
-}
-
-async function until(sees: () => unknown): Promise<void> {
-  while (!(await sees())) await Bun.sleep(20);
 }
 
 test("what waits for delivery goes on waiting while outgoing mail is captured, is shown as held, and goes out after it", async () => {

@@ -10,6 +10,7 @@ import { startSmtpSink } from "../support/smtp-sink.ts";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
 import { ask, type Desk, desk, logged, mail, readyz } from "./surfaces.ts";
+import { until } from "../support/until.ts";
 
 const LIBRARY = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketimeMT.so.1`;
 const DAY = 86_400;
@@ -224,7 +225,7 @@ test("a start tries at once what a wrong clock had put off for years", async () 
 async function putOff(at: House): Promise<void> {
   using database = closing(at.database());
   const waiting = database.db.prepare("select failures from jobs where kind = 'send_mail' and failures > 0");
-  while (waiting.all().length === 0) await Bun.sleep(20);
+  await until(() => waiting.all().length !== 0);
 }
 
 async function ended(server: ServerProcess): Promise<void> {

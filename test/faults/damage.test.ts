@@ -7,6 +7,7 @@ import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
 import { logged } from "./surfaces.ts";
+import { until } from "../support/until.ts";
 
 const MAILS = 40;
 
@@ -221,13 +222,13 @@ describe("a damaged row", () => {
     expect(await at.cli("queue", "release", "route_message")).toMatchObject({ code: 0 });
     const done = async () =>
       (await activity(server, owner.api_key)).items.filter(({ status }) => status === "done").length;
-    while ((await done()) < 2) await Bun.sleep(50);
+    await until(async () => (await done()) >= 2);
     const third = async (): Promise<{ status: string; reply_status: string }> => {
       const { items } = await activity(server, owner.api_key);
       return items.find(({ status }) => status !== "done") ?? { status: "done", reply_status: "" };
     };
     // What it was for has failed, and its sender is told.
-    while ((await third()).reply_status !== "sent") await Bun.sleep(50);
+    await until(async () => (await third()).reply_status === "sent");
     expect(await third()).toMatchObject({
       status: "failed",
       reason: "internal",

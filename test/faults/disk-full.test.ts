@@ -3,7 +3,6 @@ import { existsSync, statSync } from "node:fs";
 import { mkdir, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { keepReserve } from "../../src/db/reserve.ts";
-import { until } from "../interop/postfix.ts";
 import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -11,6 +10,7 @@ import { fill, memoryDisk, whyNoMounts } from "./disks.ts";
 import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, type Load, startLoad, untilIdle } from "./load.ts";
 import { ask, desk, logged } from "./surfaces.ts";
+import { until } from "../support/until.ts";
 
 /** Above what `readyz` asks to be free. */
 const DISK_MB = 128;

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { startModelServer } from "../support/model-server.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
-import { until } from "../interop/postfix.ts";
 import { account, house, inbox } from "./house.ts";
+import { until } from "../support/until.ts";
 
 const CAP_SECONDS = 2;
 const WEBHOOK_SECONDS = 3;

@@ -4,6 +4,7 @@ import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
+import { until } from "../support/until.ts";
 
 const OWNER = "ann@client.example";
 
@@ -105,7 +106,7 @@ describe("stopping", () => {
       await send(server, to, "only@x.example");
       await model.received(1);
       server.kill("SIGTERM");
-      while (!server.log().includes("stopping")) await Bun.sleep(5);
+      await until(() => server.log().includes("stopping"));
       const before = performance.now();
       server.kill("SIGTERM");
       expect(await server.exited).not.toBe(0);

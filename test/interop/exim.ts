@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Certificate } from "../support/authority.ts";
-import { until } from "./postfix.ts";
+import { until } from "../support/until.ts";
 
 const ROOT = process.env["EXIM_ROOT"] ?? "/";
 const EXIM = join(ROOT, "usr/sbin/exim4");

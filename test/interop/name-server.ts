@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createResolver, dnsErrorCode } from "../../src/net/dns.ts";
 import { freePort } from "../support/free-port.ts";
-import { until } from "./postfix.ts";
+import { until } from "../support/until.ts";
 
 const START_MS = 10_000;
 /** RFC 1035 §3.3: the longest string inside of a TXT record. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { dnsRecords } from "../../src/mail/writing/dkim.ts";
 import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
-import { canRunPostfix, type Postfix, startPostfix, until } from "./postfix.ts";
+import { canRunPostfix, type Postfix, startPostfix } from "./postfix.ts";
 import { OWNER, smtpDoor } from "./smtp-door.ts";
 import { rawClient } from "./raw-client.ts";
 import { freePort } from "../support/free-port.ts";
 import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "../support/verifiers.ts";
+import { until } from "../support/until.ts";
 
 const UMLAUT = "jürgen@peer.test";
 

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SmtpAddress } from "./raw-client.ts";
+import { until } from "../support/until.ts";
 
 const POSTFIX = "/usr/sbin/postfix";
 const SENDMAIL = "/usr/sbin/sendmail";
@@ -10,7 +11,6 @@ const SENDMAIL = "/usr/sbin/sendmail";
 const MAIL_UID = 65_534;
 const START_MS = 15_000;
 const DELIVERY_MS = 15_000;
-const POLL_MS = 25;
 
 export interface Postfix extends AsyncDisposable {
   address: SmtpAddress;
@@ -203,17 +203,4 @@ function answers({ host, port }: SmtpAddress): Promise<boolean> {
 
 function byName(one: string, other: string): number {
   return one < other ? -1 : 1;
-}
-
-/** Another process tells nothing when it is done: it is asked again and again. */
-export async function until(
-  isSo: () => Promise<boolean>,
-  ms = DELIVERY_MS,
-  explain: () => Promise<string> = () => Promise.resolve(""),
-): Promise<void> {
-  const deadline = Date.now() + ms;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`This did not come true within ${ms} ms.\n${await explain()}`);
-    await Bun.sleep(POLL_MS);
-  }
 }

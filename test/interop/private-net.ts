@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createResolver } from "../../src/net/dns.ts";
 import { freePort } from "../support/free-port.ts";
-import { until } from "./postfix.ts";
+import { until } from "../support/until.ts";
 
 /** What the hosts of the net are numbered. */
 const HOSTS = { us: 25, postfix: 2, exim: 3, resolver: 53 } as const;

@@ -3,9 +3,9 @@ import { simpleParser } from "mailparser";
 import { account, house, inbox, type ServerProcess } from "../faults/house.ts";
 import { type ModelFault, type ModelServerOptions, startModelServer } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
-import { until } from "./postfix.ts";
 import { rawClient, upToData } from "./raw-client.ts";
 import { startClock } from "../support/own-time.ts";
+import { until } from "../support/until.ts";
 
 const OWNER = "ann@peer.test";
 const HARD_CAP_SECONDS = 2;

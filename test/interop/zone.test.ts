@@ -3,9 +3,10 @@ import { dnsRecords } from "../../src/mail/writing/dkim.ts";
 import { createAuthority } from "../support/authority.ts";
 import { testKeys } from "../support/keys.ts";
 import { canRunExim, type Exim, startExim } from "./exim.ts";
-import { canRunPostfix, type Postfix, startPostfix, until } from "./postfix.ts";
+import { canRunPostfix, type Postfix, startPostfix } from "./postfix.ts";
 import { canMakeNet, type PrivateNet, startNet } from "./private-net.ts";
 import { smtpDoor } from "./smtp-door.ts";
+import { until } from "../support/until.ts";
 
 const ANN = "ann@postfix.test";
 const EVE = "eve@exim.test";

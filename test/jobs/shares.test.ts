@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { enqueue, finishJob, type Job, type Share, voidLeases } from "../../src/jobs/queue.ts";
 import type { JobWorker } from "../../src/jobs/worker.ts";
 import { gate, type Run, setUp, use } from "./work-room.ts";
+import { until } from "../support/until.ts";
 
 async function stopped(worker: JobWorker): Promise<void> {
   await worker[Symbol.asyncDispose]();
@@ -180,15 +181,15 @@ describe("shares", () => {
     await using t = await setUp({ route: follow, slots: 2, bytes: 1_000 });
     t.worker.start();
     for (const name of ["ada", "bob"]) await t.add({ share: { account: name, slots: 1 } }, name);
-    while (begun.length < 2) await Bun.sleep(1);
+    await until(() => begun.length >= 2);
     const carl = { account: "carl", slots: 1 };
     for (const name of ["carl 1", "carl 2"]) await t.add({ share: carl, weight: 700 }, name);
     for (const name of ["ada", "bob"]) ends.get(name)?.end();
-    while (begun.length < 3) await Bun.sleep(1);
+    await until(() => begun.length >= 3);
     for (let commit = 0; commit < 5; commit++) await t.app.write(() => Promise.resolve());
     expect(begun).toEqual(["ada", "bob", "carl 1"]);
     ends.get("carl 1")?.end();
-    while (begun.length < 4) await Bun.sleep(1);
+    await until(() => begun.length >= 4);
     ends.get("carl 2")?.end();
   });
 

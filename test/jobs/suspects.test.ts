@@ -6,6 +6,7 @@ import type { JobHandlers } from "../../src/jobs/run-job.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { testApp, setWorker } from "../support/app.ts";
 import { finish, gate, type Run, setUp } from "./work-room.ts";
+import { until } from "../support/until.ts";
 
 type Room = Awaited<ReturnType<typeof setUp>>;
 
@@ -25,7 +26,7 @@ async function addSuspects(t: Room, names: string[], unended: number): Promise<v
 
 async function untilRunning(t: Room, count: number): Promise<void> {
   const running = async () => (await t.jobs()).filter(({ status }) => status === "running").length;
-  while ((await running()) !== count) await Bun.sleep(1);
+  await until(async () => (await running()) === count);
 }
 
 function named(count: number): string[] {
@@ -51,7 +52,7 @@ describe("jobs in the middle of which the server was killed 5 times", () => {
     g.open();
     await g.count(8);
     expect(g.begun.slice(4).toSorted()).toEqual(["3", "4", "5", "6"]);
-    while (g.open() !== undefined || (await t.jobs()).length > 0) await Bun.sleep(1);
+    await until(async () => !(g.open() !== undefined || (await t.jobs()).length > 0));
   });
 
   test("need not end for it where they only wait: they are all begun once each has outlived its watch", async () => {

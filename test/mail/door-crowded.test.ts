@@ -3,6 +3,7 @@ import type { ConfigOverrides } from "../../src/config/config.ts";
 import { connectAs, type RawClient, upToData } from "../interop/raw-client.ts";
 import { mailOf, OWNER, smtpDoor } from "../interop/smtp-door.ts";
 import { startDnsServer } from "../support/dns-server.ts";
+import { until } from "../support/until.ts";
 
 const BEHIND_PROXY = { proxy_protocol: ["127.0.0.0/8"], trusted_networks: ["203.0.113.0/24"] };
 
@@ -76,7 +77,7 @@ test("no room is made of a session whose whole mail is being answered, nor of th
   await upToData(giver, OWNER, [door.inbox]);
   giver.write(`${mailOf("One")}.\r\n`);
   // Its sender is being looked up.
-  while (dns.queries.length === 0) await Bun.sleep(1);
+  await until(() => dns.queries.length !== 0);
   for (const address of ["198.51.100.1", "203.0.113.7"])
     expect(await door.greet(address)).toStartWith("421 ");
   await door.expectOpen(["203.0.113.9"]);

@@ -13,6 +13,7 @@ import {
 import { rawMail } from "../support/mails.ts";
 import { signedRoom } from "../support/signed-room.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { until } from "../support/until.ts";
 
 const HELD = "../test/mail/fixtures/held-examiner-worker.ts";
 
@@ -248,5 +249,5 @@ describe("large mails of a domain whose DNS does not answer", () => {
 
 /** Resolves once so many questions have come. */
 async function untilAsked({ queries }: TestDnsServer, count: number): Promise<void> {
-  while (queries.length < count) await Bun.sleep(5);
+  await until(() => queries.length >= count);
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { sendLater } from "../../src/mail/sending/outgoing.ts";
 import { testApp } from "../support/app.ts";
+import { until } from "../support/until.ts";
 
 const LARGE_BYTES = 16 * 1_048_576;
 
@@ -37,7 +38,7 @@ test("of large mails on their way no more are held in memory than there is room 
       .where("kind", "=", "send_mail")
       .where("status", "=", "pending")
       .execute();
-  while (begun.length < 3) await Bun.sleep(5);
+  await until(() => begun.length >= 3);
   expect(begun.toSorted()).toEqual(["large1@there.example", "large2@there.example", "small@there.example"]);
   expect(await waiting()).toHaveLength(2);
   goOn.resolve();

@@ -6,6 +6,7 @@ import { prepareLetter } from "../../src/mail/writing/letters.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
+import { until } from "../support/until.ts";
 
 const relay = (port: number): ConfigOverrides => ({
   outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${port}`, retry: [60, 300] },
@@ -234,7 +235,7 @@ async function sending(app: App): Promise<number> {
 
 /** Until so many mails are queued, and no more of them begin. */
 async function standstill(app: App, mails: number): Promise<void> {
-  while ((await sendJobs(app)).length < mails) await Bun.sleep(10);
+  await until(async () => (await sendJobs(app)).length >= mails);
   for (let before = -1; before !== (await sending(app)); await Bun.sleep(100)) before = await sending(app);
 }
 

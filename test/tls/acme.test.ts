@@ -5,7 +5,6 @@ import { join } from "node:path";
 import pino from "pino";
 import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
 import { type Server, serve } from "../../src/serve.ts";
-import { until } from "../interop/postfix.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { layKeys } from "../support/keys.ts";
 import type { Plan } from "./clients.ts";
@@ -13,6 +12,7 @@ import { shownByHttps, shownBySmtp } from "./doors.ts";
 import { startClients } from "./load.ts";
 import { hasPebble, type Pebble, startPebble } from "./pebble.ts";
 import { DAY_MS } from "../../src/lib/durations.ts";
+import { until } from "../support/until.ts";
 
 const NAME = "www.mw.test";
 const MX = "mx.mw.test";

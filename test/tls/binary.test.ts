@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { house, type ServerProcess } from "../faults/house.ts";
-import { until } from "../interop/postfix.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { shownByHttps, shownBySmtp } from "./doors.ts";
 import { hasPebble, type Pebble, startPebble } from "./pebble.ts";
+import { until } from "../support/until.ts";
 
 const NAME = "www.mw.test";
 const MX = "mx.mw.test";

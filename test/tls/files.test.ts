@@ -7,10 +7,10 @@ import { defaultConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { serve } from "../../src/serve.ts";
 import { house, type ServerProcess } from "../faults/house.ts";
-import { until } from "../interop/postfix.ts";
 import { layKeys } from "../support/keys.ts";
 import { shownByHttps, shownBySmtp } from "./doors.ts";
 import { DAY_MS } from "../../src/lib/durations.ts";
+import { until } from "../support/until.ts";
 
 const NAME = "mx.mw.test";
 

@@ -6,8 +6,8 @@ import pino from "pino";
 import { generate } from "selfsigned";
 import { defaultConfig } from "../../src/config/config.ts";
 import { serve } from "../../src/serve.ts";
-import { until } from "../interop/postfix.ts";
 import { layKeys } from "../support/keys.ts";
+import { until } from "../support/until.ts";
 
 /** An authority that answers every request to its account door in one way, and the server that asks it. */
 async function refusedBy(answer: () => Response) {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { until } from "../interop/postfix.ts";
 import type { Plan, Report } from "./clients.ts";
+import { until } from "../support/until.ts";
 
 const LOAD_MS = 15_000;
 

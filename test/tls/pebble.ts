@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { until } from "../interop/postfix.ts";
 import { freePort } from "../support/free-port.ts";
+import { until } from "../support/until.ts";
 
 const PEBBLE = Bun.which("pebble");
 const START_MS = 10_000;

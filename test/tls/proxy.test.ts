@@ -6,8 +6,8 @@ import pino from "pino";
 import { generate } from "selfsigned";
 import { defaultConfig } from "../../src/config/config.ts";
 import { serve } from "../../src/serve.ts";
-import { until } from "../interop/postfix.ts";
 import { layKeys } from "../support/keys.ts";
+import { until } from "../support/until.ts";
 
 const ORIGIN = "https://www.mw.test";
 const CLIENT = "198.51.100.7";

@@ -14,6 +14,7 @@ import {
   tool,
 } from "../support/mcp-server.ts";
 import { startOldStandIn } from "../support/old-mcp-server.ts";
+import { until } from "../support/until.ts";
 
 const MB = 1_048_576;
 const NEVER = new AbortController().signal;
@@ -210,7 +211,7 @@ describe("a long answer", () => {
     await using pool = createMcpPool({ incoming });
     const { call } = await only(pool, serverAt(server.url));
     const waiting = call({ long: true });
-    while (!held.some((bytes) => bytes > MB / 4)) await Bun.sleep(1);
+    await until(() => !held.some((bytes) => bytes <= MB / 4));
     expect(await call({})).toMatchObject({ ok: true });
     expect(Math.max(...held)).toBeLessThan(MB / 2);
     await other.holds(0);
