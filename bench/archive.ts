@@ -2,7 +2,7 @@ import Sqlite from "better-sqlite3";
 
 /** Messages of a conversation. */
 export const TURNS = 4;
-/** Of each message. */
+/** Characters of each message's result. */
 export const RESULT_CHARS = 300;
 const SENDER = "ada@client.example";
 const FIRST_MOMENT_MS = Date.UTC(2026, 0, 1);
@@ -37,7 +37,7 @@ const FILES = `
   select ${uuid("n", 3)}, ${uuid("(n * 20)", 2)}, 'out', 'result.csv', 'text/csv', 100, ${second}, zeroblob(100)
   from numbers`;
 
-/** Gives an account messages, one for each second. Without a sync: nobody's mail is at stake here. */
+/** Stores messages of an account, one for each second. Without a sync: nobody's mail is at stake here. */
 export function fillArchive(
   path: string,
   rows: { user_id: string; messages: number; first_ms?: number },

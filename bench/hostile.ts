@@ -36,7 +36,7 @@ const INSTRUCTION_CHARS = 9_900;
 /** However many bytes each has, no more than a context may. */
 const CONTEXT_CHARS = 65_000;
 const HEADER_CHARS = 60_000;
-/** Of a page's title no more than its beginning counts, and of a search no more than a page of its answer. */
+/** Titles in one answer: no more than the beginning of a page's title counts, and no more than one page of a search. */
 const TITLES = 50;
 const MACRO_PLACES = 20;
 /** In other characters it takes up to four times as many. */

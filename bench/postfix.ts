@@ -7,7 +7,7 @@ export const POSTFIX_PACKAGE = "apt-get install postfix";
 
 export interface Postfix extends AsyncDisposable {
   port: number;
-  /** Of all of its processes, those that have ended included. */
+  /** The CPU time of all its processes, those that have ended included. */
   cpuSeconds(): number;
 }
 

@@ -67,7 +67,7 @@ export async function deliver(port: number, to: string, mail: string, host = "12
   return took;
 }
 
-/** Gives the code that answers a mail, whatever it is; dots at the beginning of its lines are doubled. */
+/** Returns the code that answers a mail, whatever it is; dots at the beginning of its lines are doubled. */
 export async function speak(
   port: number,
   { from, to, mail, source = "127.0.0.1" }: { from: string; to: string; mail: string; source?: string },

@@ -27,7 +27,7 @@ const ROUNDS = 9;
 const WARM_UP = 8;
 const ENDPOINTS = 20;
 const DELIVERIES = 6_000;
-/** Of them, so many are queued in one transaction. */
+/** Deliveries that are queued in one transaction. */
 const AT_ONCE = 500;
 /** As many as this server has under way: five for each endpoint. */
 const IN_FLIGHT = 5 * ENDPOINTS;

@@ -74,6 +74,8 @@ export interface App extends AsyncDisposable, Clocks {
   insist: Patience["insist"];
   /** By connection, what a provider gave and the disk has not taken yet. */
   unwritten: Map<string, UnwrittenGrant>;
+  /** By connection, the refresh of its token that is under way: who asks meanwhile waits for the same one. */
+  refreshing: Map<string, Promise<string | null>>;
   upkeep: Upkeep;
   /** What to throw while another server may have taken over, as each commit does; undefined while none can. */
   lockGone: () => Error | undefined;
@@ -245,9 +247,13 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> 
 }
 
 /** What this process alone knows, and its end forgets. */
-function createNotes(): Pick<App, "unwritten" | "finished" | "progress" | "setup" | "unsealed"> {
+function createNotes(): Pick<
+  App,
+  "unwritten" | "refreshing" | "finished" | "progress" | "setup" | "unsealed"
+> {
   return {
     unwritten: new Map(),
+    refreshing: new Map(),
     finished: createNotifier<PrivateAnswer>(),
     progress: new Map(),
     setup: { hash: undefined },

@@ -202,7 +202,7 @@ function sampleLoop(observe: (seconds: number) => void): ReturnType<typeof setIn
   return timer;
 }
 
-/** Of what the library offers by itself much means nothing on this runtime. */
+/** Returns what the process uses: much of what the library offers by itself means nothing on this runtime. */
 function processReadings(): Reading[] {
   const { user, system } = process.cpuUsage();
   return [

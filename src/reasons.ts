@@ -10,7 +10,7 @@ interface Refusal {
   /** The sentence and what to do about it; empty where it names what was found in the mail. */
   text: string;
   shown: string;
-  /** Of several that are counted and not listed: "12 mails were not taken, because …". */
+  /** The words for several that are counted and not listed: "12 mails were not taken, because …". */
   many: string;
 }
 

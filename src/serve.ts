@@ -128,7 +128,7 @@ export async function takeOver(app: App): Promise<void> {
   if (dead > 0) app.log.info({ credits: dead }, "credits of runs that will never end were given back");
 }
 
-/** Gives what a reload does. */
+/** Returns what a reload does. */
 async function careForCertificate(app: App, started: AsyncDisposableStack): Promise<Server["reload"]> {
   const { tls, cert } = app.config.server;
   if (tls === "acme") {

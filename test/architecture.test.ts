@@ -112,6 +112,22 @@ test("a folder of many files begins with a short README, and every file that it 
   expect(faults).toEqual([]);
 });
 
+/** Openings that keep their reader waiting for the subject. */
+const LATE_SUBJECT =
+  /^[ \t]*(?:\/\*\*|\/\/|\*) (?:Of [a-z]|Gives (?:the|what|how|its|their) (?!.*\bback\b)).*/gm;
+
+test("a comment begins with its subject", async () => {
+  const root = join(import.meta.dir, "..");
+  const faults: string[] = [];
+  for (const path of new Bun.Glob("{src,test,bench,scripts,migrations}/**/*.{ts,tsx}").scanSync({
+    cwd: root,
+  })) {
+    const text = await Bun.file(join(root, path)).text();
+    for (const [line] of text.matchAll(LATE_SUBJECT)) faults.push(`${path}: ${line.trim()}`);
+  }
+  expect(faults).toEqual([]);
+});
+
 test("what is needed once or every other month is out of reach of the server's own thread, which would keep it in memory", async () => {
   const sources = await readSources();
   const reached = new Set(["src/main.ts"]);

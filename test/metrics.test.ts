@@ -175,7 +175,7 @@ interface Sample {
 
 interface Figures {
   find(name: string, labels?: Record<string, string>): Sample[];
-  /** Of the only sample that has these labels. */
+  /** The value of the only sample that has these labels. */
   value(name: string, labels?: Record<string, string>): number;
 }
 

@@ -53,7 +53,7 @@ interface World {
   hook_url: string;
   model_url: string;
   api_key: string;
-  /** Of the inbox. */
+  /** The address of the inbox. */
   address: string;
   /** Every error answer, and all that was printed. */
   said: string[];

@@ -9,7 +9,7 @@ import { NEVER_MS, timeoutError, timeoutSignal, waitLimit } from "../lib/wait-li
 
 const MAX_PAGES = 10;
 const MAX_TOOLS = 200;
-/** Of one page: the rest is not even counted. */
+/** Tools that are read from one page; the rest is not even counted. */
 const MAX_DESCRIBED = 5_000;
 
 /** A tool as its server describes it. */

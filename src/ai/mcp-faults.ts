@@ -14,7 +14,7 @@ const MAX_CAUSES = 5;
 
 /** Who is spoken of, and what must not be repeated of it. */
 export interface Speaker {
-  /** Of the connection. */
+  /** The id and the label of the connection. */
   id: string;
   label: string;
   /** What the server was told in confidence so far. */
@@ -30,7 +30,7 @@ interface FaultExtras {
 export class McpFault extends Error {
   /** The server has surely not begun what it was asked, so that asking again cannot do it twice. */
   readonly unheard: boolean;
-  /** Of its HTTP answer, if there was one. */
+  /** The status of its HTTP answer, if there was one. */
   readonly status: number | undefined;
 
   constructor(message: string, { unheard = false, status }: FaultExtras = {}) {

@@ -44,7 +44,7 @@ export class HttpWire {
   readonly broken = new Map<string | number, McpFault>();
   /** Requests that wait for their answer, by which they are hung up on. */
   readonly #open = new Map<string | number, AbortController>();
-  /** Of all streams that last, one after the other. */
+  /** What all lasting streams of the session, one after the other, may bring. */
   readonly #session_flow = sessionFlow();
   readonly #options: WireOptions;
 
@@ -142,7 +142,7 @@ export const RECONNECTION: StreamableHTTPClientTransportOptions = {
 };
 
 interface RequestFacts {
-  /** Of a request that wants an answer. */
+  /** The id of a request that wants an answer. */
   id?: string | number;
   /** The id of the request that is given up. */
   cancels?: string | number;

@@ -11,10 +11,10 @@ import {
   TOO_MANY_PARTS,
 } from "./mcp-faults.ts";
 
-/** Of one answer, or of one event of a stream. */
+/** The longest answer, and the longest event of a stream, that is read. */
 export const MAX_ANSWER_BYTES = 8 * 1_048_576;
 export const MAX_REFUSAL_BYTES = 65_536;
-/** Of a stream as a whole: many small events cost time as well. */
+/** Bounds on a whole stream: many small events cost time as well. */
 const MAX_STREAM_BYTES = 2 * MAX_ANSWER_BYTES;
 const MAX_STREAM_EVENTS = 10_000;
 /** What is forgotten again of a stream that lasts as long as its session. */
@@ -28,11 +28,11 @@ type Flow = (bytes: number, events: number) => boolean;
 
 interface Watch {
   who: Speaker;
-  /** Of a stream. */
+  /** What a stream may still bring. */
   flow: Flow;
   incoming: Incoming;
   onEnd: () => void;
-  /** Of a stream, before its end. */
+  /** Called when a stream is too large, before its end. */
   onTooLarge: (why: McpFault) => void;
 }
 

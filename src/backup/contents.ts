@@ -52,9 +52,9 @@ export async function segmentCopies(dir: string, snapshot: Snapshot): Promise<Se
 }
 
 interface Wanted {
-  /** Of the file. */
+  /** Bytes of the file. */
   length: number;
-  /** Of the copy. */
+  /** Bytes of the copy. */
   size: number;
   ranges: Iterable<SegmentRange>;
   onMissing: (bytes: number) => void;

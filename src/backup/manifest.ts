@@ -17,7 +17,7 @@ export interface ArchiveEntry {
 /** What a backup says about itself: the last entry of its archive. */
 export interface Manifest {
   format: number;
-  /** Of the Mailwright that made it. */
+  /** The version of the Mailwright that made it. */
   version: string;
   /** Unix seconds. */
   created: number;

@@ -16,7 +16,10 @@ import {
 
 const MAX_ENTRIES = 1_000_000;
 const MAX_MANIFEST_BYTES = 256 * 1024 * 1024;
-/** Of the mode in the upper half of the external attributes: the kind of file, and the kinds that are one. */
+/**
+ * The bits for the kind of file in the mode, which is the upper half of the external attributes, and the kinds that
+ * are a file.
+ */
 const KIND_OF_FILE = 0o170000;
 const REGULAR_FILE = 0o100000;
 const UNIX = 3;

@@ -80,7 +80,7 @@ export async function restoreBackup(
 
 interface Place {
   dir: string;
-  /** Of the database, which may be elsewhere. */
+  /** The path of the database, which may be elsewhere. */
   database: string;
   /** Where the new content is put together. */
   fresh: string;

@@ -134,7 +134,7 @@ async function removeAbandoned(folder: string, start: string): Promise<void> {
   }
 }
 
-/** Gives the size. */
+/** Returns the size. */
 async function sync(path: string): Promise<number> {
   await using file = await open(path, "r+");
   await file.sync();

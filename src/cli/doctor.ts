@@ -18,7 +18,7 @@ export function doctorCommand(): Command {
     .option(...JSON_OPTION)
     .action((options: DoctorOptions) =>
       besideServer(options, async (app, running) => {
-        // Of use to nobody else, so no other command waits for it to load.
+        // Nothing else needs it, so no other command waits for it to load.
         const { examine, TARGETS } = await import("../operation/doctor/doctor.ts");
         const targets = {
           ...TARGETS,

@@ -113,7 +113,7 @@ function heldLines(kinds: string[], held: HeldKindRow[], resting: Map<string, st
   });
 }
 
-/** Of many, one that cannot be retried is told of, and the rest goes on. */
+/** Retries one job. Where many are retried, one that cannot be is told of, and the rest goes on. */
 async function retryOne(app: App, id: string, refused: string[] | null): Promise<JobRow | undefined> {
   try {
     return await retryJob(app, id);

@@ -72,7 +72,7 @@ function summaryOf({ version, created, hostname, migrations, counts, mail }: Man
   return { version, created, hostname, migrations, counts, mail };
 }
 
-/** Of an archive that anybody may have written. */
+/** Describes an archive, which anybody may have written. */
 function inWords({ hostname, version, created, counts }: Manifest): string {
   return `the backup of ${shown(hostname)} from ${timeOf(created)} (Mailwright ${shown(version)}; ${countsInWords(counts)})`;
 }

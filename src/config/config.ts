@@ -127,7 +127,7 @@ function finish(reading: Reading): Config {
   return config;
 }
 
-/** Gives the keys whose default follows from another key their value. */
+/** Sets the keys whose default follows from another key. */
 function fillIn({ server, smtp, database, data, backup, billing, plans }: Config, { values }: Reading): void {
   server.base_url = server.base_url.replace(/\/$/, "");
   smtp.hostname = (smtp.hostname || machineName()).toLowerCase();

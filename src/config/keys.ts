@@ -133,7 +133,7 @@ export const KEY_OF_32_BYTES: Form = {
   words: "32 random bytes in base64, as `openssl rand -base64 32` prints them",
 };
 
-/** Of sections under names of the operator's: short, and never in need of quotes. */
+/** A name that the operator gives to a section: short, and never in need of quotes. */
 const SECTION_NAME: Form = {
   matches: (value) => /^[a-z](?:[-_]?[a-z0-9]){0,39}$/.test(value),
   words: 'a name of lower-case letters, digits, "-" and single "_", such as "files"',

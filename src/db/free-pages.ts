@@ -16,7 +16,7 @@ const INCREMENTAL = 2;
 /** Lets free pages be given back to the disk; for a connection that has not written anything yet. */
 export function keepPagesMovable(sqlite: Sqlite.Database): void {
   if (numberOf(sqlite, "auto_vacuum") !== NONE) return;
-  // Of an empty database this is all; of another it means nothing until the whole file is written anew.
+  // An empty database needs no more than this; in another it means nothing until the whole file is written anew.
   sqlite.pragma("auto_vacuum = INCREMENTAL");
   const pages = numberOf(sqlite, "page_count");
   if (pages === 0 || pages * PAGE_BYTES > MAX_REWRITTEN_BYTES) return;

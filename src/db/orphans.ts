@@ -20,7 +20,7 @@ export async function orphanMessages(tx: Db, user_id: string | null, limit: numb
   return rows.map(({ id }) => id);
 }
 
-/** Of a job: it carries what somebody was told had been taken. */
+/** Whether a job carries what somebody was told had been taken. */
 export const IS_ENTRUSTED = sql<boolean>`(kind = 'send_mail'
   and case when json_valid(payload) then coalesce(json_extract(payload, '$.entrusted'), 0) else 0 end)`;
 

@@ -342,13 +342,16 @@ export interface LedgerRow {
   amount: number;
   /** What is left of the period after this row: the sum of its amounts. */
   balance: number;
-  /** Of the allowance it belongs to, see `Period` in `resources/billing/period.ts`; `topup` for what was bought. */
+  /**
+   * The period whose allowance it belongs to, see `Period` in `resources/billing/period.ts`; `topup` for what was
+   * bought.
+   */
   period: string;
   message_id: string | null;
   created: number;
   /** Which credits: those of the period, or those that were bought and do not end with it. */
   pool: "allowance" | "topup";
-  /** Of a payment, at its provider. */
+  /** The id of a payment, at its provider. */
   reference: string | null;
 }
 
@@ -551,7 +554,7 @@ export interface OAuthStateRow {
 /** A tool call that changed something, so that a run that is done again does not make it again. */
 export interface ToolCallRow {
   message_id: string;
-  /** Of the tool, its arguments, and how often the run has made this very call before. */
+  /** A hash of the tool, its arguments, and how often the run has made this very call before. */
   fingerprint: string;
   /** JSON of what came of it; null while nobody knows. */
   outcome: string | null;
@@ -618,7 +621,7 @@ export interface BillingAccountRow {
   user_id: string;
   customer_id: string;
   subscription_id: string | null;
-  /** Of the subscription, in the provider's words. */
+  /** The state of the subscription, in the provider's words. */
   status: string | null;
   interval: "month" | "year" | null;
   period_start: number | null;

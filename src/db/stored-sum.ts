@@ -1,4 +1,4 @@
-/** Of a row of `account_storage`, the sum that the triggers keep, counted anew. */
+/** Counts anew the sum that the triggers keep in a row of `account_storage`. */
 export const STORED_SUM = `
     coalesce((select sum(coalesce(octet_length(m.instruction), 0) + coalesce(octet_length(m.command), 0)
         + coalesce(octet_length(m.result), 0) + coalesce(octet_length(m.steps), 0)

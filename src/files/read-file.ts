@@ -39,14 +39,14 @@ export async function readFile(file: FileToRead): Promise<FileReading> {
   const found = await kindOf(file);
   const about = { filename, content_type: found.content_type, size, kind: found.kind };
   try {
-    // Of a text file nothing is left to be read then.
+    // An empty text file has nothing to be read, and is no fault.
     if (size === 0 && found.kind === "text") return { ...about, text: "", note: "", summary: "empty" };
     if (size === 0) throw new Unreadable("is empty");
     const extract = await READERS[found.kind](file);
     if (extract.text.trim() === "" && extract.image === undefined) throw new Unreadable("has no text in it");
     return { ...about, ...shownPart(filename, extract) };
   } catch (error) {
-    // Of the libraries' errors only one thing is certain: that this file was too much for them.
+    // An error of a library says only one thing for certain: that this file was too much for it.
     const reason = error instanceof Unreadable ? error.message : DAMAGED;
     return { ...about, text: "", note: notRead(filename, reason), summary: "" };
   }

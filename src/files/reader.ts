@@ -12,7 +12,7 @@ const READ_ALL_WITHIN_MS = 30_000;
 const MAX_MEMORY_BYTES = 512 * MB;
 const MAX_FILE_BYTES = 30 * MB;
 const COPIED_AT_ONCE_BYTES = MB;
-/** Of the text of all files of a message together, what a model is shown. */
+/** How much of the text of all files of a message together a model is shown. */
 const MAX_ALL_CHARS = 400_000;
 
 export interface FileReader extends AsyncDisposable {
@@ -37,7 +37,7 @@ export interface SharedFile {
   shared: SharedArrayBuffer;
 }
 
-/** Of the thread: what came of a file, and how long it took. */
+/** What the thread says came of a file, and how long it took. */
 export interface WorkerReading {
   reading: FileReading;
   took_ms: number;

@@ -56,7 +56,7 @@ export function notRead(filename: string, reason: string): string {
   return `Not read: ${filename} ${reason}.`;
 }
 
-/** Of the text of one file, what a model is shown. */
+/** How much of the text of one file a model is shown. */
 export const MAX_FILE_CHARS = 100_000;
 
 export function counted(count: number, one: string, many = `${one}s`): string {

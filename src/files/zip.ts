@@ -26,7 +26,7 @@ export interface ZipEntry {
   method: number;
   packed: number;
   unpacked: number;
-  /** Of its local header. */
+  /** Where its local header begins. */
   offset: number;
 }
 

@@ -148,7 +148,7 @@ async function readBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffer>> 
   return Buffer.from(await Promise.race([request.arrayBuffer(), time.over]));
 }
 
-/** Of a body that comes in chunks, which takes more memory as it grows. */
+/** Reads a body that comes in chunks, and takes more memory as it grows. */
 async function readUndeclared(sent: Sent, cap: number): Promise<Buffer<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let size = 0;

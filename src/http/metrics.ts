@@ -24,7 +24,7 @@ export function metricsRoutes(app: App) {
 }
 
 interface MetricsDoor extends AsyncDisposable {
-  /** Of the figures; null when the door is off. */
+  /** Where the figures are read; null when that is switched off. */
   url: string | null;
 }
 

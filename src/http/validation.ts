@@ -21,7 +21,7 @@ interface SchemaFault {
     maxItems?: number;
     anyOf?: { const?: unknown; type?: string }[];
   };
-  /** Of a union, one for each of its branches. */
+  /** The faults of a union, one iterator for each of its branches. */
   errors?: { First: () => SchemaFault | undefined }[];
 }
 
@@ -104,7 +104,7 @@ function plainSentence(message: string): string {
   return `must be ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}`;
 }
 
-/** Of a member that may be null, the fault is the one that it has as something else. */
+/** Returns the fault that counts: for a member that may be null, the one that it has as something else. */
 function innermost(fault: SchemaFault): SchemaFault {
   const inner = fault.schema.anyOf?.at(-1)?.type === "null" ? fault.errors?.[0]?.First() : undefined;
   return inner === undefined ? fault : innermost(inner);

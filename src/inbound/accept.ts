@@ -226,7 +226,7 @@ export async function logRefusedMail(
   return row;
 }
 
-/** Gives the id of the row. */
+/** Returns the id of the row. */
 export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
   app.refuseIntake();
   const id = app.newId();

@@ -35,7 +35,10 @@ export async function noteBounce(app: App, tx: Db, notification: Notification): 
 
 type Report = Omit<Parameters<typeof recordReport>[3], "certain">;
 
-/** Of a mail that was handed over then. RFC 3464 §2.3.3: `failed` is final, even of class 4 after days of retries; without an action the class tells. */
+/**
+ * Returns what a report says of a mail that was handed over at `handed_over`. RFC 3464 §2.3.3: `failed` is final, even of
+ * class 4 after days of retries; without an action the class tells.
+ */
 function resultOf({ action, status, said }: BounceDetails, handed_over: number): Report | undefined {
   if (action === "failed" || (action === undefined && status?.startsWith("5.") === true))
     return {

@@ -5,7 +5,7 @@ import type { MailHeaders } from "../mail/reading/headers.ts";
 import type { MailAttachment } from "../mail/reading/parse.ts";
 import { readStructure } from "../mail/reading/parse-structure.ts";
 
-/** Of a small server they take a few KB. */
+/** The largest report that is unpacked; those about a small server take a few KB. */
 const MAX_UNPACKED_BYTES = 2_097_152;
 /** A mail with one that is not packed, written in base64. */
 const MAX_MAIL_BYTES = 2 * MAX_UNPACKED_BYTES;

@@ -72,7 +72,7 @@ export interface Examination extends MailWords {
   bounce: BounceReport | null;
   /** What a mail to a role address reports. */
   report: DomainReport | null;
-  /** Of a mail that was read with notes. */
+  /** The DNS answers that a mail was read with, where it was read with notes. */
   notes?: DnsNotes;
 }
 

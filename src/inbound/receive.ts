@@ -143,7 +143,7 @@ function examineOnThread(app: App, who: string, mail: MailToExamine): Promise<Wo
     });
   const { raw, client } = mail;
   const head = raw.subarray(0, headerBytes(raw));
-  // Of a client that is believed nothing is asked, nor of a mail with so long a header.
+  // Nothing is asked of the DNS for a client that is believed, nor for a mail with so long a header.
   if (client === null || !isLarge(raw.length) || isLarge(head.length)) return run(raw);
   return examineByNotes((part, notes) => run(part === "head" ? head : raw, { part, notes }));
 }

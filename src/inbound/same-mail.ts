@@ -45,7 +45,7 @@ export interface EarlierMail {
 
 /** What is known of the mails of one key that came before. */
 interface Earlier {
-  /** Of those from the author's own server the ones of the last days. */
+  /** Every such mail; of mails from the author's own server only those of the last days. */
   mails: EarlierMail[];
   /** One has failed, whenever that was, and its message is still there. */
   failed: boolean;

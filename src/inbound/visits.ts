@@ -17,7 +17,7 @@ export interface Visit {
   unknown: number;
   /** A machine of the operator's, which brings other people's mail. */
   known: boolean;
-  /** Of the block lists; undefined where none is asked. */
+  /** What the block lists say; undefined where none is asked. */
   listing: Promise<Listing | undefined> | undefined;
   /** When it last went on with a mail, on the clock of `performance`. */
   moved_ms: number;

@@ -4,7 +4,7 @@ import type { SegmentRange } from "../lib/segments.ts";
 import type { JobPayloads } from "./kinds.ts";
 import { enqueue } from "./queue.ts";
 
-/** Of a job, so that one of them is done well within its lease. */
+/** Ranges that one job erases: it is done well within its lease. */
 const MAX_RANGES = 500;
 
 /**

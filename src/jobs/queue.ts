@@ -17,7 +17,7 @@ export interface Job<K extends JobKind = JobKind> extends Use {
   failures: number;
 }
 
-/** Of a job that cannot be read in a damaged database: it is set aside, so that the others go on. */
+/** The payload of a job that cannot be read in a damaged database: that job is set aside, so that the others go on. */
 export const DAMAGED_PAYLOAD = Object.freeze({});
 
 /** What a job carries, or `DAMAGED_PAYLOAD`. */
@@ -103,7 +103,7 @@ interface EnqueueOptions {
   run_at?: number;
   /** Jobs of one kind in one lane run one at a time, in the order they were enqueued. */
   lane?: string;
-  /** Of all jobs with this key, one at most is waiting or running. */
+  /** One job at most with this key is waiting or running. */
   dedupe_key?: string;
   /** None: the job counts for nobody. */
   share?: Share | null;

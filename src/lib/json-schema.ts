@@ -59,11 +59,14 @@ const LEFT_ASIDE = new Set([
   "$defs",
   "definitions",
 ]);
-/** Of an object with properties that are told by a pattern. */
+/** What is left aside in an object whose properties are told by a pattern. */
 const LEFT_OPEN = new Set([...LEFT_ASIDE, "additionalProperties", "unevaluatedProperties"]);
 const VALUES = /^(const|enum|default|examples|required)$/;
 const MAPS = /^(properties|dependentSchemas)$/;
-/** Of a schema with what its references stand for, each counted wherever it is: a few of them can stand for millions. */
+/**
+ * Nodes of a schema with what its references stand for, each counted wherever it is: a few of them can stand for
+ * millions.
+ */
 const MAX_NODES = 600;
 const MAX_DEPTH = 64;
 /** Nodes of the schema times parts of the value: some tens of milliseconds. Beyond it nothing is asked. */

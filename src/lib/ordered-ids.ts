@@ -1,6 +1,6 @@
 /** So far back the clock may go without the order of what is made being lost. */
 export const HELD_MS = 31 * 86_400_000;
-/** Of this clock while it is ahead of the other: slower, so that it is not for ever. */
+/** The speed of this clock while it is ahead of the other: slower, so that the other catches up. */
 const SPEED = 1 / 2;
 const MAX_COUNT = 0xf_ff;
 /** Added to a number of 12 bits, it has four hexadecimal digits. */

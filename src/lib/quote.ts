@@ -2,7 +2,7 @@ import { parseForeign } from "./json-depth.ts";
 import { headOf } from "./text-length.ts";
 
 const MAX_QUOTED_CHARS = 300;
-/** Of what may be quoted, so much is read: enough after redaction, and a bound on the work of it. */
+/** How many times the quotable length is read: enough after redaction, and a bound on its work. */
 const READ_SHARE = 2;
 const MAX_RAW_CHARS = 8_000;
 /** Shorter secrets would also match ordinary words. */

@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 
-/** Of minute, hour, day of the month, month and day of the week, as in a crontab. */
+/** Minute, hour, day of the month, month and day of the week, as in a crontab. */
 const FIVE_FIELDS = /^\S+( \S+){4}$/;
 
 /** Whether `text` is a pattern of five fields, or a name for one such as `@daily`, that has a time to come. */

@@ -5,7 +5,7 @@ import { syncFolder } from "./durable-file.ts";
 import { openSparse } from "./sparse.ts";
 
 const ZEROS = Buffer.alloc(256 * 1024);
-/** Of one call, of which the system takes 1,024 at most. */
+/** Parts that one call writes; the system takes 1,024 at most. */
 const MAX_PARTS = 512;
 const NAME = /^(\d{8})\.seg$/;
 /** What `stat` counts blocks in, whatever those of the disk are. */

@@ -1,6 +1,6 @@
 const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 const CHARS = 26;
-/** Of a UUID of version 7, behind its milliseconds. */
+/** Bits of a UUID of version 7 behind its milliseconds. */
 const OTHER_BITS = 80n;
 
 /** A UUID of version 7 in 26 letters and digits (Crockford's base 32): in order of time, like itself. */

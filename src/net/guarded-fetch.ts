@@ -207,7 +207,7 @@ async function addressesOf(host: string, rules: EgressRules): Promise<string[]> 
   throw lookupError(host, answers);
 }
 
-/** Of two failures the one that says more: a server that failed, rather than a record that is not there. */
+/** Returns the failure that says more of the two: a server that failed, rather than a record that is not there. */
 function lookupError(host: string, answers: PromiseSettledResult<string[]>[]): unknown {
   const reasons: unknown[] = answers.flatMap((answer) =>
     answer.status === "rejected" ? [answer.reason] : [],

@@ -13,7 +13,7 @@ declare module "node:_http_common" {
     [HTTPParser.kOnMessageBegin]: () => void;
     /** Names and values in turn: more of them than fit into one call. */
     [HTTPParser.kOnHeaders]: (raw: string[]) => void;
-    /** Gives 2 where no HTTP follows, else 0. */
+    /** Returns 2 where no HTTP follows, else 0. */
     [HTTPParser.kOnHeadersComplete]: (...head: Head) => 0 | 2;
     [HTTPParser.kOnBody]: (part: Buffer) => void;
     [HTTPParser.kOnMessageComplete]: () => void;

@@ -18,9 +18,9 @@ export interface HttpRequest {
   text: string;
   /** Milliseconds to the end of the answer. */
   timeout_ms: number;
-  /** Of them, at most so many until a connection stands. */
+  /** How many of these milliseconds may pass until a connection stands. */
   connect_ms: number;
-  /** Of the answer's body, so much is read. */
+  /** How much of the answer's body is read. */
   max_bytes: number;
 }
 
@@ -56,7 +56,7 @@ interface Exchange {
   timers: WaitLimit[];
   /** Bytes of all kinds: interim answers, trailers, and all that may stand between the chunks as well. */
   came: number;
-  /** Of the body, so much is still wanted. */
+  /** How many bytes of the body are still wanted. */
   wanted: number;
   /** Names and values in turn. */
   raw_headers: string[];

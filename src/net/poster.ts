@@ -33,9 +33,9 @@ export interface PostRequest {
   body: string;
   /** From the look-up of the name to the end of the answer. */
   timeout_ms: number;
-  /** Of it, at most so much until a connection stands. */
+  /** How much of that time may pass until a connection stands. */
   connect_ms: number;
-  /** Of the answer, so much is read. */
+  /** How much of the answer is read. */
   max_bytes: number;
   /** Never over a connection that was kept from an earlier request. */
   fresh: boolean;

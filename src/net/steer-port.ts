@@ -10,9 +10,9 @@ const SO_ATTACH_REUSEPORT_CBPF = 51;
 const BPF_RETURN = 0x06;
 
 /**
- * Of two listeners that share this port (SO_REUSEPORT), has the second one get all new connections. Left alone, the
+ * Has the second of two listeners that share this port (SO_REUSEPORT) get all new connections. Left alone, the
  * kernel deals them out to both, and those that the first has not accepted when it closes are reset. Stays in force
- * for every further pair. Gives the reason where that cannot be had; then a few connections are lost at a swap.
+ * for every further pair. Returns the reason where that cannot be had; then a few connections are lost at a swap.
  */
 export async function steerToNewest(port: number): Promise<string | undefined> {
   if (process.platform !== "linux") return `there is none on ${process.platform}`;

@@ -9,7 +9,7 @@ export interface About {
 
 const GONE: About = { about: "something that has been deleted meanwhile", account: null };
 
-/** Of a job that is for the server itself, or for nobody who is still here. */
+/** Describes a job that is for the server itself, or for nobody who is still here. */
 export function ofNobody(about: string): () => Promise<About> {
   return async () => ({ about, account: null });
 }

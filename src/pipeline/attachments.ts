@@ -16,7 +16,7 @@ export interface NamedImage extends ModelImage {
 
 /** What the files of a message are to a run. All of it is untrusted. */
 export interface Material {
-  /** Of each file that is text or was turned into it, under its name. */
+  /** The text of each file that is text or was turned into it, under its name. */
   texts: string[];
   /** One line for each file, read or not: its name, type and size, and what was read of it. */
   manifest: string[];

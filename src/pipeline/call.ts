@@ -49,7 +49,7 @@ export interface CallOptions {
 export interface CallOutcome {
   view: RunView;
   replayed: boolean;
-  /** Of a call over the credit cap. */
+  /** When credits come back, for a call over the credit cap. */
   resets_at?: number;
 }
 

@@ -112,7 +112,7 @@ function beginsWord(text: string, at: number): boolean {
   return at === 0 || /\s/.test(text.charAt(at - 1));
 }
 
-/** Of the blanks around a token one side goes with it. */
+/** Returns how many blanks behind a token go with it: only one side's, so that one gap stays. */
 function gapAfter(text: string, at: number, kept: string): number {
   if (kept !== "" && !/\s$/.test(kept)) return 0;
   return /^[ \t]*/.exec(text.slice(at, at + MAX_GAP))?.[0].length ?? 0;

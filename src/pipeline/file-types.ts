@@ -3,7 +3,7 @@ import { harmlessPage } from "../mail/writing/page.ts";
 import { harmlessCalendar, harmlessCard } from "../trust/shown/harmless-cards.ts";
 import { harmlessCells, harmlessMarkdown, harmlessXml } from "../trust/shown/harmless-text.ts";
 
-/** Of a file of text, by the ending of its name. */
+/** How a text file is sent, by the ending of its name. */
 export interface FileType {
   content_type: string;
   /** What could act when it is opened is taken out; null when that cannot be told. */

@@ -53,7 +53,7 @@ export interface RunInput {
    * mail or in what is cut off it, or in an answer above the address; or those of a quote that nothing but marks ends.
    */
   may_share: "page" | "below" | "answer" | "quote" | null;
-  /** Of a mail; empty unless it is the own words of a person with authority. */
+  /** The subject of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
   plain: boolean;
@@ -67,7 +67,7 @@ export interface RunInput {
   extracted: StepDraft[];
   /** Sentences about what could not be read. */
   warnings: string[];
-  /** Of a mail: what its answer needs. */
+  /** The header of a mail, for its answer; null for a call. */
   headers: MailHeaders | null;
 }
 

@@ -14,7 +14,7 @@ export const STANDING_INSTRUCTION =
 
 export interface PromptInput {
   instruction: string;
-  /** Of a mail, where it is as good as the instruction; else empty. */
+  /** The subject of a mail, where it is as good as the instruction; else empty. */
   subject: string;
   /** Untrusted. */
   content: string;

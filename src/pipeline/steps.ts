@@ -5,10 +5,10 @@ const MAX_NAME_CHARS = 64;
 export interface Step {
   index: number;
   type: "tool_call" | "context" | "extract" | "warning";
-  /** Of a tool call: the target it went to. */
+  /** The target that a tool call went to. */
   server?: string;
   name?: string;
-  /** Of a tool call: without secrets, at most 2 KB. */
+  /** The arguments of a tool call, without secrets, at most 2 KB. */
   arguments?: Record<string, unknown>;
   status: "ok" | "error" | "blocked";
   /** At most 1 KB of what came of a tool call. */

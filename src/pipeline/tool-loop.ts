@@ -14,9 +14,9 @@ import { workOn } from "./text-work.ts";
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
 const MAX_CALLS = 64;
-/** Of the chat interface. */
+/** The longest name of a tool that the chat interface takes. */
 const MAX_NAME_CHARS = 64;
-/** Of one result, and of all results of a run, what the model is shown. */
+/** How much of one result, and of all results of a run, the model is shown. */
 const MAX_RESULT_CHARS = 50_000;
 const MAX_ALL_RESULTS_CHARS = 400_000;
 

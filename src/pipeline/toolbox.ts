@@ -11,7 +11,7 @@ import { sha256 } from "../lib/sha256.ts";
 
 /** What models keep apart well; interfaces take 128, and one is our own. */
 const MAX_TOOLS = 127;
-/** Of the chat interface. */
+/** What the chat interface takes of a tool's name and description. */
 const MAX_OFFER_NAME_CHARS = 64;
 const MAX_DESCRIPTION_CHARS = 1_000;
 

@@ -156,7 +156,10 @@ function subjectOf({ input }: Run, { instruction }: Understanding): string {
   return input.plain && ![input.instruction, instruction].includes(input.subject) ? input.subject : "";
 }
 
-/** Of the people whose run it is. Never of an inbox: what a tool mails there in its owner's name would come back as an order. */
+/**
+ * Returns the addresses of the people whose run it is. Never that of an inbox: what a tool mails there in its owner's
+ * name would come back as an order.
+ */
 function ownAddresses({ message, owner_email }: Run): string[] {
   return [message.sender, owner_email].filter((address) => address !== null);
 }

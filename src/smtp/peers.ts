@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import { keepNote, readNote } from "../db/installation.ts";
 
 const ROW = "smtp_peers";
-/** Of more than one address there is nothing to warn of. */
+/** Addresses that are remembered: clients with more than one give nothing to warn of. */
 const ADDRESSES_KEPT = 2;
 
 /** From where mail has come in since the server was started; when read, up to half of the mails may be missing. */

@@ -11,7 +11,7 @@ export interface Certificates {
   swap: (certificate: Certificate) => Promise<void>;
   /** Has a door told of each swap, until the returned function is called. */
   onSwap: (show: Show) => () => void;
-  /** Of orders under way, what is answered for each token (RFC 8555 §8.3). */
+  /** What is answered for each token of the orders under way (RFC 8555 §8.3). */
   challenges: Map<string, string>;
 }
 

@@ -6,7 +6,7 @@ import type { OrderFault, OrderNews, OrderTask } from "./order-thread.ts";
 
 declare const self: Worker;
 
-/** Of the challenges that the other thread is to answer: who waits for it. */
+/** Who waits until the other thread answers a challenge, by its token. */
 const waiting = new Map<string, () => void>();
 
 /** Asked once; then told of each challenge that is answered. */

@@ -314,7 +314,7 @@ async function freshSession(): Promise<string> {
   return (await ada.get("/auth/sessions")).body[0].id;
 }
 
-/** Of the work that an administrator has held: she would wait for it. */
+/** Releases what an administrator has held: she would wait for it. */
 async function letGo(): Promise<void> {
   await t.app.write((tx) => tx.deleteFrom("held_kinds").execute());
 }

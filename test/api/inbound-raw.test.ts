@@ -242,7 +242,7 @@ describe("POST /inbound/raw", () => {
     };
     const promises = Array.from({ length: 9 }, () => announce(1));
     expect((await handIn({ envelope: rcpt("nobody@mw.test") })).status).toBe(200);
-    // Of those that hold much the largest has to go.
+    // The largest of those that hold much has to go.
     const large = Array.from({ length: 9 }, (_, index) => announce(90_000 + index));
     expect((await handIn({ envelope: rcpt("nobody@mw.test") })).status).toBe(200);
     const codes = await Promise.all(

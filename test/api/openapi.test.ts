@@ -251,7 +251,7 @@ async function documentOfRoutes(): Promise<OpenApiDocument> {
   return JSON.parse(JSON.stringify(openApiOf(routes))) as OpenApiDocument;
 }
 
-/** Of the schema at a place in the document, closed to members that it does not name. */
+/** Returns a check by the schema at a place in the document, closed to members that it does not name. */
 function validator(pointer: string): ValidateFunction {
   return ajv.compile({ $ref: `doc#${pointer}` });
 }

@@ -256,7 +256,7 @@ async function dataFolder() {
   return { config, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
 }
 
-/** Gives what was logged. */
+/** Returns what was logged. */
 async function startAndStop(
   config: ConfigOverrides,
   act: (url: string, lines: string[]) => Promise<void> = async () => {},

@@ -208,7 +208,7 @@ test("over a connection it begins at once, keeps nothing for one who does not re
   await stop();
   await ended;
   expect(clock.ms()).toBeLessThan(4_000);
-  // Of the 100 MB that the other one was told.
+  // The other one was told 100 MB.
   expect(size).toBeLessThan(30_000_000);
 });
 

@@ -24,7 +24,7 @@ interface Case {
 
 /** Reads cases as JSON and writes down which of them it takes for genuine. */
 interface Language {
-  /** Of the section on the page. */
+  /** The id of the section on the page. */
   id: string;
   tool: string;
   file: string;

@@ -9,7 +9,7 @@ export interface Attack {
   name: string;
   /** What it is after, as `damageOf` would say it. */
   effect: string;
-  /** Gives damage that no mail and no call shows. */
+  /** Returns damage that no mail and no call shows. */
   act(world: World): Promise<string[] | void>;
   /** The same in a world without the guard over the tools, and with whatever else of the boundary taken away. */
   control(world: World): Promise<string[] | void>;

@@ -213,7 +213,7 @@ const CALLS_HOME = [
 
 function harmInFile(name: string, text: string): string[] {
   const links = /\.html?$/i.test(name) ? [...text.matchAll(/<a\b[^<>]*/gi)].join(" ") : text;
-  // Of tables and the like nobody makes links.
+  // Nobody makes links in tables and the like.
   const clickable = /\.(html?|md|txt)$/i.test(name) ? smuggledIn(links) : [];
   return [...clickable, ...(CALLS_HOME.some((way) => way.test(text)) ? ["made a file that acts"] : [])];
 }

@@ -209,7 +209,7 @@ const MADE: Attack = {
   control: () => harmOfFiles([{ filename: "today.html", text: PAGE }]),
 };
 
-/** Of a conversation: what is planted in one turn, and does its work in the next. */
+/** Attacks over two turns of a conversation: what is planted in one does its work in the next. */
 const TURNS: Attack[] = (
   [
     ["that says nothing of tools", "And what else?", {}],

@@ -257,7 +257,7 @@ const COMMANDS: [name: string, words: string, effect: string][] = [
 ];
 
 const COMMANDED: Attack[] = [...SHARED, ...APPED, ...ADDRESS_FIRST].flatMap(([form, mailOf], at) =>
-  // Of the apps each tries one.
+  // Each app tries one of them.
   (at < SHARED.length ? COMMANDS : COMMANDS.slice(at % COMMANDS.length).slice(0, 1)).map(
     ([name, words, effect]) => ({
       kind: "shared posts",

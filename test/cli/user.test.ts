@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 const BINARY = await builtBinary();
 const EMAIL = "ada@example.com";
 
-/** Gives the status and the cookie. */
+/** Returns the status and the cookie. */
 async function login(server: ServerProcess, password: string): Promise<{ status: number; cookie: string }> {
   const answer = await fetch(`${server.http}/auth/login`, {
     method: "POST",

@@ -236,7 +236,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
   }
 });
 
-/** Of the browser. */
+/** A class that only the browser has. */
 declare const DataTransfer: new () => { items: { add: (file: File) => void } };
 
 /** A file dragged onto the page and let go there. */

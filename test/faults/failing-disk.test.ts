@@ -53,7 +53,7 @@ test.skipIf(reason !== undefined)(
       taken.add(id);
       expect((await readyz(server)).status).toBe(200);
     }
-    // Of all the refusals of some seconds.
+    // One line stands for all the refusals of some seconds.
     expect(await logged(server, '"level":50')).toHaveLength(1);
     await untilIdle(room.at);
     await endsWhole(room);

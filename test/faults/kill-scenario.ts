@@ -267,7 +267,7 @@ async function accept(scene: Scene): Promise<void> {
   expect((await owner.post(`/inboxes/${inbox.id}/test`)).status).toBe(200);
 }
 
-/** Of which a second one is the same. */
+/** A call with a key: a second one is the same. */
 export const CALL = { instruction: "Call" };
 export const CALL_KEY = "the-only-call";
 

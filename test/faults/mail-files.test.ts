@@ -57,7 +57,7 @@ async function diagnosis(at: House): Promise<unknown> {
 }
 
 interface Person extends Account {
-  /** Of their inbox. */
+  /** The address of their inbox. */
   address: string;
 }
 

@@ -4,7 +4,7 @@ import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
 import { ask, desk, logged } from "./surfaces.ts";
 import { slowDisk, whyNoSlowDisk } from "./slow-disk.ts";
 
-/** Of a busy hard disk, or of a network that somebody calls a disk. */
+/** How long a sync takes on a busy hard disk, or on a network drive. */
 const SYNC_MS = 200;
 const CLIENTS = 12;
 

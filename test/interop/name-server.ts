@@ -13,7 +13,7 @@ export interface ZoneRecord {
   type: "TXT" | "MX";
   /** Without the dot at the end. */
   name: string;
-  /** Of an MX record with its priority in front. */
+  /** The value of a record; that of an MX record has its priority in front. */
   value: string;
 }
 

@@ -91,7 +91,7 @@ export async function startNet(zone: (net: Pick<PrivateNet, "address">) => strin
   };
 }
 
-/** Gives the public key of the zone, as trust anchors are written. */
+/** Returns the public key of the zone, as trust anchors are written. */
 async function signZone(dir: string, text: string): Promise<string> {
   await writeFile(join(dir, "zone"), text);
   run(dir, ["dnssec-keygen", "-q", "-a", "ECDSAP256SHA256", "-f", "KSK", "test"]);

@@ -41,7 +41,7 @@ describe("a header of the PROXY protocol", () => {
     ["UNKNOWN with more", bytes("PROXY UNKNOWN ff:ff nonsense 1 2 3\r\n"), { kind: "proxy" }],
     ["IPv4 in binary", binary(0x21, 0x11, V4), { address: "192.0.2.10", port: 56_324 }],
     ["IPv6 in binary", binary(0x21, 0x21, V6), { address: "2001:db8::7", port: 56_324 }],
-    // Of a proxy whose one socket takes both kinds of clients.
+    // A proxy whose one socket takes both kinds of clients writes these.
     ["IPv4 within IPv6", bytes("PROXY TCP6 ::ffff:c000:20a ::1 1 25\r\n"), { address: "192.0.2.10" }],
     ["IPv4 within IPv6 in binary", binary(0x21, 0x21, V4_IN_V6), { address: "192.0.2.10" }],
     ["IPv4 with more about it", binary(0x21, 0x11, Buffer.concat([V4, TLV])), { address: "192.0.2.10" }],

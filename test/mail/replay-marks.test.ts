@@ -20,7 +20,7 @@ const MARKS: [what: string, field: string][] = [
   ["a loop", "X-Mailwright-Hop: 5"],
 ];
 
-/** Of one mail each time, or of another one. */
+/** Makes the same mail each time, or another one. */
 type Mails = (n: number) => Promise<Buffer>;
 
 async function replay(t: SignedRoom, times: number, mails: Mails): Promise<void> {

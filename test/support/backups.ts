@@ -25,7 +25,7 @@ export interface Lab extends AsyncDisposable {
   archive: string;
   /** The folder that it was made of. */
   source: Config;
-  /** Of an empty folder of that name, or of what a test has put there. */
+  /** The configuration for an empty folder of that name, or for what a test has put there. */
   config: (name: string, overrides?: ConfigOverrides) => Config;
   /** A folder of that name with another account, that has been closed. */
   other: (name: string) => Promise<Config>;

@@ -15,7 +15,7 @@ export async function withContexts(
   return room;
 }
 
-/** Of a request that makes one. */
+/** Returns the body of a request that makes a context. */
 export function context(slug: string, body: string, kind = "instruction"): Record<string, string> {
   return { title: `About ${slug}`, slug, kind, body };
 }

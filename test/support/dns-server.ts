@@ -170,7 +170,7 @@ function recordsOf(name: string, type: string, own: ZoneRecords, ttl: number): A
   }
 }
 
-/** Of types whose values are written as they are. */
+/** Whether the values of a type are written as they are. */
 function isPlain(type: string): type is "A" | "AAAA" | "CNAME" | "NS" | "PTR" {
   return ["A", "AAAA", "CNAME", "NS", "PTR"].includes(type);
 }

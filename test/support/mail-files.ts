@@ -6,7 +6,7 @@ import { openSegments } from "../../src/lib/segments.ts";
 import { without } from "../../src/lib/spans.ts";
 import { KEPT, readBytes, storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 
-/** Of each mail here. */
+/** Bytes of each mail here. */
 export const SIZE = 100_000;
 
 /** Has an app begin a new file of mails after so many bytes, so that a few mails fill several. */

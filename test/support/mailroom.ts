@@ -43,7 +43,7 @@ export interface RoomMail extends MailParts {
 export interface RoomOptions {
   config?: ConfigOverrides;
   model?: ModelServerOptions;
-  /** Of the inbox, as in POST /inboxes. */
+  /** Settings of the inbox, as in POST /inboxes. */
   inbox?: Record<string, unknown>;
   parts?: Parameters<typeof testApp>[1];
 }

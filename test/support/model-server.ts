@@ -45,7 +45,7 @@ export interface ModelServerOptions {
   /** Refuses every other key with 401. */
   api_key?: string;
   models?: string[];
-  /** Of the fault "rate_limited", in seconds or as a date. */
+  /** What the fault "rate_limited" says, in seconds or as a date. */
   retry_after?: string;
   slow_ms?: number;
 }

@@ -2,13 +2,13 @@ type Handler = (request: Request, origin: string) => Response | Promise<Response
 
 export interface LooseServer extends AsyncDisposable {
   origin: string;
-  /** Of the MCP server. */
+  /** Where the MCP server is. */
   url: string;
   /** `GET /path`, in the order they came. */
   seen: string[];
   /** JSON bodies of registrations. */
   registrations: Record<string, unknown>[];
-  /** Of the last request for a token. */
+  /** The last request for a token. */
   exchange: { authorization: string | null; body: URLSearchParams } | null;
   /** What is answered at a path, in place of what a good server says there. */
   routes: Record<string, Handler>;

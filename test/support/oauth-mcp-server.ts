@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type Configuration, Provider } from "oidc-provider";
 
 export interface GuardedMcp extends AsyncDisposable {
-  /** Of the MCP server. */
+  /** Where the MCP server is. */
   url: string;
   issuer: string;
   /** Bodies of what was asked of the authorization server, by path. */

@@ -40,7 +40,7 @@ interface ProviderOptions {
   fault?: ProviderFault;
   /** The whole answer, in place of the provider's. */
   answer?: (request: ProviderRequest) => Response | Promise<Response>;
-  /** Of the fault "redirect". */
+  /** Where the fault "redirect" leads. */
   location?: string;
   models?: number | string[];
   /** Models that it answers for by their names, and does not list. */

@@ -20,7 +20,7 @@ export interface Opinion {
   /** Domains whose signatures pass. */
   dkim: string[];
   dmarc: string;
-  /** Of the whole chain; "" where none is looked at. */
+  /** The result for the whole chain; "" where none is looked at. */
   arc: string;
 }
 

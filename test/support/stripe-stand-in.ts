@@ -41,7 +41,7 @@ export interface Session {
   payment_intent: string | null;
   subscription: string | null;
   metadata: Record<string, string>;
-  /** Of the subscription that is begun on it. */
+  /** The metadata of the subscription that is begun on it. */
   subscription_metadata: Record<string, string>;
   url: string | null;
   price: string;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { byteStreamOf } from "../../src/net/byte-stream.ts";
 
-/** Gives what `more` resolves to, once it does, and then ends. */
+/** Yields what `more` resolves to, once it does, and then ends. */
 function streamFor(more: Promise<Uint8Array | undefined>) {
   const errors: unknown[] = [];
   async function* parts(): AsyncGenerator<Uint8Array> {

@@ -21,7 +21,10 @@ import {
 } from "../support/files.ts";
 import { watchThread } from "../support/own-time.ts";
 
-/** Of one bomb, so that a row of them does not take long; honest files have the time they have in earnest. */
+/**
+ * How long one bomb may take, so that a row of them does not take long; honest files have the time they have in
+ * earnest.
+ */
 const BOMB_WITHIN_MS = 500;
 const MB = 1_048_576;
 /** The longest any other session may be held up (goals: 60 ms), generously. */

@@ -225,7 +225,7 @@ function usedIn({ used }: Model, month: string): number {
   return used.get(month) ?? 0;
 }
 
-/** Of the plan as the operator has it now; never below zero, whatever was used before. */
+/** Returns what is left of the plan as the operator has it now; never below zero, whatever was used before. */
 function leftOf(model: Model): number {
   const { credits } = t.app.config.plans[model.user.plan];
   return Math.max(0, Number(credits) - usedIn(model, monthNow()));

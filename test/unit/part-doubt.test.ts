@@ -6,7 +6,7 @@ const FIELDS = "Content-Type: text/plain; charset=utf-8\r\nX-Any: thing";
 const MIXED = "Content-Type: multipart/mixed; boundary=XX";
 
 interface Mail {
-  /** Of the mail itself. */
+  /** The Content-Type of the mail itself. */
   type?: string;
   /** The header of its only part. */
   head?: string;

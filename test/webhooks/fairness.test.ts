@@ -23,7 +23,7 @@ const UNLIMITED = {
   same_body_per_hour: 0,
 };
 
-/** Gives an account so many endpoints more that are like its first, but at another address. */
+/** Adds as many endpoints to an account, like its first one but at another address. */
 async function addEndpoints(
   t: TestApp,
   owner: Caller,

@@ -29,7 +29,7 @@ export function hearOfMessages(user_id: string, hearer: Hearer, gone: AbortSigna
   const name = `mailwright-live:${user_id}`;
   const others = new BroadcastChannel(name);
   const tell = (word: Word): void => others.postMessage(word);
-  /** Of the stream, in the tab that has it. */
+  /** Whether the stream is open, in the tab that has it. */
   let state: boolean | undefined;
   others.addEventListener("message", ({ data }: MessageEvent<Word>) => {
     if (data !== "how is it?") {

@@ -1,6 +1,6 @@
 import { domainOf, inSameHands } from "../../net/domain-owner.ts";
 
-/** Of one method, such as `dkim=pass header.d=example.com`; all in lower case but the values. */
+/** The result of one method, such as `dkim=pass header.d=example.com`; all in lower case but the values. */
 export interface MethodResult {
   method: string;
   result: string;
@@ -87,7 +87,7 @@ function readResult(text: string): MethodResult | undefined {
   PROPERTY.lastIndex = METHOD.lastIndex;
   for (let found = PROPERTY.exec(text); found; found = PROPERTY.exec(text)) {
     const name = found[1]?.replaceAll(/\s/g, "").toLowerCase() ?? "";
-    // Of two, nobody knows which one was meant.
+    // A property that is named twice counts as empty: nobody knows which one was meant.
     properties.set(name, properties.has(name) ? "" : unquoted(found[2] ?? ""));
   }
   return { method: method.toLowerCase(), result: result.toLowerCase(), properties };

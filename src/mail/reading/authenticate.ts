@@ -215,7 +215,7 @@ function conclude(seen: {
 
 /** RFC 7208; for the null reverse-path the HELO name is checked (§2.4). */
 async function checkSender(mail: Envelope): Promise<Seen["sender"]> {
-  // Of a mail that did not come over SMTP the address may not be known.
+  // A mail that did not come over SMTP may have no known client address.
   if (isIP(mail.remote_address) === 0) return NO_SENDER;
   const from = domainOf(mail.from.address);
   const { spf } = await import("mailauth");

@@ -37,7 +37,7 @@ export function namesNoCharset(label: string): boolean {
   return SAYS_NOTHING.test(label.trim().toLowerCase());
 }
 
-/** Of text that was read byte by byte: what Windows-1252 has in place of the control characters of Latin-1. */
+/** Returns text that was read byte by byte with what Windows-1252 has in place of the control characters of Latin-1. */
 export function asWindows1252(latin1: string): string {
   return latin1.replace(/[\x80-\x9f]+/g, (controls) => windows1252.decode(Buffer.from(controls, "latin1")));
 }

@@ -2,7 +2,7 @@ import type { Part } from "./parse-structure.ts";
 
 /** The text parts of a mail by what they are. */
 export interface Body {
-  /** Of one author, in their order: the first one, and what stands below files in the same mail. */
+  /** The text parts of one author, in their order: the first one, and what stands below files in the same mail. */
   texts: Part[];
   pages: Part[];
   /** Text parts that are content: below the first one, or after an attached mail. */

@@ -236,7 +236,7 @@ const AUTOMATIC_VALUES: [name: string, value: RegExp][] = [
   ["x-post-messageclass", /\bautoresponder\b/i],
   ["x-ms-exchange-generated-message-source", /\bagent\b/i],
   ["delivered-to", /^\s*autoresponder\s*$/i],
-  // Of help desks and of vacation programs; an address here may be that of a filter.
+  // Help desks and vacation programs write these words; an address here may be that of a filter.
   ["x-loop", /^\s*(?:yes|true|vacation|autorespon\w{0,10})\b/i],
 ];
 

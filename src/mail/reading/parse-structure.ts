@@ -37,7 +37,7 @@ export interface Part {
   children: Part[];
   isAttachment?: boolean;
   encoding?: string;
-  /** Of what is no multipart. */
+  /** The decoder of a part that is no multipart. */
   decoder?: Transform;
 }
 
@@ -143,7 +143,7 @@ function bytesOf(decoder: Transform): Buffer[] {
   return chunks;
 }
 
-/** Gives UTF-8 for text of a character set, and the bytes as they are for one that nobody knows. */
+/** Returns UTF-8 for text of a character set, and the bytes as they are for one that nobody knows. */
 function decodeStream(charset: string): Transform {
   const chunks: Buffer[] = [];
   return new Transform({

@@ -26,7 +26,7 @@ const MAX_NAMED = 20;
 export interface BounceReport extends BounceDetails {
   /** It has no report for programs. */
   in_words: boolean;
-  /** Of one in words that holds no mail: whom a mail system says that it could not reach, in lower case. */
+  /** Whom a mail system says that it could not reach, in lower case: for a report in words alone, without the mail. */
   named?: string[];
 }
 

@@ -56,7 +56,7 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   };
 }
 
-/** Of several results the one that says most. */
+/** Results in the order of what they say: of several, the first one counts. */
 const WORDS = ["pass", "temperror", "fail", "policy", "neutral"];
 
 /** The mail as the verifier reads it: its line ends made whole, in pieces that hold nobody up, ended by the signal. */

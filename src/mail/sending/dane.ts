@@ -10,7 +10,7 @@ const DANE_TA = 2;
 const MAX_ISSUERS = 10;
 
 export interface Route {
-  /** Of the recipient. */
+  /** The domain of the recipient. */
   domain: string;
   host: string;
   port: number;

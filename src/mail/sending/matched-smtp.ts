@@ -51,7 +51,7 @@ interface Session {
   close(): void;
   _responseQueue: string[];
   _responseActions: ((reply: string) => void)[];
-  /** Of a reply that is not whole yet, and whether whole lines of it stand in the queue. */
+  /** What has come of a reply that is not whole yet, and whether whole lines of it stand in the queue. */
   _remainder: string;
   _responsePartial: boolean;
   _sendCommand(command: string, logged?: string): void;

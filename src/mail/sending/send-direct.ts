@@ -31,7 +31,7 @@ const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
 const SERVER_CLOSING = 421;
 const MOMENT_MS = 2_000;
 
-/** Gives every mail to a server of its recipient's domain. */
+/** Hands every mail to a server of its recipient's domain. */
 export function directSender(options: SenderOptions, timeouts: Timeouts): Sender {
   const port = options.port ?? SMTP_PORT;
   const connections = createConnections({

@@ -123,7 +123,7 @@ function isUnreached({ responseCode }: MailError, body: Readable): boolean {
   return responseCode === undefined && givenOf(body) === "nothing";
 }
 
-/** Of all else before the mail it is not known whether there was a session. */
+/** Returns how much of the mail was given to the relay. Before that, it is not known whether there was a session. */
 function givenTo({ code }: MailError, body: Readable): { given?: Given } {
   const given = givenOf(body);
   return given === "nothing" && code !== "ECONNECTION" ? {} : { given };

@@ -42,7 +42,7 @@ export interface SenderOptions {
   /** MTA-STS, in `direct`; without it no domain has a policy. */
   policyOf?: PolicyOf;
   log?: Pick<Log, "info">;
-  /** Of other people's mail servers, in `direct`. */
+  /** The port of other people's mail servers, in `direct`. */
   port?: number;
   /** A certificate authority (PEM) to trust in place of the built-in ones. */
   ca?: string;

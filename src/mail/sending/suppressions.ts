@@ -124,7 +124,7 @@ const deleteByKey = prepared((db, key: { user_id: string; address: string }) =>
   db.deleteFrom("suppressions").where("user_id", "=", key.user_id).where("address", "=", key.address),
 );
 
-/** Of all accounts, newest first. */
+/** Returns the suppressed addresses of all accounts, newest first. */
 export async function listSuppressions(db: Db) {
   return db
     .selectFrom("suppressions")

@@ -9,7 +9,7 @@ export interface OutgoingAttachment {
   filename: string;
   content_type: string;
   bytes: Buffer;
-  /** Of a picture that the HTML shows. */
+  /** The Content-ID of a picture that the HTML shows. */
   cid?: string;
 }
 
@@ -19,7 +19,7 @@ export interface ReplyInput {
   reply_to?: string;
   /** Where a bounce goes; "" is the null sender <>. */
   envelope_from: string;
-  /** Of a reply: the subject of the mail it answers. Of a notice: its own. */
+  /** The subject of the mail that a reply answers, or a notice's own. */
   subject: string;
   in_reply_to?: string;
   references?: string[];

@@ -39,7 +39,7 @@ async function addServiceKeys(app: Start, stored: DkimKey[] | undefined): Promis
         ),
       );
   await app.write(async (tx) => {
-    // Of two processes that start together, one was faster.
+    // Another process that started at the same time may have been faster.
     if ((await keyRows(tx, null)).length === 0) await tx.insertInto("dkim_keys").values(rows).execute();
   });
 }

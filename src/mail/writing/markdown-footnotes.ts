@@ -3,7 +3,9 @@ import type { MarkdownIt, StateBlock, StateCore, StateInline, Token } from "mark
 const DEFINITION = /^\[\^([^\s[\]]{1,40})\]:/;
 const REFERENCE = /\[\^([^\s[\]]{1,40})\]/y;
 
-/** Of one text, by name: its number once it is referred to, in the order of the first references. */
+/**
+ * The footnotes of one text, by name: each has a number once it is referred to, in the order of the first references.
+ */
 interface Notes {
   numbers: Map<string, number | null>;
   /** How many have one. */

@@ -44,7 +44,7 @@ export interface Reading {
 
 /** What of a token the two writers of a mail have to know beside what markdown-it says. */
 interface TokenNote {
-  /** Of an image: the made picture that it shows. */
+  /** The made picture that an image shows. */
   picture?: Picture;
 }
 

@@ -40,7 +40,7 @@ export function harmlessPage(html: string, guard: LinkGuard): string {
   );
 }
 
-/** Of a link that may not stay only its words remain. */
+/** Removes the address of a link that may not stay: only its words remain. */
 function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
   return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
 }

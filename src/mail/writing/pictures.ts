@@ -11,7 +11,7 @@ export interface Picture {
 
 /** Wider ones are shown smaller; Outlook goes by this number alone. */
 export const MAX_PICTURE_PX = 640;
-/** Of a file, what its part is named by. */
+/** How much of a file is hashed for the name of its part. */
 const HASHED_BYTES = 65_536;
 const MAX_PIXELS = 16_384;
 

@@ -6,7 +6,7 @@ import { writeText } from "./text-writer.ts";
 
 /** Words of a mail, in both of its parts. */
 export interface Written {
-  /** Of the body of a page. */
+  /** The body of a page. */
   html: string;
   text: string;
   /** The Markdown of it all, where a part shows only its beginning. */

@@ -6,7 +6,7 @@ interface Report {
   state: "never" | "running" | "done";
   began: number | null;
   ended: number | null;
-  /** Of how many checks how many have ended. */
+  /** How many checks have ended, and how many there are. */
   ended_checks: number;
   checks: number;
   findings: (Omit<Finding, "mend"> & { mend: string | null })[];
@@ -28,7 +28,7 @@ export function createExamination(app: App): Examination {
       refuse();
       const { findings } = report;
       report = { state: "running", began: app.now(), ended: null, ended_checks: 0, checks: 0, findings };
-      // Of use to nobody else, so a server loads it when it is asked for.
+      // Nothing else needs it, so a server loads it only when it is asked for.
       const { CHECK_COUNT, examine } = await import("../doctor/doctor.ts");
       report.checks = CHECK_COUNT;
       void examine(app, { running: true, onEnd: () => report.ended_checks++ }).then((found) => {

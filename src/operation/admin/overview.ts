@@ -44,7 +44,7 @@ async function dueWork(app: App) {
   return { jobs, oldest_seconds: first_at === null ? 0 : app.now() - first_at };
 }
 
-/** Of the last runs since the server was started. */
+/** Returns how long the last runs took since the server was started. */
 function answerTimes({ metrics }: App) {
   const sorted = metrics.lately("mailwright_route_seconds").toSorted((a, b) => a - b);
   const at = (share: number): number | null => sorted[Math.ceil(sorted.length * share) - 1] ?? null;

@@ -8,7 +8,7 @@ import { decodeCursor, encodeCursor } from "../../lib/pagination.ts";
 
 const MONTH_SECONDS = 30 * 86_400;
 
-/** Of a page of accounts, the newest first. */
+/** Returns a page of accounts, the newest first. */
 export async function listUsersPage(
   app: App,
   { limit, cursor }: { limit: number; cursor?: string | undefined },

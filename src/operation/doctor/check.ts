@@ -21,7 +21,7 @@ export interface Targets {
   mail_domain: string;
   /** The port of mail servers, ours and theirs: 25 but in tests. */
   mail_port: number;
-  /** Of the policy's host: 443 but in tests. */
+  /** The port of the host that publishes the policy: 443 but in tests. */
   https_port: number;
   /** A page of somebody else's, to be asked for as webhooks are. */
   web_url: string;

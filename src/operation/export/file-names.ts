@@ -1,4 +1,4 @@
-/** Of a name, so that the path stays short enough for every system. */
+/** The longest name, so that the path stays short enough for every system. */
 const MAX_CHARS = 100;
 /** What no file may be called on Windows, with or without an ending. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;

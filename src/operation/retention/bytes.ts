@@ -9,7 +9,7 @@ import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
 import { endedBefore } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
 
-/** Of a step: a few, because one of them may have a megabyte in the database. */
+/** Rows in one step: few, because one of them may have a megabyte in the database. */
 const ROWS = 20;
 
 /** What ended before `before` goes; `now` is noted on it. */
@@ -159,7 +159,7 @@ const sentMails = prepared((db, { before, since, after }: Old) =>
     .limit(ROWS),
 );
 
-/** Of a notice nothing stays, for no message tells of it. */
+/** Forgets what was sent: a notice leaves nothing, for no message tells of it. */
 function forgetSent(db: Db, row: { id: string; message_id: string | null }): Promise<unknown[]> {
   return row.message_id === null ? deleteNotice(db, row) : forgetReply(db, row);
 }

@@ -12,13 +12,13 @@ import { writeOutcome } from "../../jobs/run-job.ts";
 import { deleteMessages } from "./messages.ts";
 import { beginShift, isOver, type Step, takeTurns } from "../../jobs/shift.ts";
 
-/** Of a step. */
+/** Rows in one step. */
 const ROWS = 10;
 
 /** How long the account waits for the mail that tells of its end, before it looks again. */
 const FAREWELL_SECONDS = 600;
 
-/** Of these an account may have more than can be deleted at once. */
+/** Tables of which an account may have more rows than can be deleted at once. */
 const LONG_TABLES = ["conversations", "outgoing_mails", "events", "ledger", "contexts"] as const;
 
 /** Erases what a dead account has left, some at a time; with the last of it goes the account itself. */

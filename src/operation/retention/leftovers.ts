@@ -12,7 +12,7 @@ import type { Age } from "./bytes.ts";
 import { isUntold } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
 
-/** Of a step. */
+/** Rows in one step. */
 const ROWS = 50;
 /** So long the payment provider may tell of something again. */
 const MIN_PAYMENT_SECONDS = 30 * 86_400;
@@ -87,7 +87,7 @@ const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>
   db.deleteFrom("mail_keys").where("inbox_id", "=", row.inbox_id).where("key_hash", "=", row.key_hash),
 );
 
-/** Of runs that ended without forgetting them; those of failed ones are for whoever does their work again. */
+/** Calls that an ended run has not forgotten. The calls of a failed run are kept for whoever does its work again. */
 const callsOfEnded = prepared((db, _none: object) =>
   db
     .selectFrom("tool_calls")

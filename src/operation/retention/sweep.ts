@@ -10,7 +10,7 @@ import { readOrMiss, sealOlder } from "./seal.ts";
 import { noteMissing } from "../../db/missing-bytes.ts";
 import { type Kept, KEPT, storeBytes } from "../../resources/messages/stored-bytes.ts";
 
-/** Of one sweep, so that nobody notices it. */
+/** Bytes that one sweep moves, so that nobody notices it. */
 const MOVED_BYTES = 64 * 1_048_576;
 /** Rows that are looked up at once. */
 const ROWS = 20;
@@ -136,7 +136,9 @@ function rowsIn(
     .execute();
 }
 
-/** Gives how many bytes were moved. The commit that names the new place syncs it first; the old one is swept afterwards. */
+/**
+ * Returns how many bytes were moved.
+ */
 async function move(app: App, keeper: Keeper, row: Kept): Promise<number> {
   const bytes = await readOrMiss(app, keeper, row);
   if (!bytes) return 0;

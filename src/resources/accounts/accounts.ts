@@ -13,7 +13,7 @@ import { base32Token } from "../../lib/secrets.ts";
 const MAX_ADDRESS_OCTETS = 254;
 /** Marks that pile up on one letter take normalisation the square of their number. */
 const MAX_WRITTEN_CHARS = 1_000;
-/** Of an address in the keys of the rate limiter, which are stored. */
+/** Characters that stand for an address in the keys of the rate limiter, which are stored. */
 const FINGERPRINT_CHARS = 26;
 
 export type User = UserRow;

@@ -124,7 +124,7 @@ export interface Verification {
   email: string;
   code: string;
   proof: RegistrationProof;
-  /** Of the browser's request for the code, or none. */
+  /** The token from the browser's request for the code, or none. */
   asker_token: string | undefined;
   client: string;
   user_agent: string;

@@ -107,7 +107,7 @@ async function buryUser(app: App, tx: Db, { id }: User): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
-/** Gives their ids. Nobody can write to what they are called now: it is no address. */
+/** Returns their ids. Nobody can write to what they are called now: it is no address. */
 async function retireInboxes(app: App, tx: Db, user: User): Promise<string[]> {
   const inboxes = await tx
     .selectFrom("inboxes")

@@ -16,7 +16,7 @@ const FRESH_SECONDS = 600;
 const FAILURES_SECONDS = 900;
 /** OWASP's choice for argon2id: 19 MiB, two passes. */
 const HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
-/** Of a random text that nobody knows: what is compared where there is no password, so that it takes as long. */
+/** The hash of a random text that nobody knows: compared where there is no password, so that it takes as long. */
 const NOBODYS =
   "$argon2id$v=19$m=19456,t=2,p=1$bJTljIRzxSAOy3AQ9E6uj1CWV5KD+9qwqRNvdvDa+Lc$xlmCnh16RuXkt7OGQOhi5XBTllZ61ftC35L5Nr+p+no";
 

@@ -14,7 +14,7 @@ import { DAY_SECONDS, HOUR_SECONDS } from "../../lib/durations.ts";
 const KIND = "catch_up_payments";
 /** How long a period may be over before Stripe is asked: most renewals are told of within hours. */
 const OVERDUE_SECONDS = DAY_SECONDS;
-/** Of one turn; the next one follows at once. */
+/** Accounts that one turn looks at; the next turn follows at once. */
 const ACCOUNTS_IN_TURN = 50;
 /** A page stays open for a day, and Stripe tells of its payment for three. */
 const LOOK_BACK_SECONDS = 3 * DAY_SECONDS;

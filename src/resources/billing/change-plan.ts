@@ -5,7 +5,7 @@ import { failPending } from "../webhooks/pending.ts";
 import { adjustAllowance } from "./ledger.ts";
 import { planLimits } from "./plans.ts";
 
-/** Of a webhook endpoint that was switched off because of the plan, and how it is known again: keep the words. */
+/** Why a webhook endpoint was switched off because of the plan. It is known again by these very words: keep them. */
 const NO_ROOM = "Your plan allows fewer webhook endpoints than you have. A larger one switches it on again.";
 
 /**

@@ -6,7 +6,7 @@ import { enqueue } from "../../jobs/queue.ts";
 import { createTurns, type Turns } from "../../lib/turns.ts";
 import { askIfKnown, askStripe, oneRequest, type Stripe } from "./stripe.ts";
 
-/** Of one customer, far more than anybody opens; each stays open for a day. */
+/** Pages of one customer that are looked through: far more than anybody opens; each stays open for a day. */
 const MAX_OPEN_PAGES = 10_000;
 const PAGES_AT_ONCE = 100;
 

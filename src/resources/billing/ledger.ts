@@ -9,7 +9,10 @@ import { BOUGHT, purseRow, type Standing, standingOf } from "./standing.ts";
 /** What one finished run costs, in credits. */
 export const RUN_CREDITS = 1;
 
-/** Of a period's allowance, what is kept for the owner and listed senders: whoever writes to an account must not end its work. */
+/**
+ * The share of a period's allowance that is kept for the owner and listed senders: whoever writes to an account must
+ * not end its work.
+ */
 const HOUSEHOLD_SHARE = 0.2;
 
 type Account = Pick<UserRow, "id">;
@@ -90,7 +93,7 @@ export async function giveBackTopUp(
 
 /**
  * Writes down that this period's allowance is that of the plan which the account has now; what is used stays used.
- * Of an account that has not spent anything in this period there is nothing to write.
+ * Nothing is written for an account that has not spent anything in this period.
  */
 export async function adjustAllowance(
   app: App,

@@ -2,7 +2,7 @@ import type { BillingAccountRow, Plan } from "../../db/schema.ts";
 
 /** The time that an allowance is for, in unix seconds; `end` is the first second of the next one. */
 export interface Period {
-  /** Of the ledger's rows: `YYYY-MM` of a calendar month, else the moment at which it began. */
+  /** What the ledger's rows name it by: `YYYY-MM` of a calendar month, else the moment at which it began. */
   key: string;
   start: number;
   end: number;
@@ -17,7 +17,7 @@ export type Paid = { plan: Plan } & Pick<BillingAccountRow, "interval" | "period
  */
 export function periodOf(paid: Paid, now: number): Period {
   const { period_start: start, period_end: end } = paid;
-  // Of one that has ended there are no times.
+  // A subscription that has ended has no times.
   if (paid.plan === "free" || start === null || end === null) return calendarMonth(now);
   if (now >= end) return monthFrom(end, Number.POSITIVE_INFINITY, now);
   return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);

@@ -18,7 +18,10 @@ export function planFeatures(plan: Plan): string[] {
   return plan === "free" ? [] : ["command_contexts", "api_key_revocation", "credit_topup"];
 }
 
-/** Of a new account, and of one whose subscription has ended. Where nobody can pay, it gets everything. */
+/**
+ * Returns the plan of a new account, and of one whose subscription has ended. Where nobody can pay, it gets
+ * everything.
+ */
 export function defaultPlan(config: Config): Plan {
   if (config.plans.default !== "") return config.plans.default;
   return config.billing.stripe_secret_key === "" ? "team" : "free";

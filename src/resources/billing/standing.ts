@@ -53,7 +53,7 @@ export async function standingOf(app: App, db: Db, { id: user_id }: Pick<UserRow
   };
 }
 
-/** Of an account that was deleted meanwhile. */
+/** The standing of an account that was deleted meanwhile. */
 const NOBODY = {
   plan: "free",
   interval: null,

@@ -6,7 +6,7 @@ import { AppError } from "../../errors.ts";
 import { planLimits } from "./plans.ts";
 
 const MB = 1_048_576;
-/** Of an account's bound, what others send may fill so much: whoever writes to it must not keep its owner out. */
+/** How much of an account's bound the mail of others may fill: whoever writes to it must not keep its owner out. */
 export const STRANGERS_PERCENT = 80;
 
 /** Who caused the bytes: the owner and those whom the owner has listed, or anybody else. */

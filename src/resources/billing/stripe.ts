@@ -14,7 +14,7 @@ const TOLERANCE_SECONDS = 300;
 
 type Setting = keyof Config["billing"];
 
-/** Of every payment. */
+/** Settings that every payment needs. */
 const NEEDED: Setting[] = ["stripe_secret_key", "stripe_webhook_secret"];
 
 const clients = new WeakMap<App, Promise<Stripe>>();
@@ -57,14 +57,14 @@ export async function askIfKnown<T>(app: App, ask: (stripe: Stripe) => Promise<T
       app.log.warn({ param, stripe_request_id }, "Stripe does not know what it was asked for");
       return undefined;
     }
-    // Of the network's fault only the name: the message of one may hold an address with a key in it.
+    // Only the name of a network fault is logged: its message may hold an address with a key in it.
     const cause = member(error.detail, "code") ?? member(error.detail, "name");
     app.log.error({ type, code, param, status, stripe_request_id, cause }, "Stripe could not be asked");
     throw error instanceof stripe.errors.StripeConnectionError ? unreachable() : refusal();
   }
 }
 
-/** Of a request that makes something: should it be sent again, it makes it once. */
+/** Returns the option of a request that makes something: should it be sent again, it makes it once. */
 export function oneRequest(): { idempotencyKey: string } {
   return { idempotencyKey: `mailwright-${Bun.randomUUIDv7()}` };
 }

@@ -93,8 +93,8 @@ export async function takeOver(app: App, tx: Db, account: BillingAccountRow, sta
 }
 
 /**
- * Of one that has ended it stays known what its price was for; of one that rests also its period, in which what was
- * used stays used when it comes back.
+ * Saves a subscription. An ended one keeps what its price was for; one that rests keeps its period as well, in which what
+ * was used stays used when it comes back.
  */
 async function save(
   app: App,

@@ -5,12 +5,12 @@ import { askStripe, type Stripe } from "./stripe.ts";
 
 /** A pack of credits that was paid, as Stripe has it now. */
 export interface PaidPack {
-  /** Of the page it was paid on: there is one for each pack. */
+  /** The id of the page that it was paid on: there is one for each pack. */
   reference: string;
   credits: number;
-  /** Of the price, in its smallest unit. */
+  /** The price, in its smallest unit. */
   amount: number;
-  /** Of it: refunded, or taken back by the bank of who paid. */
+  /** How much of the price was refunded, or taken back by the payer's bank. */
   returned: number;
 }
 
@@ -18,7 +18,7 @@ export interface PaidPack {
 const PACK_PARTS = "payment_intent.latest_charge";
 
 const MAX_DISPUTES = 100;
-/** Of a bank's complaint for which nothing has been taken, or not for good. */
+/** States of a bank's complaint in which nothing has been taken, or not for good. */
 const MONEY_IS_HERE = new Set([
   "won",
   "prevented",
@@ -70,7 +70,9 @@ export async function takeOverPack(app: App, tx: Db, user_id: string, pack: Paid
     await giveBackTopUp(app, tx, user_id, { credits: Math.min(before.due - due, before.taken), ...change });
 }
 
-/** Of a pack, the credits that its returns have been worth so far, and how many of them were left to be taken. */
+/**
+ * Returns the credits that the returns of a pack have been worth so far, and how many of them were left to be taken.
+ */
 async function returnsOf(tx: Db, reference: string) {
   const name = returnsName(reference);
   const rows = await tx

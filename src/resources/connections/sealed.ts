@@ -16,9 +16,9 @@ const SENDABLE = /^[\x20-\x7e]*$/;
 export interface Sealed {
   credential: string;
   headers: Record<string, string>;
-  /** Of an OAuth client that was registered by hand; its id is `config.client_id`. */
+  /** The secret of an OAuth client that was registered by hand; its id is `config.client_id`. */
   client_secret?: string;
-  /** Of a credential that came by OAuth. */
+  /** The grant of a credential that came by OAuth. */
   oauth?: OAuthGrant;
 }
 

@@ -75,7 +75,7 @@ export function toolServerName(label: string): string {
   return /^[a-z]/.test(slug) ? slug : cutSlug(`server-${slug}`, MAX_NAME_CHARS);
 }
 
-/** Of several accounts at the same provider the first that works, else the first. */
+/** Returns the target of an integration: of several accounts at the provider the first that works, else the first. */
 function integrationOf(rows: readonly ConnectionRow[], kind: string): Target[] {
   const own = rows.filter((row) => row.kind === kind);
   const connection = own.find(({ status }) => status !== "needs_auth") ?? own[0];

@@ -11,10 +11,13 @@ export type ContextCard = Pick<
 >;
 
 const MAX_INDEXES = 100;
-/** Of all indexes: a character of a text without any repetition takes more than a hundred bytes of memory. */
+/**
+ * Characters in all indexes together: a character of a text without any repetition takes more than a hundred bytes of
+ * memory.
+ */
 const MAX_KEPT_CHARS = 2_000_000;
 const MAX_INDEX_CHARS = 500_000;
-/** Of each context; what it is about stands at its beginning. */
+/** How much of each context is indexed: what it is about stands at its beginning. */
 const MAX_INDEXED_CHARS = 10_000;
 const MAX_QUERY_CHARS = 2_000;
 const MIN_TERM_CHARS = 3;

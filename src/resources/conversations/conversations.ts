@@ -131,7 +131,7 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
     .where("conversation_id", "=", message.conversation_id)
     .where("state", "=", "done")
     .where("deleted_at", "is", null)
-    // Of a private turn there is nothing to be reminded of.
+    // A private turn has nothing to be reminded of.
     .where((eb) => eb(eb.fn<number>("octet_length", ["result"]), ">", 0))
     .where("id", "<", message.id)
     .orderBy("id", "desc")

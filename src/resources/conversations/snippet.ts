@@ -11,7 +11,7 @@ export function snippetOf(reply: string): string {
     .replaceAll(/^[ \t]*(```.*|#{1,6}[ \t]|>[ \t]?|[-*+][ \t]|\d+[.)][ \t])/gm, "")
     .replaceAll(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
     .replaceAll(/\*\*|~~|`/g, "")
-    // Of one mark alone only that around words: 2 * 3 and snake_case keep theirs.
+    // A single mark goes only where it stands around words: 2 * 3 and snake_case keep theirs.
     .replaceAll(/(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)/g, "");
   const line = stripHiddenCharacters(words).text.replaceAll(/\s+/g, " ").trim();
   // The cut may have gone through the middle of a character.

@@ -54,7 +54,7 @@ export function sightingsOf(found: Record<string, Finding>, keys: DkimKeyRow[]):
   );
 }
 
-/** Of what other people publish no more is kept. */
+/** Returns a finding with no more of what other people publish than is kept. */
 export function bounded(finding: Finding): Finding {
   const { value, ...rest } = finding;
   const found = rest.found.slice(0, MAX_FOUND).map((text) => text.slice(0, MAX_FOUND_CHARS).toWellFormed());

@@ -6,7 +6,7 @@ import { withHost } from "./spf.ts";
 
 /** RFC 5321 §5.1: the lower, the earlier it is tried. */
 export const MX_PRIORITY = 10;
-/** Of what other people publish for one record no more is shown. */
+/** Values of one record that are shown at most: other people publish them. */
 export const MAX_FOUND = 10;
 
 export type Purpose = "ownership" | "inbound_mx" | "spf" | "dkim" | "dmarc";

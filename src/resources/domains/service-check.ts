@@ -34,7 +34,7 @@ async function checked(
   return { ...record, ...seen, value };
 }
 
-/** Of a host, as far as the DNS says them. */
+/** Returns the addresses of a host, as far as the DNS says them. */
 export async function addressesOf(app: App, host: string): Promise<string[]> {
   const answers = await Promise.all([ask(app, host, "A"), ask(app, host, "AAAA")]);
   return answers.flatMap((answer) => ("none" in answer ? [] : answer.records));

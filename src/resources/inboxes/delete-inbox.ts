@@ -9,7 +9,7 @@ import { leaveDefault } from "./default-inbox.ts";
 import { ownInbox } from "./inboxes.ts";
 import { resumeLater } from "./pause.ts";
 
-/** Of each table that names it, in one step. */
+/** Rows of each table that names it, in one step. */
 const ROWS = 50;
 
 /**

@@ -6,7 +6,7 @@ import { writeOutcome } from "../../jobs/run-job.ts";
 import { beginShift, isOver, takeTurns } from "../../jobs/shift.ts";
 import { inboxById } from "./inboxes.ts";
 
-/** Of a step. */
+/** Jobs in one step. */
 const ROWS = 50;
 
 /** Puts a job aside if its inbox is paused; false where it goes on meanwhile. */

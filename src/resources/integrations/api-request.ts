@@ -16,7 +16,7 @@ import { timeoutSignal } from "../../lib/wait-limit.ts";
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
 /** A page of notes may have a hundred blocks, each of many pieces of text. */
 const MAX_ANSWER_PARTS = 100_000;
-/** Of one name, id or escaped path in a URL. */
+/** The longest name, id or escaped path in a URL. */
 const MAX_PART_CHARS = 1_000;
 
 /** How the interface of one kind is spoken to. */
@@ -88,7 +88,7 @@ export interface Api {
   app: App;
   row: ConnectionRow;
   style: ApiStyle;
-  /** Of each request. */
+  /** How long each request may take. */
   timeout_ms: number;
 }
 

@@ -57,7 +57,7 @@ export interface AccessPath {
 }
 
 export interface Returning {
-  /** Of the path: an integration kind, or `mcp`. */
+  /** The provider that the path names: an integration kind, or `mcp`. */
   provider: IntegrationKind | "mcp";
   query: CallbackQuery;
   /** Null for one that nobody is signed in with. */

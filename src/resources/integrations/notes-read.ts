@@ -24,7 +24,7 @@ export async function pageText(id: string, ask: Ask): Promise<string> {
   return [head.join("\n"), body || "(The page is empty.)", ...rest].join("\n\n");
 }
 
-/** Of a page, a data source or a database. */
+/** Returns the title of a page, a data source or a database. */
 export function titleOf(thing: unknown): string {
   const properties = Object.values((member(thing, "properties") ?? {}) as Record<string, unknown>);
   const property = properties.find((one) => member(one, "type") === "title");

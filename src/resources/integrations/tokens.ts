@@ -17,9 +17,6 @@ import { providerNamed, providerServer } from "./providers.ts";
 /** A token that ends sooner could end on its way. */
 const MARGIN_SECONDS = 60;
 
-/** Of each app, the refreshes under way, by connection: who asks meanwhile waits for the same one. */
-const underWay = new WeakMap<App, Map<string, Promise<string | null>>>();
-
 /**
  * A token of a connection that is good for at least a minute, refreshed if need be; null when its owner has to
  * connect it again. `refused` is one that the provider has just turned down. Throws AppError "internal" when what is
@@ -57,8 +54,7 @@ function isEnding(app: App, { expires_at }: Holding): boolean {
 }
 
 async function refreshOnce(app: App, id: string, refused: string | undefined): Promise<string | null> {
-  const all = underWay.get(app) ?? new Map<string, Promise<string | null>>();
-  underWay.set(app, all);
+  const all = app.refreshing;
   const running = all.get(id);
   if (running) {
     const token = await running;

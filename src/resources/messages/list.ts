@@ -147,7 +147,7 @@ function fitting({ q, tag, metadata }: MessageFilters): Search["fits"] {
     (pair === undefined || metadataOf(words)[pair.key] === pair.value);
 }
 
-/** Of a conversation that is not the user's there is nothing, and nothing is looked at. */
+/** Narrows a list to one conversation. One that is not the user's has nothing, and nothing is looked at. */
 function inConversation(
   ids: Ids,
   user: UserRow,

@@ -15,7 +15,7 @@ import type { RunView } from "./view.ts";
 
 export interface RetryOutcome {
   view: RunView;
-  /** Of a retry over the credit cap. */
+  /** When credits come back, for a retry over the credit cap. */
   resets_at?: number;
 }
 

@@ -25,7 +25,7 @@ export interface StoredBytes {
 export interface Kept extends StoredBytes {
   id: string;
   size: number;
-  /** Of a file. */
+  /** The name of a file; a mail has none. */
   filename?: string;
 }
 
@@ -40,7 +40,7 @@ export const KEPT = [
   "lost_at",
 ] as const satisfies (keyof Kept)[];
 
-/** Of what was purged, or never kept. */
+/** The columns of what was purged, or never kept. */
 export const NO_BYTES: StoredBytes = {
   bytes: null,
   segment: null,
@@ -174,7 +174,7 @@ class LostError extends AppError {
   }
 }
 
-/** Of a file, or of a mail as it came in. */
+/** Returns the error for a file, or for a mail as it came in, whose bytes are gone. */
 export function contentLost(filename?: string, missing_since: number | null = null): LostError {
   return new LostError(
     filename === undefined ? "The mail as it came in" : `The content of ${filename}`,
@@ -191,7 +191,10 @@ export function mayComeBack({ calmNow }: App, { missing_since }: LostError): boo
   return missing_since !== null && calmNow() - missing_since < MISSING_SECONDS;
 }
 
-/** Of the bytes of a row, which are nobody else's: not against malice, but cheap for every mail. */
+/**
+ * Returns the checksum of a row's bytes, which no other row's bytes have: not against malice, but cheap for every
+ * mail.
+ */
 export function checksumOf(id: string, bytes: Uint8Array): number {
   return Number(BigInt.asUintN(CHECKSUM_BITS, Bun.hash.xxHash64(bytes, Bun.hash.xxHash64(id))));
 }

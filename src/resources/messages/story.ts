@@ -19,7 +19,7 @@ const MAX_CONTENT_CHARS = 100_000;
 /** Recipients of a mail that its story names, of To and of Cc. */
 const MAX_NAMED = 100;
 
-/** Of an account one mail at a time is read again: mails that come in wait for the same thread. */
+/** One mail of an account at a time is read again: mails that come in wait for the same thread. */
 const turns = createTurns();
 
 /** All that is known of one message of the user's own; unknown and foreign ids are both `not_found`. */

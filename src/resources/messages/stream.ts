@@ -6,14 +6,14 @@ import type { Feed } from "../../lib/feed.ts";
 import { messagePortions, readActivity } from "./list.ts";
 
 const MAX_STREAMS = 5;
-/** Of all accounts. */
+/** Streams that all accounts together may have open. */
 const MAX_ALL_STREAMS = 1_000;
 const RETRY_SECONDS = 30;
 /** How long after the last words there is a comment, so that nobody on the way takes the line for dead. */
 const QUIET_MS = 20_000;
 /** After this the browser comes again, and shows anew who it is. */
 const STREAM_SECONDS = 3_600;
-/** Of changes that have not been sent: with more of them a reader looks for himself. */
+/** Changes that wait to be sent: with more of them the reader is told to look for itself. */
 const MAX_WAITING = 100;
 const SENT_AT_ONCE = 10;
 

@@ -7,7 +7,7 @@ import { eraseRestLater } from "../../jobs/erase.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { cancelAttempts } from "./pending.ts";
 
-/** Of a step. */
+/** Rows in one step. */
 const ROWS = 50;
 
 /** Its deliveries go with it, those that wait too; where there are many, some at a time by a job. */

@@ -23,7 +23,7 @@ export type DeliveryView = ReturnType<typeof viewDelivery>;
 type ShownRow = WebhookDeliveryRow &
   Pick<EventRow, "message_id" | "livemode"> & { event_type: EventRow["type"]; endpoint_url: string };
 
-/** Of the last 30 days, newest first. */
+/** Returns the deliveries of the last 30 days, newest first. */
 export async function listDeliveries(
   app: App,
   user: UserRow,

@@ -89,7 +89,7 @@ export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
 }
 
 /**
- * Gives those that count, in their order. Nothing does once the delivery is sent anew; of one that was called off, a
+ * Returns those that count, in their order. Nothing does once the delivery is sent anew; of one that was called off, a
  * success does. A turn has hundreds of successes: one statement writes down all that are alike.
  */
 export async function recordOutcomes(app: App, tx: Db, endpoint_id: string, made: Made[]): Promise<Made[]> {

@@ -24,7 +24,7 @@ import { failSomePending } from "./pending.ts";
 const LANES = 5;
 /** Deliveries that an endpoint that answers fast is given in one turn; one that does not gets as many as there are lanes. */
 const MAX_TURN = 200;
-/** Of the bodies that one endpoint has in hand: whoever makes long ones must not fill the memory with them. */
+/** Bytes of bodies under way to one endpoint: whoever makes long ones must not fill the memory with them. */
 const MAX_BYTES = 2_000_000;
 /** So much more is claimed after a turn in which all was answered in time. */
 const RAMP = 4;

@@ -13,7 +13,7 @@ export const EVENT_TYPES: EventType[] = [
   "message.skipped",
 ];
 
-/** Of a result, what an event carries. */
+/** How much of a result an event carries. */
 const MAX_RESULT_CHARS = 200_000;
 
 /** A message as events show it. */

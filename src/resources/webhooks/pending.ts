@@ -74,7 +74,7 @@ const switchedOff = prepared((db, endpoint: { id: string }) =>
   db.selectFrom("webhook_endpoints").select("id").where("id", "=", endpoint.id).where("enabled", "=", 0),
 );
 
-/** Of an endpoint that is gone. One that is running finds nothing more to do. */
+/** Removes the attempts that wait for an endpoint that is gone. An attempt under way finds nothing more to do. */
 export async function cancelAttempts(tx: Db, endpoint_id: string): Promise<void> {
   await deleteWaitingJobWithKey(tx, { dedupe_key: `webhook:${endpoint_id}` });
 }

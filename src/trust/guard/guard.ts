@@ -103,7 +103,10 @@ export interface Going {
 
 export const GUARD: Guard = { powersOf, objectionTo };
 
-/** Of the tool that makes files: at home in every inbox that may use tools, whatever the instruction is aimed at. */
+/**
+ * The target of the tool that makes files: at home in every inbox that may use tools, whatever the instruction is
+ * aimed at.
+ */
 export const FILES_TARGET = "files";
 
 function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {

@@ -36,7 +36,7 @@ export interface Look {
   gone: boolean;
   /** By `visibility`: not shown, but an element inside may be. */
   unseen: boolean;
-  /** Of the letters, in pixels; an element inside may have larger ones. */
+  /** The size of the letters, in pixels; an element inside may have larger ones. */
   size: number;
   color: Color;
   background: Color;

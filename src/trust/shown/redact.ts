@@ -30,7 +30,7 @@ const SECRET_TEXT = new RegExp(
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,4000}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const MAX_DEPTH = 20;
-/** Of a longer text nothing behind this is ever shown, so it need not be looked through. */
+/** How much of a text is looked through: nothing behind it is ever shown. */
 const MAX_READ_CHARS = 8_192;
 const MAX_READ_IN_ALL_CHARS = 65_536;
 /** More of them take more room than is shown, however short they are made. */

@@ -120,7 +120,7 @@ function ToolCall({ step }: { step: Step }) {
   );
 }
 
-/** Of a file, a context or a warning there is one sentence to say. */
+/** Shows a step about a file, a context or a warning, which has one sentence to say. */
 function Remark({ step: { status, name, output, type } }: { step: Step }) {
   const { icon: Icon, look } = type === "warning" ? NOTE : (STATES[status] ?? UNKNOWN);
   return (

@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 
 interface SignInThereProps {
-  /** Of the API: what starts the round trip over the other side's own pages. */
+  /** The path of the API that starts the round trip over the other side's own pages. */
   path: string;
   name: string;
   look?: "main" | "plain";

@@ -6,7 +6,7 @@ export interface Tool {
   /** As an instruction names it. */
   target: string;
   label: string;
-  /** Of a tool server, which an inbox has to have in its list; services are everywhere. */
+  /** The id of a tool server, which an inbox has to have in its list; services are everywhere. */
   server_id: string | null;
 }
 

@@ -47,7 +47,7 @@ function namesOf(contexts: Context[], sign: string, is: (context: Context) => bo
   return usable.map(({ slug, title }) => ({ text: `${sign}${slug}`, words: title }));
 }
 
-/** Of the instructions of late, the newest first. */
+/** Returns the tags of recent instructions, the newest first. */
 function tagsOf(messages: Activity[]): Suggestion[] {
   const tags = new Set(messages.flatMap(({ command }) => command?.tags ?? []));
   return [...tags].map((tag) => ({ text: `#${tag}`, words: "Used before" }));

@@ -13,7 +13,7 @@ import { Step, type StepState } from "./step.tsx";
 
 const OTHERS = PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo");
 const touches = [connectionList.queryKey, inboxList.queryKey];
-/** Of all that makes or tries a model here. */
+/** The key of every change here that makes or tries a model. */
 export const MODEL_CHANGE = ["first-model"];
 const testOf = (id: string) => post<ConnectionTest>(`/connections/${id}/test`);
 

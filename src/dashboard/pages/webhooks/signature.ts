@@ -15,7 +15,7 @@ interface Pasted {
 interface Known {
   /** Unix seconds. */
   now: number;
-  /** Of the endpoint that the delivery is for. */
+  /** The secret of the endpoint that the delivery is for. */
   endpoint_secret?: string | undefined;
   /** What was sent, byte for byte. */
   sent_body?: string | undefined;
