@@ -9,6 +9,7 @@ import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Upkeep, type Write } from "./db/database.ts";
 import { type Clocks, openClocks } from "./db/clocks.ts";
 import type { Lock } from "./db/locks.ts";
+import type { MessageRow } from "./db/schema.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { type Keeper, namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
@@ -55,10 +56,14 @@ const ENDINGS_AT_ONCE = 24;
 /** Each is 30 MB at the most. */
 const CHECKS_AT_ONCE = 4;
 
-/** What only who waits for a private message is told. */
-export interface PrivateAnswer {
-  result: string;
-  steps: object[];
+/** What who waits for a message is told when its run has ended. */
+export interface RunEnd {
+  /** The message as it is stored. */
+  row: MessageRow;
+  /** Whether files came of it. */
+  made_files: boolean;
+  /** What is stored nowhere of a private message. */
+  unstored: { result: string; steps: object[] } | undefined;
 }
 
 /** Everything the parts share: built once, in `createApp`, and handed to every operation. */
@@ -128,8 +133,8 @@ export interface App extends AsyncDisposable, Clocks {
   mcp: McpPool;
   sender: Sender;
   limiter: RateLimiter;
-  /** Says the id of each message that reached its end, and its answer if that is kept nowhere. */
-  finished: Notifier<PrivateAnswer>;
+  /** Says the id of each message that reached its end, and what came of its run. */
+  finished: Notifier<RunEnd>;
   /** Says, by account, the id of each message that was made or has changed, once that is committed. */
   changes: Feed;
   /** By message, what each run that is under way in this process has done so far, as `steps` of the message. */
@@ -254,7 +259,7 @@ function createNotes(): Pick<
   return {
     unwritten: new Map(),
     refreshing: new Map(),
-    finished: createNotifier<PrivateAnswer>(),
+    finished: createNotifier<RunEnd>(),
     progress: new Map(),
     setup: { hash: undefined },
     unsealed: new Map(),

@@ -137,7 +137,8 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): C
     const known = statements.get(text);
     if (known) return known;
     if (statements.size >= MAX_STATEMENTS) statements.clear();
-    const made = { statement: sqlite.prepare(text), effect: effectOf(text) };
+    const statement = sqlite.prepare(text);
+    const made = { statement, effect: effectOf(text, statement.readonly) };
     statements.set(text, made);
     return made;
   };

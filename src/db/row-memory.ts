@@ -33,10 +33,10 @@ const BUSY = new RegExp(`"(?:${BUSY_TABLES.join("|")})"`);
 /** What a statement means for the rows that are remembered. */
 export type Effect = "keeps" | "begins" | "forgets";
 
-/** Whatever may change rows that are remembered, or undo such a change, forgets them all. */
-export function effectOf(text: string): Effect {
+/** Whatever may change rows that are remembered, or undo such a change, forgets them all. `reads`: the statement only reads. */
+export function effectOf(text: string, reads: boolean): Effect {
   if (text.startsWith("begin")) return "begins";
-  return KEEPS.test(text) ? "keeps" : "forgets";
+  return KEEPS.test(text) || (reads && text.startsWith("with ")) ? "keeps" : "forgets";
 }
 
 /** Throws for a query that reads what is written all the time. */

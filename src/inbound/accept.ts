@@ -73,6 +73,15 @@ export interface AcceptedCall {
   slot: boolean;
 }
 
+/** What the acceptance of a call knows, so that the run which begins at once reads none of it again. */
+export interface FreshCall {
+  message: MessageRow;
+  content: string | null;
+  files: IncomingFile[];
+  /** Whether it begins its conversation. */
+  begins: boolean;
+}
+
 /** A failed message, and the material of it that is not part of its raw mail. */
 interface AcceptedRetry {
   failed: MessageRow;
@@ -158,9 +167,13 @@ export async function acceptCall(
   await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return { row, job: null };
   await storeMaterial(app, tx, row, call);
-  const claimed = call.slot && (await mayBegin(tx, conversation_id));
+  const begins = call.conversation_id === null;
+  const claimed = call.slot && (await mayBegin(tx, begins ? null : conversation_id));
   const job = await enqueueRun(app, tx, { row, user: call.user, claimed, bytes });
-  return { row, job: claimed ? job : null };
+  if (!claimed || job === null) return { row, job: null };
+  const { content, files } = call;
+  job.fresh = { message: row, content, files, begins } satisfies FreshCall;
+  return { row, job };
 }
 
 /** Stores a message that does the work of a failed one again, with a reserve and a job of its own. */
@@ -279,9 +292,10 @@ async function insertLimited(
   await recordState(app, tx, row);
 }
 
-/** Whether a message would be begun at once. */
-async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
-  return !(await isLaneBusy(tx, conversation_id)) && !(await isHeld(tx, "route_message"));
+/** Whether a message would be begun at once; a conversation of null has no other message. */
+async function mayBegin(tx: Db, conversation_id: string | null): Promise<boolean> {
+  const waits = conversation_id !== null && (await isLaneBusy(tx, conversation_id));
+  return !waits && !(await isHeld(tx, "route_message"));
 }
 
 type Enqueued = { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean };

@@ -33,6 +33,8 @@ interface Claimed<K extends JobKind> {
   full: FullLines;
   /** Whether nothing else could have been taken; if not, there is more to look at wherever a slot is left. */
   all: boolean;
+  /** Whether nothing was ready that had to wait, be it for a slot, for memory, or for its turn. */
+  none: boolean;
   next_at: number | null;
 }
 
@@ -75,7 +77,7 @@ export async function claimPending<K extends JobKind>(
 ): Promise<Claimed<K>> {
   const uses = running.fork();
   const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
-  const claimed: Claimed<K> = { jobs: [], full: new Map(), all: false, next_at: null };
+  const claimed: Claimed<K> = { jobs: [], full: new Map(), all: false, none: false, next_at: null };
   const { jobs } = claimed;
   const take = async (row: DueRow): Promise<void> => {
     await takeLease(tx, { id: row.id, lease_until });
@@ -84,7 +86,8 @@ export async function claimPending<K extends JobKind>(
   for (let round = 0; jobs.length < limit; round += 1) {
     const left = { free: free - jobs.length, limit: limit - jobs.length };
     const look = await turns.look(tx, { kind, now });
-    if (look.lines.length === 0) return { ...claimed, full: new Map(), all: true, next_at: look.next_at };
+    if (look.lines.length === 0)
+      return { ...claimed, full: new Map(), all: true, none: true, next_at: look.next_at };
     const first = round > 0 ? null : await kept.next(tx, { kind, now, uses, room, free: left.free });
     if (first !== null) {
       uses.add(useOf(first));

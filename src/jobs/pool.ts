@@ -38,6 +38,13 @@ export interface Pool {
   stop(): Promise<void>;
 }
 
+/**
+ * What a claim left in the table: "more" that may be due, from the moment a job is enqueued on, so that no caller takes a
+ * slot before it; "some" that is due and has no room; or "none", so that a slot which gets free changes nothing. What falls
+ * due later is told by the alarm.
+ */
+type Left = "more" | "some" | "none";
+
 interface PoolOptions {
   kind: JobKind;
   room: Room;
@@ -55,8 +62,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   /** Lines whose older work waits: a newcomer that takes no less must wait its turn. */
   let waiting: FullLines = new Map();
   const mustWait = ({ line, weight }: Newcomer): boolean => weight >= (waiting.get(line) ?? Infinity);
-  /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
-  let backlog = false;
+  let left: Left = "some";
   let looked_ms = 0;
   let state: "manual" | "started" | "stopped" = "manual";
 
@@ -65,7 +71,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     looked_ms = app.nowMs();
     const found = await claimJobs(app, kind, { ...order, uses, slots, running });
     waiting = found.full ?? waiting;
-    backlog = found.more ?? backlog;
+    left = found.left ?? left;
     alarm.set(found.sleep_ms);
     for (const job of found.jobs) run(job);
   });
@@ -73,24 +79,24 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const fillIfStarted = () => (state === "started" ? fill() : Promise.resolve());
   const alarm = createAlarm(fillIfStarted);
   /** Once in a while `fill` has to look itself: it also frees the leases that ran out. */
-  const mayFollow = () => state === "started" && backlog && app.nowMs() - looked_ms < MAX_SLEEP_MS;
+  const mayFollow = () => state === "started" && left === "more" && app.nowMs() - looked_ms < MAX_SLEEP_MS;
 
   return {
     fill,
     wake(newcomer) {
       if (newcomer !== undefined && mustWait(newcomer)) return;
-      backlog = true;
+      left = "more";
       if (newcomer) order.turns.ask(newcomer.line);
       void fill();
     },
     reserve(use) {
-      if (state === "stopped" || backlog || mustWait(newcomerOf(use))) return false;
+      if (state === "stopped" || left === "more" || mustWait(newcomerOf(use))) return false;
       return takeRoom(use, { ...order, uses, slots });
     },
     release(use) {
       slots.giveBack(1);
       succession.end(use);
-      void fillIfStarted();
+      if (left !== "none" || !isLast(use)) void fillIfStarted();
     },
     claimNext: async (tx, ended) =>
       mayFollow() ? claimOne(app, tx, { ...order, succession, ended, free: slots.free() + 1 }) : undefined,
@@ -111,6 +117,11 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       await fill();
     },
   };
+}
+
+/** Whether a job has ended, and nothing of its lane waited for that. */
+function isLast(use: Use & Pick<Job, "is_last">): boolean {
+  return use.is_last ?? false;
 }
 
 async function closeUntil(uses: Uses, job: Job, room: Promise<void>): Promise<void> {
@@ -194,10 +205,9 @@ interface Filling extends Pick<PoolOptions, "room" | "running"> {
 
 interface Found {
   jobs: Job[];
-  /** As in `claim`; null when the database refused, as `more` is. */
+  /** As in `claim`; null when the database refused, as `left` is. */
   full: FullLines | null;
-  /** Whether others may be due that could not be taken, or were not looked at. */
-  more: boolean | null;
+  left: Left | null;
   /** Until it is worth looking again. */
   sleep_ms: number;
 }
@@ -212,7 +222,7 @@ async function claimJobs(
   let taken = 0;
   const steady_now = app.steadyNow();
   try {
-    const { next_at, full, all } = await app.write(async (tx) => {
+    const { next_at, full, all, none } = await app.write(async (tx) => {
       taken = slots.takeFree();
       const free = { limit: taken, free: taken, room, uses, turns, kept };
       const claimed = await claim(tx, kind, { ...clocksOf(app), ...free, steady_now, running });
@@ -225,14 +235,15 @@ async function claimJobs(
     slots.giveBack(taken - jobs.length);
     const due_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
     const sleep_ms = all || is_full ? due_ms : Math.min(due_ms, LOOK_ON_MS);
-    return { jobs, full, more: is_full || !all, sleep_ms };
+    const left = is_full || !all ? "more" : none ? "none" : "some";
+    return { jobs, full, left, sleep_ms };
   } catch (error) {
     // The database says itself, once, what is wrong with its disk.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const job of jobs) uses.remove(job);
     slots.giveBack(taken);
-    return { jobs: [], full: null, more: null, sleep_ms: CLAIM_AGAIN_MS };
+    return { jobs: [], full: null, left: null, sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 

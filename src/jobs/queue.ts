@@ -15,6 +15,10 @@ export interface Job<K extends JobKind = JobKind> extends Use {
   attempts: number;
   /** How often it ended in "not now" or in an error. */
   failures: number;
+  /** What its maker knows and hands to the work that begins at once; it is stored nowhere. */
+  fresh?: object;
+  /** Set by its end: nothing of its lane waits behind it. */
+  is_last?: boolean;
 }
 
 /** The payload of a job that cannot be read in a damaged database: that job is set aside, so that the others go on. */
@@ -186,6 +190,7 @@ export const UNCLAIMED = { status: "pending", lease_until: null } as const;
 export async function finishJob(tx: Db, job: Job): Promise<void> {
   const held = await deleteHeld(tx, { id: job.id, attempts: job.attempts });
   if (held.length === 0) throw new LeaseLostError(job);
+  job.is_last = held[0]?.followed === 0;
 }
 
 const deleteHeld = prepared((db, job: { id: string; attempts: number }) =>
@@ -194,7 +199,19 @@ const deleteHeld = prepared((db, job: { id: string; attempts: number }) =>
     .where("id", "=", job.id)
     .where("status", "=", "running")
     .where("attempts", "=", job.attempts)
-    .returning("id"),
+    .returning((eb) => [
+      "id",
+      eb
+        .exists(
+          eb
+            .selectFrom("jobs as next")
+            .select("next.id")
+            .whereRef("next.lane", "=", "jobs.lane")
+            .whereRef("next.id", "!=", "jobs.id"),
+        )
+        .$castTo<number>()
+        .as("followed"),
+    ]),
 );
 
 /** Gives a job another payload, whatever state it is in. */

@@ -1,6 +1,6 @@
 import { refuseUnverified } from "../resources/accounts/verified.ts";
 import type { App } from "../app.ts";
-import { resetsAt } from "../resources/billing/ledger.ts";
+import { remainingCredits, resetsAt } from "../resources/billing/ledger.ts";
 import { planLimits } from "../resources/billing/plans.ts";
 import { openConnectionOf } from "../resources/connections/connections.ts";
 import { inboxOfConversation, ownConversation } from "../resources/conversations/conversations.ts";
@@ -16,10 +16,10 @@ import { canonicalJson } from "../lib/canonical-json.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../inbound/accept.ts";
-import { ownMessage, readRun } from "../resources/messages/messages.ts";
+import { ownMessage, runView } from "../resources/messages/messages.ts";
 import { refuseBadMetadata } from "../resources/messages/metadata.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
-import type { RunView } from "../resources/messages/view.ts";
+import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
 import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
@@ -71,8 +71,13 @@ export async function runCall(
       resets_at: await resetsAt(app, app.db, user),
     };
   const { row, job } = accepted;
-  const answer = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
-  return { view: { ...(await readMade(app, user, row.id)), ...answer }, replayed: false };
+  const end = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
+  // Nothing is read again of what this process has just written.
+  const view =
+    end && !end.made_files
+      ? viewRun(end.row, [], await remainingCredits(app, app.db, user))
+      : await readMade(app, user, row.id);
+  return { view: { ...view, ...end?.unstored }, replayed: false };
 }
 
 /** Here alone its files are held: whoever waits for the result may wait for minutes. */
@@ -264,8 +269,8 @@ async function replay(
 
 /** The message that this call made, or an earlier one with its key. Throws when its owner has deleted it since. */
 async function readMade(app: App, user: UserRow, id: string): Promise<RunView> {
-  const [kept] = await ownMessage(app.db, { user_id: user.id, id, since: 0 });
-  if (kept) return readRun(app, user, id);
+  const [row] = await ownMessage(app.db, { user_id: user.id, id, since: 0 });
+  if (row) return runView(app, user, row);
   throw new AppError("not_found", "The message of this call has been deleted.", {
     fix: "It is not made a second time. To have the same done again, call again without its Idempotency-Key, or with a new one.",
   });

@@ -1,6 +1,6 @@
 import type { FailureReason } from "../reasons.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
-import type { App, PrivateAnswer } from "../app.ts";
+import type { App, RunEnd } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../resources/billing/ledger.ts";
 import { noteTurn } from "../resources/conversations/conversations.ts";
@@ -63,6 +63,8 @@ export interface Run {
   command: Command;
   settings: RunSettings;
   steps: StepDraft[];
+  /** Whether it is known to begin its conversation, so that there is nothing to be reminded of. */
+  begins: boolean;
   /** Which model is asked, once that is known. */
   connection?: OpenConnection;
   /** Files that tools made, in order. */
@@ -98,6 +100,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   run.steps.push(...words.map(warning));
   const told = withWords(run, ending, words);
   const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
+  let row = message;
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
     if (run.changed) await (ending.state === "done" ? forgetCalls : keepCalls)(tx, message.id);
@@ -108,6 +111,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
+    row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
     // What an answer came to says its queue.
     const reply_error = reply ? null : whyUnanswered(run, ending);
@@ -119,7 +123,11 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     return app.worker?.claimNext(tx, run.job);
   });
   if (next) app.worker?.follow(next);
-  app.finished.notify(message.id, newsOf(run, told));
+  app.finished.notify(message.id, {
+    row,
+    made_files: files.length > 0,
+    unstored: unstoredOf(run, told),
+  });
   measure(app, run, ending);
   tellLog(app, run, ending);
 }
@@ -171,7 +179,7 @@ function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: 
 }
 
 /** The answer of a private run, which the one who waits for it gets from here or from nowhere. */
-function newsOf({ settings, steps }: Run, ending: Ending): PrivateAnswer | undefined {
+function unstoredOf({ settings, steps }: Run, ending: Ending): RunEnd["unstored"] {
   if (ending.state !== "done" || !settings.private) return undefined;
   return { result: ending.result, steps: toSteps(steps) };
 }

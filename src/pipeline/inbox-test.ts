@@ -50,8 +50,8 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
     });
   });
   const ms = app.config.routing.sync_budget_seconds * 1_000;
-  const answer = await awaitEnd(app, row.id, { job, ms });
-  const view = { ...(await readRun(app, user, row.id)), ...answer };
+  const end = await awaitEnd(app, row.id, { job, ms });
+  const view = { ...(await readRun(app, user, row.id)), ...end?.unstored };
   const delivered = view.reply_status === "sent";
   return { ...view, reply: { to: user.email, subject: replySubject(SUBJECT), delivered } };
 }

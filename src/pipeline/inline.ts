@@ -1,4 +1,4 @@
-import type { App, PrivateAnswer } from "../app.ts";
+import type { App, RunEnd } from "../app.ts";
 import { toldIfFull } from "../resources/billing/notices.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
@@ -32,13 +32,13 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
 
 /**
  * Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker, and is
- * not waited for while the operator holds it. Gives the answer if it is kept nowhere else.
+ * not waited for while the operator holds it. Returns what came of a run that ended in this time.
  */
 export async function awaitEnd(
   app: App,
   message_id: string,
   { job, ms }: { job: Job | null; ms: number },
-): Promise<PrivateAnswer | undefined> {
+): Promise<RunEnd | undefined> {
   const ended = ms > 0 ? app.finished.wait(message_id, ms) : undefined;
   if (job) app.worker?.run(job);
   else if (ended && (await isHeld(app.db, "route_message"))) return undefined;

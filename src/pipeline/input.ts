@@ -7,7 +7,7 @@ import type { MailHeaders } from "../mail/reading/headers.ts";
 import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters.ts";
 import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
 import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
-import type { IncomingFile } from "../inbound/accept.ts";
+import type { FreshCall, IncomingFile } from "../inbound/accept.ts";
 import { headersAs } from "../mail/reading/signed-header.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
@@ -88,8 +88,17 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
       bytes: (await readBytes(app, "attachments", row)) ?? new Uint8Array(),
     });
   }
+  return inputOf(app, { message, content: stored?.content ?? null, files }, signal);
+}
+
+/** The parts of a call, whose material is at hand. */
+export async function inputOf(
+  app: App,
+  { message, content: given, files }: Pick<FreshCall, "message" | "content" | "files">,
+  signal: AbortSignal,
+): Promise<RunInput> {
   const { texts, ...material } = await readMaterial(app, files, { signal, from: sourceOf(message) });
-  const content = stored?.content ?? "";
+  const content = given ?? "";
   return {
     instruction: message.instruction ?? "",
     sure: message.instruction ?? "",

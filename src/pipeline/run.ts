@@ -14,11 +14,12 @@ import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { journalOf } from "./earlier-calls.ts";
 import { failMessage, messageById } from "./fail.ts";
-import { readInput, type RunInput } from "./input.ts";
+import { inputOf, readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
+import type { FreshCall } from "../inbound/accept.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
 
@@ -42,26 +43,25 @@ export async function runNow(app: App, job: Job<"route_message">, signal: AbortS
 }
 
 async function runMessage(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
-  const loaded = await loadMessage(app, job.payload.message_id);
+  const fresh = job.fresh as FreshCall | undefined;
+  const loaded = await loadMessage(app, job.payload.message_id, fresh);
   if (!loaded) return endWithoutInbox(app, job);
   if (await waits(app, job, loaded.found)) return;
-  await runLoaded(app, job, { ...loaded, signal });
+  await runLoaded(app, job, { ...loaded, fresh, signal });
 }
 
 async function runLoaded(
   app: App,
   job: Job<"route_message">,
-  { found, doubts, signal }: Loaded & { signal: AbortSignal },
+  { found, doubts, fresh, signal }: Loaded & { fresh: FreshCall | undefined; signal: AbortSignal },
 ): Promise<void> {
-  const input = await inputOrLoss(app, found.message, signal);
+  const input = await inputOrLoss(app, found.message, { fresh, signal });
   if ("lost" in input) return endWithoutContent(app, job, input);
   const asked = await understand(app, found, input);
   const { command, settings } = asked;
   const warnings = [...doubts, ...input.warnings].map(warning);
   const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
-  const trust = { tainted: true, trusted_text: "", material: "" };
-  const journal = journalOf(await notedCalls(app.db, found.message.id));
-  const outset = { made: [], trust, lacking: new Map(), changed: journal.earlier.length > 0, journal };
+  const outset = await outsetOf(app, found.message, fresh);
   const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
@@ -75,6 +75,18 @@ async function runLoaded(
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
+}
+
+/** What a run begins with, before it does anything; only one that is not the first try may have called something. */
+async function outsetOf(
+  app: App,
+  message: MessageRow,
+  fresh: FreshCall | undefined,
+): Promise<Pick<Run, "made" | "trust" | "lacking" | "changed" | "journal" | "begins">> {
+  const journal = journalOf(fresh ? [] : await notedCalls(app.db, message.id));
+  const trust = { tainted: true, trusted_text: "", material: "" };
+  const changed = journal.earlier.length > 0;
+  return { made: [], trust, lacking: new Map(), changed, journal, begins: fresh?.begins ?? false };
 }
 
 /** Whether its inbox is paused. What was begun before that goes on, and so does a call, whose caller may be waiting. */
@@ -93,8 +105,8 @@ interface Loaded {
 }
 
 /** A message with what its sender may spend by now, and what there is to say of that. */
-async function loadMessage(app: App, message_id: string): Promise<Loaded | undefined> {
-  const [message] = await messageById(app.db, { id: message_id });
+async function loadMessage(app: App, id: string, fresh: FreshCall | undefined): Promise<Loaded | undefined> {
+  const [message] = fresh ? [fresh.message] : await messageById(app.db, { id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
   const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
   if (!found) return undefined;
@@ -145,9 +157,13 @@ interface Loss {
   row: boolean;
 }
 
-async function inputOrLoss(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput | Loss> {
+async function inputOrLoss(
+  app: App,
+  message: MessageRow,
+  { fresh, signal }: { fresh: FreshCall | undefined; signal: AbortSignal },
+): Promise<RunInput | Loss> {
   try {
-    return await readInput(app, message, signal);
+    return fresh ? await inputOf(app, fresh, signal) : await readInput(app, message, signal);
   } catch (error) {
     if (isLost(error) && mayComeBack(app, error))
       throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);

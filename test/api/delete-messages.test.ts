@@ -6,6 +6,7 @@ import { takeOver } from "../../src/serve.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { testApp } from "../support/app.ts";
+import { until } from "../support/until.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
 import { deskOf, modelAt } from "./desk.ts";
 
@@ -191,7 +192,7 @@ describe("a message that is deleted", () => {
     expect(await idsOf(room)).toEqual([second.message_id]);
   });
 
-  test("while a call waits for it is told to the caller", async () => {
+  test("while a call waits for it is answered all the same, and told to whoever asks again", async () => {
     const begun = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     await using room = await mailroom({
@@ -203,17 +204,21 @@ describe("a message that is deleted", () => {
         },
       },
     });
-    const asked = room.owner.post("/v1/messages", { instruction: "One" });
+    const call = () =>
+      room.owner.post("/v1/messages", { instruction: "One" }, { "idempotency-key": "the-one" });
+    const asked = call();
     await begun.promise;
     const [{ message_id }] = await room.activity();
-    void room.app.finished
-      .wait(message_id, 10_000)
-      .then(() =>
-        room.app.db.updateTable("messages").set({ deleted_at: 1 }).where("id", "=", message_id).execute(),
-      );
+    const again = call();
+    const hide = room.app.db.updateTable("messages").set({ deleted_at: 1 }).where("id", "=", message_id);
+    void room.app.finished.wait(message_id, 10_000).then(() => hide.execute());
+    await until(() => room.app.finished.names().length > 0);
     goOn.resolve();
-    const { status, body } = await asked;
-    expect([status, body.detail]).toEqual([404, "The message of this call has been deleted."]);
+    expect(await asked).toMatchObject({ status: 200, body: { result: "All well." } });
+    expect(await again).toMatchObject({
+      status: 404,
+      body: { detail: "The message of this call has been deleted." },
+    });
   });
 
   test("is erased by the next process, should the first one end before", async () => {

@@ -20,6 +20,11 @@ export interface Download {
 export async function readRun(app: App, user: UserRow, id: string): Promise<RunView> {
   const [row] = await ownMessage(app.db, { user_id: user.id, id, since: historySince(app, user) });
   if (!row) throw new AppError("not_found", "There is no such message.");
+  return runView(app, user, row);
+}
+
+/** A message of the user's own in the shape of the answer to a call. */
+export async function runView(app: App, user: UserRow, row: MessageRow): Promise<RunView> {
   const files = await attachmentsOfOne(app.db, { message_id: row.id });
   return viewRun(withProgress(app, row), files, await remainingCredits(app, app.db, user));
 }
