@@ -30,7 +30,7 @@ printSettings({
     : "could not be installed",
   rounds: `${ROUNDS}, after ${WARM_UP} requests to warm up`,
   requests: `${MANY} with ${AT_ONCE} at once, ${ONE_BY_ONE} one at a time, in each round`,
-  ours: "two synced commits a request, routing.concurrency as shipped (1000)",
+  ours: "one synced commit a request, routing.concurrency as shipped (1000)",
 });
 
 type Call = () => Promise<Response>;

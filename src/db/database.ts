@@ -9,7 +9,7 @@ import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
-import { openSqlite } from "./open-sqlite.ts";
+import { openSqlite, syncSwitch } from "./open-sqlite.ts";
 import type { Schema } from "./schema.ts";
 import { lossNoted, lostPages, noteLoss, readLogEnd } from "./lost-commits.ts";
 import { shareReads } from "./shared-read.ts";
@@ -84,7 +84,13 @@ export function openDatabase(
     watch.refuseIfGone();
     await options.beforeCommit?.();
   };
-  const commit = groupCommit(db, { beforeCommit, committed: speed.took });
+  const sync = syncSwitch(sqlite);
+  const setSync = (synced: boolean): void => {
+    // It cannot be set within a transaction, that of reads included.
+    reads.end();
+    sync(synced);
+  };
+  const commit = groupCommit(db, { beforeCommit, committed: speed.took, setSync });
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });
@@ -164,10 +170,10 @@ function asFarAsKnown(hasChanged: () => boolean): () => boolean {
 }
 
 function watched(commit: Write, watch: StorageWatch, afterCommit: () => void): Write {
-  return async (operation) => {
+  return async (operation, options) => {
     try {
       watch.refuseIfDamaged();
-      const value = await commit(operation);
+      const value = await commit(operation, options);
       watch.wrote();
       return value;
     } catch (error) {

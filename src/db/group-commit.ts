@@ -4,19 +4,26 @@ import type { Schema } from "./schema.ts";
 
 export type Db = Kysely<Schema>;
 
-/** Runs `operation` in a transaction and resolves once it is committed and synced. */
-export type Write = <T>(operation: (tx: Db) => Promise<T>) => Promise<T>;
+/**
+ * Runs `operation` in a transaction and resolves once it is committed and synced. With `promises` of false its commit need not be
+ * synced: for what nobody has been promised yet, and that a power cut may undo. The next commit that promises something
+ * syncs both.
+ */
+export type Write = <T>(operation: (tx: Db) => Promise<T>, options?: { promises?: boolean }) => Promise<T>;
 
 /** Operations that may share one commit; more wait for the next. */
 const MAX_OPERATIONS = 256;
 
 interface Hooks {
+  /** Says, before each transaction, whether its commit is to be synced. */
+  setSync?: (synced: boolean) => void;
   beforeCommit?: () => Promise<void>;
   committed?: (ms: number) => void;
 }
 
 interface Waiting {
   operation: (tx: Db) => Promise<unknown>;
+  promises: boolean;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -28,13 +35,13 @@ interface Waiting {
  */
 export function groupCommit(
   db: Db,
-  { beforeCommit = async () => {}, committed = () => {} }: Hooks = {},
+  { beforeCommit = async () => {}, committed = () => {}, setSync = () => {} }: Hooks = {},
 ): Write {
   const waiting: Waiting[] = [];
   let scheduled = false;
 
   const flush = async (): Promise<void> => {
-    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed });
+    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed, setSync });
     scheduled = false;
     schedule();
   };
@@ -50,10 +57,11 @@ export function groupCommit(
     else void flush();
   };
 
-  return <T>(operation: (tx: Db) => Promise<T>) =>
+  return <T>(operation: (tx: Db) => Promise<T>, { promises = true }: { promises?: boolean } = {}) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({
         operation: keepLogFields(operation),
+        promises,
         resolve: resolve as (value: unknown) => void,
         reject,
       });
@@ -89,7 +97,7 @@ const RELEASE = CompiledQuery.raw("release operation");
 async function commitBatch(
   db: Db,
   batch: Waiting[],
-  { beforeCommit, committed }: Required<Hooks>,
+  { beforeCommit, committed, setSync }: Required<Hooks>,
 ): Promise<void> {
   const answers: (() => void)[] = [];
   const open: Ends = { acts: [], regrets: [] };
@@ -98,6 +106,7 @@ async function commitBatch(
   const alone = batch.length === 1;
   let began_ms = 0;
   try {
+    setSync(batch.some(({ promises }) => promises));
     await db.transaction().execute(async (tx) => {
       ends.set(tx, open);
       for (const { operation, resolve, reject } of batch) {

@@ -28,3 +28,17 @@ export function copyUnsynced(sqlite: Sqlite.Database, to: string): void {
     sqlite.pragma("synchronous = FULL");
   }
 }
+
+/**
+ * Returns what says, before a transaction, whether its commit is synced. One that is not is synced by the next that is, and
+ * by every checkpoint; it outlives this process, but not a power cut before that.
+ */
+export function syncSwitch(sqlite: Sqlite.Database): (synced: boolean) => void {
+  let is_on = true;
+  return (synced) => {
+    if (synced === is_on) return;
+    // Not prepared: SQLite obeys such a pragma where it compiles it.
+    sqlite.pragma(synced ? "synchronous = FULL" : "synchronous = NORMAL");
+    is_on = synced;
+  };
+}

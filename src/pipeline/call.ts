@@ -23,7 +23,7 @@ import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
 import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
-import { acceptInline, awaitEnd } from "./inline.ts";
+import { acceptInline, awaitEnd, promise } from "./inline.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 const ROUTE = "POST /v1/messages";
@@ -264,7 +264,10 @@ async function replay(
   const now = await readMade(app, user, message_id);
   if (now.status !== "processing") return { view: now, replayed: true };
   await ended;
-  return { view: await readMade(app, user, message_id), replayed: true };
+  const then = await readMade(app, user, message_id);
+  // The answer names a message whose own caller may have been promised nothing yet.
+  if (then.status === "processing") await promise(app);
+  return { view: then, replayed: true };
 }
 
 /** The message that this call made, or an earlier one with its key. Throws when its owner has deleted it since. */

@@ -1,6 +1,6 @@
 import type { App, RunEnd } from "../app.ts";
 import { toldIfFull } from "../resources/billing/notices.ts";
-import type { Db } from "../db/database.ts";
+import { type Db, tryWriting } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isHeld } from "../jobs/holds.ts";
 import type { Job } from "../jobs/queue.ts";
@@ -9,6 +9,7 @@ import { runUse } from "../resources/messages/run-use.ts";
 /**
  * Accepts a message in one transaction, with a slot of the worker held for it where one is free and `wanted`. The
  * slot, for a run on so many `bytes`, goes back unless `accept` claimed a job for it, which `awaitEnd` then runs here and now.
+ * Whoever waits for such a run is promised nothing before its end, whose commit is synced: so this one need not be.
  */
 export async function acceptInline<Accepted extends { job: Job | null }>(
   app: App,
@@ -19,9 +20,10 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
   const slot = wanted && (app.worker?.reserve("route_message", use) ?? false);
   let job: Job | null = null;
   try {
-    const accepted = await app.write((tx) => accept(tx, slot));
+    const accepted = await app.write((tx) => accept(tx, slot), { promises: !slot });
     // Only now: a commit that failed must not leave the slot taken for ever.
     job = accepted.job;
+    if (slot && job === null) await promise(app);
     return accepted;
   } catch (error) {
     throw await toldIfFull(app, user, error);
@@ -43,5 +45,12 @@ export async function awaitEnd(
   if (job) app.worker?.run(job);
   else if (ended && (await isHeld(app.db, "route_message"))) return undefined;
   const news = await ended;
-  return typeof news === "object" ? news : undefined;
+  if (typeof news === "object") return news;
+  if (job) await promise(app);
+  return undefined;
+}
+
+/** Has everything that was committed before it outlive a power cut. */
+export async function promise(app: App): Promise<void> {
+  await app.write(tryWriting);
 }

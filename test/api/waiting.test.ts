@@ -34,7 +34,7 @@ test("past the budget answers 202 with where to ask and when, and the run goes o
   expect((await ada.get("/messages")).body.items[0].status).toBe("received");
   const ended = t.app.finished.wait(answer.body.message_id, 5_000);
   open("Done at last.");
-  expect(await ended).toBe(true);
+  expect(await ended).toBeTruthy();
   const done = await ada.get(path);
   expect(done.headers.get("retry-after")).toBe(null);
   expect(done.body).toMatchObject({
@@ -130,7 +130,7 @@ test("a client that hangs up does not end the run", async () => {
   const [{ message_id }] = (await ada.get("/messages")).body.items;
   const ended = t.app.finished.wait(message_id, 5_000);
   open("Done for nobody.");
-  expect(await ended).toBe(true);
+  expect(await ended).toBeTruthy();
   const done = await ada.get(`/v1/messages/${message_id}`);
   expect([done.body.status, done.body.result]).toEqual(["done", "Done for nobody."]);
 });

@@ -189,6 +189,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "inbound/full-inbox.ts showOnce",
       "resources/messages/stored-bytes.ts note",
       "operation/retention/seal.ts seal",
+      "pipeline/inline.ts promise",
       "serve.ts readiness",
       "smtp/peers.ts save",
     ],
