@@ -14,6 +14,7 @@ import {
   DOMAIN,
   interleave,
   noteRatio,
+  roundsOf,
   percentile,
   printResults,
   printSettings,
@@ -25,7 +26,7 @@ import {
  * From "send this" to its arrival at the server of another domain, found by MX and spoken to in STARTTLS: ours with its
  * DKIM signatures, against a Postfix that signs nothing. Both write each mail to disk first.
  */
-const ROUNDS = 3;
+const ROUNDS = roundsOf(3);
 const MAILS = 600;
 const SINGLE_MAILS = 60;
 const AT_ONCE = 16;
@@ -112,13 +113,13 @@ const rates = await interleave(
   () => ours(MAILS),
   () => theirs(MAILS),
 );
-noteRatio("mails to one domain", ">= 1", rates, "/s");
+noteRatio("mails to one domain", rates, "/s");
 const waits = await interleave(
   ROUNDS,
   () => waitOf(sendOne),
   () => waitOf(sendOneByPostfix),
 );
-noteRatio("p50 from submission to arrival, one at a time", "<= 1", waits, " ms");
+noteRatio("p50 from submission to arrival, one at a time", waits, " ms");
 printResults();
 
 /** Mails per second. */

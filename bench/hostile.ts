@@ -228,12 +228,12 @@ const worst_door = Math.max(
     .map((delays) => percentile(delays, 0.99)),
 );
 const slowest = Math.max(...times);
-noteFigure("delay of the event loop, p50", "", [all.p50], "ms");
-noteFigure("delay of the event loop, p99 over all shapes", `<= ${GOALS.loop_ms} ms`, [all.p99], "ms");
-noteFigure("delay of the event loop, p99 of the worst door", `<= ${GOALS.loop_ms} ms`, [worst_door], "ms");
-noteFigure("delay of the event loop, longest", "", [all.max], "ms");
-noteFigure("/livez, p99", "", [percentile(times, 0.99)], "ms");
-noteFigure("/livez, slowest", `<= ${GOALS.livez_ms} ms`, [slowest], "ms");
+noteFigure("delay of the event loop, p50", [all.p50], "ms");
+noteFigure("delay of the event loop, p99 over all shapes", [all.p99], "ms");
+noteFigure("delay of the event loop, p99 of the worst door", [worst_door], "ms");
+noteFigure("delay of the event loop, longest", [all.max], "ms");
+noteFigure("/livez, p99", [percentile(times, 0.99)], "ms");
+noteFigure("/livez, slowest", [slowest], "ms");
 printResults();
 const closed = closedDoors();
 const reached =

@@ -5,6 +5,7 @@ import { deliver, mailOf, startRelay } from "./smtp-peers.ts";
 import {
   createAccount,
   noteFigure,
+  roundsOf,
   noteRatio,
   percentile,
   printResults,
@@ -14,7 +15,7 @@ import {
 } from "./support.ts";
 
 /** From the 250 of a mail to its signed answer in the hands of the relay; and how many of those in a second. */
-const ROUNDS = 5;
+const ROUNDS = roundsOf(5);
 const SINGLES = 40;
 const QUEUED = 200;
 const QUEUED_BYTES = 20_480;
@@ -53,9 +54,9 @@ for (let round = 0; round < ROUNDS; round++) {
   throughput.ours.push(await queuedRun(QUEUED));
   throughput.theirs.push(await sumOfParts());
 }
-noteFigure("accepted to reply handed over, p50", "<= 25 ms", p50, "ms");
-noteFigure("accepted to reply handed over, p99", "<= 100 ms", p99, "ms");
-noteRatio("queued 20 KB mails against the sum of the parts", ">= 0.5", throughput, "/s");
+noteFigure("accepted to reply handed over, p50", p50, "ms");
+noteFigure("accepted to reply handed over, p99", p99, "ms");
+noteRatio("queued 20 KB mails against the sum of the parts", throughput, "/s");
 printResults();
 
 async function answerTime(): Promise<number> {

@@ -14,6 +14,7 @@ import {
   DOMAIN,
   interleave,
   noteRatio,
+  roundsOf,
   printResults,
   printSettings,
   SENDER,
@@ -21,22 +22,21 @@ import {
 } from "./support.ts";
 
 /** How fast mail is accepted, 250 meaning synced, against a Postfix that queues to disk. */
-const ROUNDS = 5;
+const ROUNDS = roundsOf(5);
 
-const LOADS: (Load & { name: string; goal: string; postfix_mails: number })[] = [
+const LOADS: (Load & { name: string; postfix_mails: number })[] = [
   {
     name: "1 KB x 50 connections",
-    goal: ">= 3",
     bytes: 1_024,
     connections: 50,
     mails: 3_000,
     postfix_mails: 1_200,
   },
-  { name: "1 KB x 10", goal: ">= 2", bytes: 1_024, connections: 10, mails: 2_000, postfix_mails: 1_000 },
-  { name: "50 KB x 50", goal: ">= 1.5", bytes: 51_200, connections: 50, mails: 1_000, postfix_mails: 500 },
-  { name: "50 KB x 10", goal: ">= 1.5", bytes: 51_200, connections: 10, mails: 1_000, postfix_mails: 500 },
-  { name: "1 MB x 10", goal: ">= 1.0", bytes: 1_048_576, connections: 10, mails: 100, postfix_mails: 100 },
-  { name: "1 KB x 1", goal: ">= 0.8", bytes: 1_024, connections: 1, mails: 400, postfix_mails: 300 },
+  { name: "1 KB x 10", bytes: 1_024, connections: 10, mails: 2_000, postfix_mails: 1_000 },
+  { name: "50 KB x 50", bytes: 51_200, connections: 50, mails: 1_000, postfix_mails: 500 },
+  { name: "50 KB x 10", bytes: 51_200, connections: 10, mails: 1_000, postfix_mails: 500 },
+  { name: "1 MB x 10", bytes: 1_048_576, connections: 10, mails: 100, postfix_mails: 100 },
+  { name: "1 KB x 1", bytes: 1_024, connections: 1, mails: 400, postfix_mails: 300 },
 ];
 
 if (!hasPostfix()) {
@@ -61,7 +61,7 @@ printSettings({
 
 await sendLoad(server.smtp_port, address, SENDER, WARM_UP);
 await sendLoad(postfix.port, `inbox@${DOMAIN}`, SENDER, { ...WARM_UP, mails: 200 });
-for (const { name, goal, postfix_mails, ...load } of LOADS) {
+for (const { name, postfix_mails, ...load } of LOADS) {
   const rounds = await interleave(
     ROUNDS,
     () => measured(load, () => cpuSeconds(server.pid), sendLoad(server.smtp_port, address, SENDER, load)),
@@ -74,9 +74,9 @@ for (const { name, goal, postfix_mails, ...load } of LOADS) {
     ours: rounds.ours.map((round) => round[key]),
     theirs: rounds.theirs.map((round) => round[key]),
   });
-  noteRatio(`accept, ${name}`, goal, side("rate"), "/s");
+  noteRatio(`accept, ${name}`, side("rate"), "/s");
   if (load.bytes === 1_024 && load.connections === 50)
-    noteRatio("CPU per accepted mail, 1 KB x 50", "<= 0.35", side("cpu_ms"), " ms");
+    noteRatio("CPU per accepted mail, 1 KB x 50", side("cpu_ms"), " ms");
 }
 printResults();
 

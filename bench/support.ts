@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { createServer } from "node:net";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { FIGURES } from "./figures.ts";
 
 const ROOT = new URL("..", import.meta.url).pathname;
 const BINARY = join(ROOT, "dist/mailwright");
@@ -237,34 +238,47 @@ export async function interleave<T>(
   return taken;
 }
 
-const results: string[] = [];
+/** Set by `bench/all.ts`: how many rounds a bench has at the most, and the file for its results. */
+export const ROUNDS_VARIABLE = "BENCH_ROUNDS";
+export const RESULTS_VARIABLE = "BENCH_RESULTS";
+
+/** How many rounds a bench has that wants so many. */
+export function roundsOf(wanted: number): number {
+  return Math.min(wanted, Number(process.env[ROUNDS_VARIABLE] ?? wanted));
+}
+
+export interface Result {
+  name: string;
+  median: number;
+}
+
+const results: (Result & { line: string })[] = [];
 
 /** Keeps the ratio of two sides, round by round, for the end: median, minimum and maximum. */
-export function noteRatio(
-  name: string,
-  goal: string,
-  pairs: { ours: number[]; theirs: number[] },
-  unit = "",
-): void {
+export function noteRatio(name: string, pairs: { ours: number[]; theirs: number[] }, unit = ""): void {
   const ratios = pairs.ours.map((value, round) => value / (pairs.theirs[round] ?? Number.NaN));
   const sides = `(${short(median(pairs.ours))}${unit} against ${short(median(pairs.theirs))}${unit})`;
-  note(name, goal, `${spread(ratios)} x  ${sides}`);
+  note(name, ratios, `x  ${sides}`);
 }
 
 /** Keeps a figure that stands for itself. */
-export function noteFigure(name: string, goal: string, values: number[], unit: string): void {
-  note(name, goal, `${spread(values)} ${unit}`);
+export function noteFigure(name: string, values: number[], unit: string): void {
+  note(name, values, unit);
 }
 
-function note(name: string, goal: string, text: string): void {
-  const line = `${name.padEnd(58)} ${goal.padEnd(11)} ${text}`;
+function note(name: string, values: number[], unit: string): void {
+  const { goal = "-", floor = "" } = FIGURES[name] ?? {};
+  const line = `${name.padEnd(58)} ${goal.padEnd(8)} ${floor.padEnd(8)} ${spread(values)} ${unit}`;
   console.log(`  ${line}`);
-  results.push(line);
+  results.push({ name, median: median(values), line });
 }
 
 export function printResults(): void {
-  console.log(`\n${"".padEnd(58)} ${"goal".padEnd(11)} median [min .. max]`);
-  for (const line of results) console.log(line);
+  console.log(`\n${"".padEnd(58)} ${"goal".padEnd(8)} ${"floor".padEnd(8)} median [min .. max]`);
+  for (const { line } of results) console.log(line);
+  const file = process.env[RESULTS_VARIABLE];
+  if (file !== undefined)
+    writeFileSync(file, JSON.stringify(results.map(({ name, median: value }) => ({ name, median: value }))));
 }
 
 /** What the figures depend on. */

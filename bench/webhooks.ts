@@ -14,6 +14,7 @@ import { mintSecret, sealSecrets, sign } from "../src/resources/webhooks/secrets
 import {
   interleave,
   noteFigure,
+  roundsOf,
   noteRatio,
   percentile,
   printResults,
@@ -23,7 +24,7 @@ import {
 } from "./support.ts";
 
 /** Deliveries that wait in the database, signed, recorded and sent, against a bare `fetch` loop to the same receiver. */
-const ROUNDS = 9;
+const ROUNDS = roundsOf(9);
 const WARM_UP = 8;
 const ENDPOINTS = 20;
 const DELIVERIES = 6_000;
@@ -85,7 +86,7 @@ for (let round = 0; round < WARM_UP; round += 1) {
   await bare();
 }
 const rates = await interleave(ROUNDS, deliver, bare);
-noteRatio(`deliveries, ${ENDPOINTS} endpoints`, ">= 0.5", rates, "/s");
+noteRatio(`deliveries, ${ENDPOINTS} endpoints`, rates, "/s");
 
 // Each event goes to one endpoint of an account of its own, as most do.
 const owners: string[] = [];
@@ -98,13 +99,11 @@ const delays: { p50: number; p99: number }[] = [];
 for (let round = 0; round < ROUNDS; round += 1) delays.push(await delay());
 noteFigure(
   `event to first attempt, ${EVENTS_PER_SECOND}/s, p50`,
-  "<= 20 ms",
   delays.map(({ p50 }) => p50),
   "ms",
 );
 noteFigure(
   `event to first attempt, ${EVENTS_PER_SECOND}/s, p99`,
-  "<= 100 ms",
   delays.map(({ p99 }) => p99),
   "ms",
 );
