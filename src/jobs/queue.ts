@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { Db } from "../db/database.ts";
+import { type Db, unlessCommitted } from "../db/database.ts";
 import { jobInLane } from "../db/due-jobs.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
@@ -191,6 +191,8 @@ export async function finishJob(tx: Db, job: Job): Promise<void> {
   const held = await deleteHeld(tx, { id: job.id, attempts: job.attempts });
   if (held.length === 0) throw new LeaseLostError(job);
   job.is_last = held[0]?.followed === 0;
+  // A job whose end was undone is looked for again at its time.
+  unlessCommitted(tx, () => delete job.is_last);
 }
 
 const deleteHeld = prepared((db, job: { id: string; attempts: number }) =>

@@ -1,12 +1,62 @@
 import { describe, expect, test } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
-import { enqueue, finishJob, type Job, LeaseLostError, voidLeases } from "../../src/jobs/queue.ts";
+import {
+  enqueue,
+  finishJob,
+  type Job,
+  LeaseLostError,
+  postponeJob,
+  voidLeases,
+} from "../../src/jobs/queue.ts";
+import { setWorker } from "../support/app.ts";
+import { until } from "../support/until.ts";
 import { finish, gate, setUp, use } from "./work-room.ts";
 
 function mark(app: App, attempt: number) {
   return { address: `attempt ${attempt}`, retired_at: app.now() };
 }
+
+test("a slot that gets free is looked for work again where the end of its job was undone, and where others wait behind it", async () => {
+  const begun: string[] = [];
+  await using t = await setUp({
+    route: async (app, job) => {
+      const { message_id } = job.payload;
+      begun.push(message_id);
+      const end = app.write(async (tx) => {
+        await finishJob(tx, job);
+        if (message_id === "undone") throw new Error("This end is not written.");
+      });
+      if (message_id !== "undone") return end;
+      await end.catch(() => undefined);
+      await app.write((tx) => postponeJob(tx, job, { run_at: app.after(3_600), error: "later" }));
+    },
+    slots: 1,
+  });
+  /** As another process adds it, which tells nobody. */
+  const addUnsaid = async (name: string, options: { lane?: string } = {}): Promise<void> => {
+    const { worker } = t.app;
+    setWorker(t.app, undefined);
+    await t.add(options, name);
+    setWorker(t.app, worker);
+  };
+  t.worker.start();
+  await t.add({ lane: "one" }, "first");
+  await until(() => begun.includes("first"));
+  // Nothing is left, and the pool knows it.
+  await until(async () => (await t.jobs()).length === 0);
+  t.worker.reserve("route_message", use(null));
+  const undone = (await t.add({ claimed: true }, "undone")) as Job;
+  await addUnsaid("z");
+  t.worker.run(undone);
+  await until(() => begun.includes("z"));
+  t.worker.reserve("route_message", use(null));
+  const last = (await t.add({ claimed: true, lane: "two" }, "last")) as Job;
+  await addUnsaid("behind", { lane: "two" });
+  t.worker.run(last);
+  await until(() => begun.includes("behind"));
+  expect(begun).toEqual(["first", "undone", "z", "last", "behind"]);
+});
 
 describe("leases", () => {
   /** Long enough for every lease to run out. */
