@@ -9,7 +9,8 @@ import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
-import { openSqlite, syncSwitch } from "./open-sqlite.ts";
+import { openSqlite } from "./open-sqlite.ts";
+import { createSyncRule } from "./sync-rule.ts";
 import type { Schema } from "./schema.ts";
 import { lossNoted, lostPages, noteLoss, readLogEnd } from "./lost-commits.ts";
 import { shareReads } from "./shared-read.ts";
@@ -84,13 +85,21 @@ export function openDatabase(
     watch.refuseIfGone();
     await options.beforeCommit?.();
   };
-  const sync = syncSwitch(sqlite);
-  const setSync = (synced: boolean): void => {
-    // It cannot be set within a transaction, that of reads included.
-    reads.end();
-    sync(synced);
-  };
-  const commit = groupCommit(db, { beforeCommit, committed: speed.took, setSync });
+  const syncs = createSyncRule(sqlite);
+  const commit = groupCommit(db, {
+    beforeCommit,
+    begin(promises) {
+      // It cannot be set within a transaction, that of reads included.
+      reads.end();
+      syncs.begin(promises);
+    },
+    committed(ms) {
+      if (syncs.committed()) speed.took(ms);
+    },
+    failed(error) {
+      if (isStorageFault(error)) syncs.failed();
+    },
+  });
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });

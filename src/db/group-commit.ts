@@ -15,8 +15,10 @@ export type Write = <T>(operation: (tx: Db) => Promise<T>, options?: { promises?
 const MAX_OPERATIONS = 256;
 
 interface Hooks {
-  /** Says, before each transaction, whether its commit is to be synced. */
-  setSync?: (synced: boolean) => void;
+  /** Before each transaction: whether one of its operations promises something. */
+  begin?: (promises: boolean) => void;
+  /** A transaction was not committed. */
+  failed?: (error: unknown) => void;
   beforeCommit?: () => Promise<void>;
   committed?: (ms: number) => void;
 }
@@ -35,13 +37,13 @@ interface Waiting {
  */
 export function groupCommit(
   db: Db,
-  { beforeCommit = async () => {}, committed = () => {}, setSync = () => {} }: Hooks = {},
+  { beforeCommit = async () => {}, committed = () => {}, begin = () => {}, failed = () => {} }: Hooks = {},
 ): Write {
   const waiting: Waiting[] = [];
   let scheduled = false;
 
   const flush = async (): Promise<void> => {
-    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed, setSync });
+    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed, begin, failed });
     scheduled = false;
     schedule();
   };
@@ -97,7 +99,7 @@ const RELEASE = CompiledQuery.raw("release operation");
 async function commitBatch(
   db: Db,
   batch: Waiting[],
-  { beforeCommit, committed, setSync }: Required<Hooks>,
+  { beforeCommit, committed, begin, failed }: Required<Hooks>,
 ): Promise<void> {
   const answers: (() => void)[] = [];
   const open: Ends = { acts: [], regrets: [] };
@@ -106,7 +108,7 @@ async function commitBatch(
   const alone = batch.length === 1;
   let began_ms = 0;
   try {
-    setSync(batch.some(({ promises }) => promises));
+    begin(batch.some(({ promises }) => promises));
     await db.transaction().execute(async (tx) => {
       ends.set(tx, open);
       for (const { operation, resolve, reject } of batch) {
@@ -129,6 +131,7 @@ async function commitBatch(
     });
     committed(performance.now() - began_ms);
   } catch (error) {
+    failed(error);
     takeBack(regrets, 0);
     for (const { reject } of batch) reject(error);
     return;
