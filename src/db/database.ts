@@ -85,21 +85,7 @@ export function openDatabase(
     watch.refuseIfGone();
     await options.beforeCommit?.();
   };
-  const syncs = createSyncRule(sqlite);
-  const commit = groupCommit(db, {
-    beforeCommit,
-    begin(promises) {
-      // It cannot be set within a transaction, that of reads included.
-      reads.end();
-      syncs.begin(promises);
-    },
-    committed(ms) {
-      if (syncs.committed()) speed.took(ms);
-    },
-    failed(error) {
-      if (isStorageFault(error)) syncs.failed();
-    },
-  });
+  const commit = groupCommit(db, { beforeCommit, ...createSyncRule(sqlite, { reads, speed }) });
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });

@@ -1,5 +1,8 @@
 import type Sqlite from "better-sqlite3";
 import { syncSwitch } from "./open-sqlite.ts";
+import type { SharedRead } from "./shared-read.ts";
+import { isStorageFault } from "./storage-faults.ts";
+import type { SyncSpeed } from "./sync-speed.ts";
 
 /** How long a commit that the disk has taken stands for the next ones. */
 const TRUSTED_MS = 1_000;
@@ -7,17 +10,20 @@ const TRUSTED_MS = 1_000;
 /** Which commits are synced. */
 export interface SyncRule {
   /** Before a transaction: `promises` says whether somebody is promised that it lasts. */
-  begin(promises: boolean): void;
-  /** After its commit; returns whether that was synced. */
-  committed(): boolean;
-  failed(): void;
+  begin: (promises: boolean) => void;
+  /** After its commit, which took so long. */
+  committed: (ms: number) => void;
+  failed: (error: unknown) => void;
 }
 
 /**
  * Every commit that promises something is synced, and so is any other one unless the disk has taken a synced one just before:
  * what a failing disk would not take is to be refused at once, and not begun.
  */
-export function createSyncRule(sqlite: Sqlite.Database): SyncRule {
+export function createSyncRule(
+  sqlite: Sqlite.Database,
+  { reads, speed }: { reads: SharedRead; speed: SyncSpeed },
+): SyncRule {
   const setSync = syncSwitch(sqlite);
   const changes = sqlite.prepare("select total_changes()").pluck();
   let taken_ms = Number.NEGATIVE_INFINITY;
@@ -25,17 +31,20 @@ export function createSyncRule(sqlite: Sqlite.Database): SyncRule {
   let synced = true;
   return {
     begin(promises) {
+      // It cannot be set within a transaction, that of reads included.
+      reads.end();
       synced = promises || performance.now() - taken_ms > TRUSTED_MS;
       setSync(synced);
       before = changes.get();
     },
-    committed() {
+    committed(ms) {
+      if (!synced) return;
+      speed.took(ms);
       // A commit without any change writes nothing, and so says nothing of the disk.
-      if (synced && changes.get() !== before) taken_ms = performance.now();
-      return synced;
+      if (changes.get() !== before) taken_ms = performance.now();
     },
-    failed() {
-      taken_ms = Number.NEGATIVE_INFINITY;
+    failed(error) {
+      if (isStorageFault(error)) taken_ms = Number.NEGATIVE_INFINITY;
     },
   };
 }
