@@ -1,13 +1,6 @@
-export type ModelKind =
-  | "openai"
-  | "anthropic"
-  | "google"
-  | "mistral"
-  | "groq"
-  | "openrouter"
-  | "ollama"
-  | "openai_compatible"
-  | "demo";
+import type { HOSTED_KINDS } from "../config/schema.ts";
+
+export type ModelKind = (typeof HOSTED_KINDS)[number] | "ollama" | "openai_compatible" | "demo";
 
 /** One model, as a connection row holds it once its key is opened. Empty `base_url` or `model`: the kind's default. */
 export interface ModelConnection {

@@ -1,3 +1,4 @@
+import { INTEGRATION_KINDS, type IntegrationKind } from "./integrations.ts";
 import {
   ACCOUNT,
   ADDRESS,
@@ -226,12 +227,10 @@ export const SCHEMA = {
     price_topup: text(""),
     topup_credits: whole(1_000, 1, MAX_PACK_CREDITS),
   },
-  integrations: {
-    notes: INTEGRATION,
-    "codehost-a": INTEGRATION,
-    "codehost-b": INTEGRATION,
-    sheets: INTEGRATION,
-  },
+  integrations: Object.fromEntries(INTEGRATION_KINDS.map((kind) => [kind, INTEGRATION])) as Record<
+    IntegrationKind,
+    typeof INTEGRATION
+  >,
   domains: { verification: choice(["dns", "trust"], "dns") },
   inboxes: { chosen_addresses: choice(["own_domains", "everywhere"], "own_domains") },
   retention: {

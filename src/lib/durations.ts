@@ -1,3 +1,5 @@
+import { allOf } from "./lists.ts";
+
 export const MINUTE_SECONDS = 60;
 export const HOUR_SECONDS = 60 * MINUTE_SECONDS;
 export const DAY_SECONDS = 24 * HOUR_SECONDS;
@@ -20,7 +22,5 @@ export function spanWords(seconds: number): string {
 
 /** Returns several spans as a sentence lists them: "1 minute, 5 minutes and 2 hours". */
 export function spansInWords(spans: number[]): string {
-  const words = spans.map(spanWords);
-  const last = words.pop() ?? "";
-  return words.length === 0 ? last : `${words.join(", ")} and ${last}`;
+  return allOf(spans.map(spanWords), "and");
 }

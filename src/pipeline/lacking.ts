@@ -1,6 +1,6 @@
 import type { Lacks } from "../trust/guard/guard.ts";
 import type { MessageRow } from "../db/schema.ts";
-import { INTEGRATION_KINDS } from "../resources/connections/kinds.ts";
+import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import type { RunInput } from "./input.ts";
 import { redactText } from "../trust/shown/redact.ts";
 import { holdsAddress } from "../trust/own-words/shared-page.ts";
@@ -14,13 +14,10 @@ const PLACES = [
   /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?(?:\/[\w.~/-]*)?$/i,
   /^\w[\w.-]*(?:\/\w[\w.-]*)*(?:#\d{1,10})?$/,
 ];
-/** What people call an integration. */
-const THINGS: Record<string, string> = {
-  notes: "notes",
-  "codehost-a": "code host",
-  "codehost-b": "code host",
-  sheets: "sheets",
-};
+/** What people call each integration. */
+const THINGS: Record<string, string> = Object.fromEntries(
+  Object.entries(INTEGRATIONS).map(([kind, { noun }]) => [kind, noun]),
+);
 
 /** What an instruction did not say of one target, all blocked calls to it taken together. */
 interface LackingAt {

@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
 import { cardsOf, textsOf } from "../resources/contexts/match.ts";
 import { MAX_BODY_BYTES } from "../resources/contexts/contexts.ts";
-import { INTEGRATION_KINDS } from "../resources/connections/kinds.ts";
+import { INTEGRATION_KINDS } from "../config/integrations.ts";
 import {
   NO_TARGETS,
   type Target,

@@ -1,11 +1,7 @@
+import { INTEGRATION_KINDS } from "../config/integrations.ts";
+
 /** What the service itself has; a tool server that is called so as well is meant by its whole name only. */
-export const OWN_TARGETS: ReadonlySet<string> = new Set([
-  "ai",
-  "notes",
-  "codehost-a",
-  "codehost-b",
-  "sheets",
-]);
+export const OWN_TARGETS: ReadonlySet<string> = new Set(["ai", ...INTEGRATION_KINDS]);
 
 /** Whether an entry of a scope is `target`, which is a whole name; a tool server may be listed without its prefix. */
 export function means(entry: string, target: string): boolean {

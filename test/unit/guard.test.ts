@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type Asked, type AskedCall, FILES_TARGET, GUARD } from "../../src/trust/guard/guard.ts";
 import type { Tool } from "../../src/trust/guard/tool.ts";
 import type { Authority } from "../../src/db/schema.ts";
-import { INTEGRATION_KINDS } from "../../src/resources/connections/kinds.ts";
+import { INTEGRATION_KINDS } from "../../src/config/integrations.ts";
 import { OWN_TARGETS } from "../../src/trust/target-names.ts";
 import { objectionTo } from "../support/guard.ts";
 import { ownMs } from "../support/own-time.ts";

@@ -1,7 +1,7 @@
 import { connect as connectTls } from "node:tls";
 import { KIND_INFO } from "../../resources/connections/kinds.ts";
 import { PingFault } from "../../resources/connections/ping.ts";
-import { API_PINGS, pingApi } from "../../resources/connections/ping-api.ts";
+import { apiPingOf, pingApi } from "../../resources/connections/ping-api.ts";
 import { refuseMissingModel } from "../../resources/connections/chosen-model.ts";
 import { endpointOf } from "../../ai/providers.ts";
 import { mtaStsHost, mtaStsPolicy } from "../../resources/domains/own-mta-sts.ts";
@@ -154,7 +154,7 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     signal: timeoutSignal(ASK_MS),
   };
   try {
-    const finding = await pingApi(target, API_PINGS[kind]);
+    const finding = await pingApi(target, apiPingOf(kind));
     for (const chosen of new Set([model, ...models]))
       await refuseMissingModel(target, { kind, model: chosen }, finding);
     return ok(`${label} answers: ${finding.detail}.`);

@@ -2,7 +2,7 @@ import { endpointOf, type ModelKind } from "../../ai/providers.ts";
 import { nearestNames } from "../../lib/closest-name.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Finding, PingFault, type PingTarget } from "./ping.ts";
-import { API_PINGS, isModelThere } from "./ping-api.ts";
+import { apiPingOf, isModelThere } from "./ping-api.ts";
 
 /** How many of the nearest names are said at most. */
 const FEW_MODELS = 6;
@@ -19,7 +19,7 @@ export async function refuseMissingModel(
   if (model === "") throw missing(target, `${target.name} needs the name of a model.`, models);
   if (models.some((name) => isSameModel(kind, name, model))) return;
   if (models.length === 0 && kind !== "ollama") return;
-  if (await isModelThere(target, API_PINGS[kind], model)) return;
+  if (await isModelThere(target, apiPingOf(kind), model)) return;
   throw missing(target, `${target.name} has no model "${model}".`, models, model);
 }
 

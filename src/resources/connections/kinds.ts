@@ -1,8 +1,7 @@
 import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
 import type { App } from "../../app.ts";
-import type { Config } from "../../config/config.ts";
+import { type IntegrationKind, INTEGRATIONS } from "../../config/integrations.ts";
 
-type IntegrationKind = keyof Config["integrations"];
 export type ConnectionKind = ModelKind | "mcp" | IntegrationKind;
 
 interface ConnectionKindInfo {
@@ -14,14 +13,6 @@ interface ConnectionKindInfo {
   needs_base_url: boolean;
 }
 
-/** What the four integrations are unless the operator says otherwise in `integrations.*.api_base`. */
-const INTEGRATIONS: Record<IntegrationKind, ConnectionKindInfo> = {
-  notes: integration("Notion", "https://api.notion.com"),
-  "codehost-a": integration("GitHub", "https://api.github.com"),
-  "codehost-b": integration("GitLab", "https://gitlab.com"),
-  sheets: integration("Google Workspace", "https://www.googleapis.com"),
-};
-
 export const KIND_INFO: Record<ConnectionKind, ConnectionKindInfo> = {
   ...MODEL_KINDS,
   mcp: {
@@ -31,10 +22,11 @@ export const KIND_INFO: Record<ConnectionKind, ConnectionKindInfo> = {
     needs_credential: false,
     needs_base_url: true,
   },
-  ...INTEGRATIONS,
+  ...(Object.fromEntries(
+    Object.entries(INTEGRATIONS).map(([kind, { label, base_url }]) => [kind, integration(label, base_url)]),
+  ) as Record<IntegrationKind, ConnectionKindInfo>),
 };
 
-export const INTEGRATION_KINDS = Object.keys(INTEGRATIONS) as IntegrationKind[];
 export const CONNECTION_KINDS = Object.keys(KIND_INFO) as ConnectionKind[];
 
 export function isModelKind(kind: string): kind is ModelKind {

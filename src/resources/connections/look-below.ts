@@ -1,6 +1,6 @@
 import { isModelKind } from "./kinds.ts";
 import { PingFault, type PingTarget } from "./ping.ts";
-import { API_PINGS, type ApiPing, pingApi } from "./ping-api.ts";
+import { apiPingOf, type ApiPing, pingApi } from "./ping-api.ts";
 
 /** Refusals of an interface that is where it was looked for. */
 const HEARD = new Set(["invalid_credentials", "no_credential", "forbidden", "rate_limited"]);
@@ -27,7 +27,7 @@ function belowOf({ kind, base_url }: PingTarget): { base_url: string; ping: ApiP
   if (!isModelKind(kind) || kind === "demo") return undefined;
   const url = new URL(base_url);
   const path = url.pathname.replace(/(?<!\/)\/+$/, "");
-  if (path.endsWith("/v1") || API_PINGS[kind].without !== undefined) return undefined;
+  if (path.endsWith("/v1") || apiPingOf(kind).without !== undefined) return undefined;
   url.pathname = `${path}/v1`;
-  return { base_url: url.href, ping: API_PINGS[kind] };
+  return { base_url: url.href, ping: apiPingOf(kind) };
 }

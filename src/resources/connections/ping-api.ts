@@ -1,5 +1,7 @@
 import { member } from "../../lib/quote.ts";
-import type { ConnectionKind } from "./kinds.ts";
+import type { ModelKind } from "../../ai/providers.ts";
+import { INTEGRATIONS } from "../../config/integrations.ts";
+import { type ConnectionKind, isModelKind } from "./kinds.ts";
 import {
   ask,
   type Finding,
@@ -30,11 +32,8 @@ export interface ApiPing {
 
 const OPENAI_LIKE: ApiPing = { path: "/models", read: (answer) => models(dataOf(answer), "id") };
 
-export const API_PINGS: Record<Exclude<ConnectionKind, "demo" | "mcp">, ApiPing> = {
-  openai: OPENAI_LIKE,
-  mistral: OPENAI_LIKE,
-  groq: OPENAI_LIKE,
-  openai_compatible: OPENAI_LIKE,
+/** Those that are asked otherwise than OpenAI is. */
+const MODEL_PINGS: Partial<Record<ModelKind, ApiPing>> = {
   openrouter: { ...OPENAI_LIKE, checked_at: "/key" },
   anthropic: {
     ...OPENAI_LIKE,
@@ -55,28 +54,14 @@ export const API_PINGS: Record<Exclude<ConnectionKind, "demo" | "mcp">, ApiPing>
     lists_all: true,
     read: (answer) => models(member(answer, "models"), "name"),
   },
-  notes: {
-    without: /\/v1$/,
-    path: "/v1/users/me",
-    headers: { "notion-version": "2022-06-28" },
-    read: (answer) => account(member(answer, "name"), member(answer, "id")),
-  },
-  "codehost-a": {
-    path: "/user",
-    headers: { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" },
-    read: (answer) => account(member(answer, "login")),
-  },
-  "codehost-b": {
-    without: /\/api\/v4$/,
-    path: "/api/v4/user",
-    read: (answer) => account(member(answer, "username")),
-  },
-  sheets: {
-    without: /\/oauth2\/v3$/,
-    path: "/oauth2/v3/userinfo",
-    read: (answer) => account(member(answer, "email"), member(answer, "sub")),
-  },
 };
+
+/** How a connection of a kind is asked. */
+export function apiPingOf(kind: Exclude<ConnectionKind, "demo" | "mcp">): ApiPing {
+  if (isModelKind(kind)) return MODEL_PINGS[kind] ?? OPENAI_LIKE;
+  const { account: names, ...ping } = INTEGRATIONS[kind].ping;
+  return { ...ping, read: (answer) => account(names.map((name) => member(answer, name))) };
+}
 
 export async function pingApi(target: PingTarget, ping: ApiPing): Promise<Finding> {
   const response = await askAt(target, ping, ping.path);
@@ -141,7 +126,7 @@ function models(list: unknown, name: "id" | "name"): Finding | undefined {
   return { ...NOTHING_FOUND, detail, models: names };
 }
 
-function account(...names: unknown[]): Finding | undefined {
+function account(names: unknown[]): Finding | undefined {
   const name = names.find((one) => typeof one === "string" && one !== "");
   if (typeof name !== "string") return undefined;
   const shown = name.slice(0, MAX_NAME_CHARS);

@@ -1,3 +1,5 @@
+import { INTEGRATION_KINDS, INTEGRATIONS } from "../../config/integrations.ts";
+import { allOf } from "../../lib/lists.ts";
 import { t } from "elysia";
 import { CONNECTION_KINDS } from "./kinds.ts";
 import { PING_CODES } from "./ping.ts";
@@ -10,8 +12,12 @@ const NONE = { examples: [null] };
 export const kind = t.Union(
   CONNECTION_KINDS.map((name) => t.Literal(name)),
   {
-    description:
-      "`notes` is Notion, `codehost-a` GitHub, `codehost-b` GitLab and `sheets` Google Workspace, unless the operator set up others.",
+    description: `${allOf(
+      INTEGRATION_KINDS.map(
+        (name, index) => `\`${name}\` ${index === 0 ? "is " : ""}${INTEGRATIONS[name].label}`,
+      ),
+      "and",
+    )}, unless the operator set up others.`,
   },
 );
 

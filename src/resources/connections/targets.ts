@@ -3,7 +3,7 @@ import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../../db/schema.ts";
 import { cutSlug, slugOf } from "../../lib/slug.ts";
-import { INTEGRATION_KINDS } from "./kinds.ts";
+import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 
 /** As the command grammar takes it, with room for a number. */
 const MAX_NAME_CHARS = 60;

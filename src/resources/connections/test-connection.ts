@@ -9,7 +9,7 @@ import { draftConnection, ownConnection } from "./connections.ts";
 import { isModelKind } from "./kinds.ts";
 import { lookBelow } from "./look-below.ts";
 import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
-import { API_PINGS, pingApi } from "./ping-api.ts";
+import { apiPingOf, pingApi } from "./ping-api.ts";
 import { pingMcp } from "./ping-mcp.ts";
 import { type Ask, pingBySession } from "./ping-by-session.ts";
 import { pingTarget } from "./ping-target.ts";
@@ -117,7 +117,7 @@ async function findingOf(app: App, row: ConnectionRow, ask: Ask): Promise<Findin
 
 async function ping(target: PingTarget): Promise<Finding> {
   if (target.kind === "mcp") return pingMcp(target);
-  if (target.kind !== "demo") return pingApi(target, API_PINGS[target.kind]);
+  if (target.kind !== "demo") return pingApi(target, apiPingOf(target.kind));
   return { ...NOTHING_FOUND, detail: "Built in; it needs no network.", models: ["demo"] };
 }
 

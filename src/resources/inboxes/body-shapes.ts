@@ -1,3 +1,4 @@
+import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { t } from "elysia";
 
@@ -33,8 +34,7 @@ const settings = {
         targets: t.Nullable(
           t.Array(t.String({ maxLength: 200 }), {
             maxItems: 100,
-            description:
-              "All that it may use: notes, codehost-a, codehost-b, sheets, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools. Null: everything, as with a `scope` of null.",
+            description: `All that it may use: ${INTEGRATION_KINDS.join(", ")}, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools. Null: everything, as with a \`scope\` of null.`,
           }),
         ),
         autonomous: t.Optional(

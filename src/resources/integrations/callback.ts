@@ -8,7 +8,7 @@ import { equalBytes } from "../../lib/secrets.ts";
 import { redirectUri } from "./connect.ts";
 import { exchangeCode, type Tokens } from "./oauth-client.ts";
 import { endTrip, findTrip, type OpenTrip, type RoundTrip } from "./oauth-states.ts";
-import type { IntegrationKind } from "./providers.ts";
+import type { IntegrationKind } from "../../config/integrations.ts";
 
 /** What the provider's redirect may carry. */
 export interface CallbackQuery {

@@ -1,72 +1,15 @@
 import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
+import { INTEGRATION_KINDS, type IntegrationKind, INTEGRATIONS } from "../../config/integrations.ts";
 import { KIND_INFO } from "../connections/kinds.ts";
 import type { OAuthServer } from "../connections/sealed.ts";
 import { AppError } from "../../errors.ts";
 
-export type IntegrationKind = keyof Config["integrations"];
-
-/** How one provider wants to be asked, where the operator did not set up another. */
-interface Provider {
-  authorize_url: string;
-  token_url: string;
-  scope: string | null;
-  /** Parameters of its own for the consent page. */
-  parameters: Record<string, string>;
-  auth: "client_secret_basic" | "client_secret_post";
-  format: OAuthServer["format"];
-  pkce: boolean;
-  /** Where a token is given back (RFC 7009), beside `token_url`; null: it has a way of its own. */
-  revoke: string | null;
-}
-
-const FORM = { auth: "client_secret_post", format: "form", pkce: true } as const;
-
-const PROVIDERS: Record<IntegrationKind, Provider> = {
-  notes: {
-    authorize_url: "https://api.notion.com/v1/oauth/authorize",
-    token_url: "https://api.notion.com/v1/oauth/token",
-    scope: null,
-    parameters: { owner: "user" },
-    auth: "client_secret_basic",
-    format: "json",
-    // It refuses members of the body that its reference does not list, and lists no code_verifier.
-    pkce: false,
-    revoke: "revoke",
-  },
-  "codehost-a": {
-    ...FORM,
-    authorize_url: "https://github.com/login/oauth/authorize",
-    token_url: "https://github.com/login/oauth/access_token",
-    scope: "repo read:user",
-    parameters: {},
-    revoke: null,
-  },
-  "codehost-b": {
-    ...FORM,
-    authorize_url: "https://gitlab.com/oauth/authorize",
-    token_url: "https://gitlab.com/oauth/token",
-    scope: "api",
-    parameters: {},
-    revoke: "revoke",
-  },
-  sheets: {
-    ...FORM,
-    authorize_url: "https://accounts.google.com/o/oauth2/v2/auth",
-    token_url: "https://oauth2.googleapis.com/token",
-    scope:
-      "openid email https://www.googleapis.com/auth/spreadsheets https://www.googleapis.com/auth/drive.file",
-    // Without both there is no refresh token, or only the first time.
-    parameters: { access_type: "offline", prompt: "consent" },
-    revoke: "revoke",
-  },
-};
-
 /** The provider of a path; `not_found` for what is none. */
 export function providerNamed(name: string): IntegrationKind {
-  if (Object.hasOwn(PROVIDERS, name)) return name as IntegrationKind;
+  if (Object.hasOwn(INTEGRATIONS, name)) return name as IntegrationKind;
   throw new AppError("not_found", "There is no such provider.", {
-    fix: `The providers are ${Object.keys(PROVIDERS).join(", ")}.`,
+    fix: `The providers are ${INTEGRATION_KINDS.join(", ")}.`,
   });
 }
 
@@ -75,7 +18,7 @@ export function providerServer(app: App, kind: IntegrationKind): OAuthServer {
   const settings = app.config.integrations[kind];
   const missing = missingKeys(settings);
   if (missing.length > 0) throw notConfigured(kind, missing);
-  const { scope, format, pkce, auth, revoke, ...provider } = PROVIDERS[kind];
+  const { scope, format, pkce, auth, revoke, ...provider } = INTEGRATIONS[kind].consent;
   const token_endpoint = settings.token_url || provider.token_url;
   return {
     issuer: null,
@@ -92,7 +35,7 @@ export function providerServer(app: App, kind: IntegrationKind): OAuthServer {
 }
 
 export function consentParameters(kind: IntegrationKind): Record<string, string> {
-  return PROVIDERS[kind].parameters;
+  return INTEGRATIONS[kind].consent.parameters;
 }
 
 /** With one address of a server of one's own, the others must not stay those of somebody else. */

@@ -1,3 +1,5 @@
+import { INTEGRATION_KINDS } from "../../config/integrations.ts";
+import { allOf } from "../../lib/lists.ts";
 import { Elysia, t } from "elysia";
 import { findSession } from "../accounts/sessions.ts";
 import { beginTrip } from "../accounts/trips.ts";
@@ -44,7 +46,10 @@ const confirmBody = t.Object({
 });
 const providerParams = t.Object({
   provider: t.String({
-    description: "`notes`, `codehost-a`, `codehost-b` or `sheets`.",
+    description: `${allOf(
+      INTEGRATION_KINDS.map((name) => `\`${name}\``),
+      "or",
+    )}.`,
     examples: ["notes"],
   }),
 });

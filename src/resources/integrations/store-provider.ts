@@ -3,7 +3,7 @@ import type { App } from "../../app.ts";
 import { insertConnection, newConnection } from "../connections/connections.ts";
 import { KIND_INFO, ownBaseUrl } from "../connections/kinds.ts";
 import { PingFault } from "../connections/ping.ts";
-import { API_PINGS, pingApi } from "../connections/ping-api.ts";
+import { apiPingOf, pingApi } from "../connections/ping-api.ts";
 import { grantedColumns, type OAuthGrant, openIfPossible } from "../connections/sealed.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
@@ -11,7 +11,7 @@ import { AppError } from "../../errors.ts";
 import { member } from "../../lib/quote.ts";
 import type { Granted, Store } from "./callback.ts";
 import type { Tokens } from "./oauth-client.ts";
-import type { IntegrationKind } from "./providers.ts";
+import type { IntegrationKind } from "../../config/integrations.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 
 const WHOAMI_TIMEOUT_MS = 10_000;
@@ -77,7 +77,7 @@ async function accountOf(app: App, kind: IntegrationKind, tokens: Tokens): Promi
     signal: timeoutSignal(WHOAMI_TIMEOUT_MS),
   };
   try {
-    const { account } = await pingApi(target, API_PINGS[kind]);
+    const { account } = await pingApi(target, apiPingOf(kind));
     if (account === null || account === "") throw unnamed(kind);
     return { id: `${new URL(base_url).origin} ${account}`, name: account };
   } catch (error) {
