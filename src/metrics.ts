@@ -1,7 +1,7 @@
 import type { Histogram, Registry } from "prom-client";
 import { ERROR_CODES } from "./errors.ts";
 import { VERSION } from "./lib/version.ts";
-import { REFUSALS } from "./reasons.ts";
+import { REFUSALS, MESSAGE_STATES } from "./reasons.ts";
 
 type Labels = Record<string, string>;
 /** Every label and every value that it may have. Another value is shown as `other`: nobody can make the list grow. */
@@ -13,7 +13,6 @@ interface Series {
 }
 
 const SOURCES = ["email", "api", "test"] as const;
-const STATES = ["received", "done", "failed", "limited", "rejected", "skipped"] as const;
 const SENDINGS = ["sent", "deferred", "bounced", "suppressed"] as const;
 const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"] as const;
 const STATUSES = ["2xx", "3xx", "4xx", "5xx"] as const;
@@ -29,7 +28,7 @@ const COUNTERS = {
   },
   mailwright_messages_total: {
     help: "Messages by what they came to; each is counted once as received and once at its end.",
-    labels: { source: SOURCES, state: STATES },
+    labels: { source: SOURCES, state: MESSAGE_STATES },
   },
   mailwright_model_tokens_total: {
     help: "Tokens of ended runs, as the models counted them.",
@@ -50,7 +49,7 @@ const HISTOGRAMS = {
   },
   mailwright_route_seconds: {
     help: "From the acceptance of a message to the end of its run.",
-    labels: { source: SOURCES, state: STATES },
+    labels: { source: SOURCES, state: MESSAGE_STATES },
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900],
   },
   mailwright_reply_seconds: {

@@ -1,3 +1,7 @@
+/** What a message can be; `resources/messages/states.ts` says what each of them means. */
+export const MESSAGE_STATES = ["received", "done", "failed", "limited", "rejected", "skipped"] as const;
+export type MessageState = (typeof MESSAGE_STATES)[number];
+
 /**
  * Why a mail is not taken, left out or not worked on, in one place: the database, the figures, the interface and the words
  * of the dashboard have their reasons from here, so that one without words is an error of the type check.

@@ -1,4 +1,4 @@
-import type { MessageReason } from "../reasons.ts";
+import type { MessageReason, MessageState } from "../reasons.ts";
 import type { Generated } from "kysely";
 
 /**
@@ -167,7 +167,7 @@ export interface ConversationRow {
 }
 
 /** The state machine of a message; the two public projections are in `resources/messages/view.ts`. */
-export type MessageState = "received" | "done" | "failed" | "limited" | "rejected" | "skipped";
+export type { MessageState };
 
 /** Whose words the message carries, and so what it may spend. */
 export type Authority = "owner" | "listed" | "stranger" | "unauthenticated";

@@ -1,7 +1,8 @@
+import { STATES } from "../resources/messages/states.ts";
 import type { App } from "../app.ts";
 import { historySince } from "../resources/billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
+import type { MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { deleteJobOfMessage } from "../jobs/remove.ts";
 import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
@@ -25,21 +26,17 @@ export async function cancelMessage(app: App, user: UserRow, id: string): Promis
     if (!message) throw new AppError("not_found", "There is no such message.");
     if (message.state === "received") return endWithJob(app, tx, message);
     if (message.reason === CANCELLED_REASON) return false;
-    throw new AppError("conflict", `This message ${ENDED[message.state]}, so there is nothing to cancel.`, {
-      fix: `GET /v1/messages/${id} tells what became of it.`,
-    });
+    throw new AppError(
+      "conflict",
+      `This message ${STATES[message.state].ended}, so there is nothing to cancel.`,
+      {
+        fix: `GET /v1/messages/${id} tells what became of it.`,
+      },
+    );
   });
   if (cancelled) app.worker?.cancel(id);
   return readRun(app, user, id);
 }
-
-const ENDED: Record<Exclude<MessageState, "received">, string> = {
-  done: "is done",
-  failed: "has failed",
-  limited: "was over the credit limit and was never begun",
-  rejected: "was refused",
-  skipped: "was left out by a rule",
-};
 
 async function endWithJob(app: App, tx: Db, message: MessageRow): Promise<boolean> {
   await deleteJobOfMessage(tx, message);

@@ -2,20 +2,12 @@ import { hasAuthority } from "./authority.ts";
 import { tagsOf } from "./tags.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
-import type { EventType, MessageRow, MessageState } from "../../db/schema.ts";
+import type { MessageRow } from "../../db/schema.ts";
 import { type EventObject, recordEvent } from "../webhooks/events.ts";
 import { attachmentsOf } from "./messages.ts";
 import { metadataOf } from "./metadata.ts";
-import { runStatus, usageOf, viewAttachment } from "./view.ts";
-
-const TYPES: Record<MessageState, EventType> = {
-  received: "message.received",
-  done: "message.completed",
-  failed: "message.failed",
-  rejected: "message.failed",
-  limited: "message.skipped",
-  skipped: "message.skipped",
-};
+import { STATES } from "./states.ts";
+import { usageOf, viewAttachment } from "./view.ts";
 
 type Told = Pick<
   MessageRow,
@@ -49,7 +41,7 @@ export async function recordState(app: App, tx: Db, row: Told, held = false): Pr
   // Who makes a call knows that it was accepted.
   if (row.state === "received" && row.source !== "email") return null;
   const { user_id, source } = row;
-  const about = { user_id, type: TYPES[row.state], livemode: source !== "test" };
+  const about = { user_id, type: STATES[row.state].event, livemode: source !== "test" };
   return recordEvent(app, tx, { ...about, object: () => objectOf(tx, row) }, held);
 }
 
@@ -61,7 +53,7 @@ async function objectOf(tx: Db, row: Told): Promise<EventObject> {
     message_id,
     conversation_id,
     source,
-    status: runStatus(row.state),
+    status: STATES[row.state].run,
     result,
     error,
     usage: usageOf(row),

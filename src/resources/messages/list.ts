@@ -11,7 +11,8 @@ import { decodeCursor, encodeCursor, type Page } from "../../lib/pagination.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
 import { metadataOf, pairIn } from "./metadata.ts";
-import { type ActivityStatus, type ActivityView, statesOf, viewActivity } from "./view.ts";
+import { type ActivityStatus, statesOf } from "./states.ts";
+import { type ActivityView, viewActivity } from "./view.ts";
 
 /** Messages that one page looks at, at most, where no index answers all of its filters. */
 const MAX_LOOKED_AT = 2_000;

@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import { resetsAt } from "../billing/ledger.ts";
 import { historySince } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
-import type { MessageRow, MessageState, UserRow } from "../../db/schema.ts";
+import type { MessageRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
 import { refusePaused } from "../inboxes/pause.ts";
@@ -10,6 +10,7 @@ import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "../../inbound/accept.ts";
 import { ownMessage, readRun } from "./messages.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
+import { STATES } from "./states.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
 
@@ -47,29 +48,6 @@ export async function retryMessage(
   return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
 }
 
-const REFUSALS: Record<Exclude<MessageState, "failed">, { message: string; fix: string }> = {
-  received: {
-    message: "This message is still being worked on.",
-    fix: "See with GET /v1/messages/{id} what becomes of it.",
-  },
-  done: {
-    message: "This message is done, so there is nothing to try again.",
-    fix: "To have the same done once more, send it with POST /v1/messages.",
-  },
-  limited: {
-    message: "This message was over the credit limit and was never begun.",
-    fix: "Send it again when there are credits; GET /auth/me says when.",
-  },
-  rejected: {
-    message: "This mail was refused, so there is nothing to try again.",
-    fix: "See its reason, let the inbox allow its sender if it should, and have it sent again.",
-  },
-  skipped: {
-    message: "This mail was left out by a rule, so there is nothing to try again.",
-    fix: "See its reason, and have it sent again if it should be worked on.",
-  },
-};
-
 const WITHOUT_CREDITS = {
   message: "The account has no credits left, so its message cannot be tried again now.",
   fix: "Try it again when there are some: with the next month, or a larger plan (`mailwright user set-plan`).",
@@ -78,7 +56,8 @@ const WITHOUT_CREDITS = {
 async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
   const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
   if (!message) throw new AppError("not_found", "There is no such message.");
-  if (message.state !== "failed") throw conflict(REFUSALS[message.state]);
+  const { no_retry } = STATES[message.state];
+  if (no_retry) throw conflict(no_retry);
   if (message.source === "test")
     throw conflict({
       message: "This was a test of the inbox.",

@@ -1,38 +1,7 @@
-import type { AttachmentRow, MessageRow, MessageState } from "../../db/schema.ts";
+import { STATES } from "./states.ts";
+import type { AttachmentRow, MessageRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { metadataOf } from "./metadata.ts";
-
-/** The status of the activity log (decision J, first projection). */
-export type ActivityStatus = "received" | "done" | "failed" | "rejected" | "limited";
-/** The status of the answer to a call, of events and of polling (second projection). */
-export type RunStatus = "processing" | "done" | "failed" | "limited" | "skipped";
-
-const ACTIVITY: Record<MessageState, ActivityStatus> = {
-  received: "received",
-  done: "done",
-  failed: "failed",
-  limited: "limited",
-  rejected: "rejected",
-  skipped: "rejected",
-};
-
-const RUN_STATUS: Record<MessageState, RunStatus> = {
-  received: "processing",
-  done: "done",
-  failed: "failed",
-  limited: "limited",
-  rejected: "failed",
-  skipped: "skipped",
-};
-
-export function activityStatus(state: MessageState): ActivityStatus {
-  return ACTIVITY[state];
-}
-
-/** The states that the activity log shows as `status`. */
-export function statesOf(status: ActivityStatus): MessageState[] {
-  return (Object.keys(ACTIVITY) as MessageState[]).filter((state) => ACTIVITY[state] === status);
-}
 
 export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset" | "checksum">;
 
@@ -65,7 +34,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     conversation_id: row.conversation_id,
     inbox_id: row.inbox_id,
     source: row.source,
-    status: ACTIVITY[row.state],
+    status: STATES[row.state].activity,
     command: row.command === null ? null : storedJson<unknown>(row.command, null),
     result: row.result,
     error: row.state === "skipped" ? `skipped: ${row.error ?? row.reason}` : row.error,
@@ -93,17 +62,13 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
 
 export type ActivityView = ReturnType<typeof viewActivity>;
 
-export function runStatus(state: MessageState): RunStatus {
-  return RUN_STATUS[state];
-}
-
 /** A message in the shape of the answer to a call. */
 export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remaining: number) {
   return {
     message_id: row.id,
     conversation_id: row.conversation_id,
     source: row.source,
-    status: runStatus(row.state),
+    status: STATES[row.state].run,
     result: row.result,
     error: row.error,
     usage: usageOf(row),

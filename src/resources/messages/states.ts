@@ -1,0 +1,82 @@
+import type { EventType, MessageState } from "../../db/schema.ts";
+
+/** The status of the activity log (decision J, first projection). */
+export type ActivityStatus = "received" | "done" | "failed" | "rejected" | "limited";
+/** The status of the answer to a call, of events and of polling (second projection). */
+export type RunStatus = "processing" | "done" | "failed" | "limited" | "skipped";
+
+interface StateFacts {
+  activity: ActivityStatus;
+  run: RunStatus;
+  event: EventType;
+  /** What is said of a message in it that is to be cancelled; "" where it can be. */
+  ended: string;
+  /** Why a message in it is not tried again; null where it can be. */
+  no_retry: { message: string; fix: string } | null;
+}
+
+/** What each state of a message means to whoever asks. */
+export const STATES: Record<MessageState, StateFacts> = {
+  received: {
+    activity: "received",
+    run: "processing",
+    event: "message.received",
+    ended: "",
+    no_retry: {
+      message: "This message is still being worked on.",
+      fix: "See with GET /v1/messages/{id} what becomes of it.",
+    },
+  },
+  done: {
+    activity: "done",
+    run: "done",
+    event: "message.completed",
+    ended: "is done",
+    no_retry: {
+      message: "This message is done, so there is nothing to try again.",
+      fix: "To have the same done once more, send it with POST /v1/messages.",
+    },
+  },
+  failed: {
+    activity: "failed",
+    run: "failed",
+    event: "message.failed",
+    ended: "has failed",
+    no_retry: null,
+  },
+  limited: {
+    activity: "limited",
+    run: "limited",
+    event: "message.skipped",
+    ended: "was over the credit limit and was never begun",
+    no_retry: {
+      message: "This message was over the credit limit and was never begun.",
+      fix: "Send it again when there are credits; GET /auth/me says when.",
+    },
+  },
+  rejected: {
+    activity: "rejected",
+    run: "failed",
+    event: "message.failed",
+    ended: "was refused",
+    no_retry: {
+      message: "This mail was refused, so there is nothing to try again.",
+      fix: "See its reason, let the inbox allow its sender if it should, and have it sent again.",
+    },
+  },
+  skipped: {
+    activity: "rejected",
+    run: "skipped",
+    event: "message.skipped",
+    ended: "was left out by a rule",
+    no_retry: {
+      message: "This mail was left out by a rule, so there is nothing to try again.",
+      fix: "See its reason, and have it sent again if it should be worked on.",
+    },
+  },
+};
+
+/** The states that the activity log shows as `status`. */
+export function statesOf(status: ActivityStatus): MessageState[] {
+  return (Object.keys(STATES) as MessageState[]).filter((state) => STATES[state].activity === status);
+}
