@@ -25,6 +25,7 @@ import type {
 import type { ContextShape } from "../../resources/contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../resources/conversations/shapes.ts";
 import type { CustomDomainShape, ServiceDnsShape } from "../../resources/domains/shapes.ts";
+import type { InboxSettings } from "../../resources/inboxes/body-shapes.ts";
 import type { InboxActivityShape, InboxShape, InboxTestShape } from "../../resources/inboxes/shapes.ts";
 import type {
   ActivityShape,
@@ -88,20 +89,4 @@ export interface Page<T> {
 }
 
 /** What an inbox may be told; what is absent stays as it is. */
-export type InboxChange = Partial<
-  Pick<
-    Inbox,
-    | "label"
-    | "default_connection_id"
-    | "mcp_connection_ids"
-    | "context_ids"
-    | "reply_enabled"
-    | "allowlist_senders"
-    | "scope"
-    | "inbound_policy"
-    | "retention_days"
-    | "is_default"
-    | "paused"
-    | "default_instruction"
-  >
->;
+export type InboxChange = InboxSettings;

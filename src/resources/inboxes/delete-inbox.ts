@@ -8,6 +8,7 @@ import { addressOf, retireAddress } from "./addresses.ts";
 import { leaveDefault } from "./default-inbox.ts";
 import { ownInbox } from "./inboxes.ts";
 import { resumeLater } from "./pause.ts";
+import { NOTHING_SET } from "./settings.ts";
 
 /** Rows of each table that names it, in one step. */
 const ROWS = 50;
@@ -41,14 +42,8 @@ function nobodys(id: string) {
     local_part: id,
     domain: "",
     domain_id: null,
-    default_connection_id: null,
-    mcp_connection_ids: "[]",
+    ...NOTHING_SET,
     context_ids: null,
-    allowlist_senders: "[]",
-    scope: null,
-    retention_days: null,
-    paused: null,
-    default_instruction: null,
     named: 0,
   };
 }

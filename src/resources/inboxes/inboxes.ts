@@ -22,7 +22,7 @@ import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxSettings, NewInbox } from "./body-shapes.ts";
-import { columnsOf, DEFAULT_POLICY, policyOf } from "./settings.ts";
+import { columnsOf, DEFAULT_POLICY, NOTHING_SET, policyOf } from "./settings.ts";
 
 export type InboxView = ReturnType<typeof viewInbox>;
 
@@ -73,17 +73,11 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
     ...address,
     domain,
     domain_id,
-    default_connection_id: null,
-    mcp_connection_ids: "[]",
+    ...NOTHING_SET,
     every_context: 1,
     reply_enabled: 1,
-    allowlist_senders: "[]",
-    scope: null,
-    retention_days: null,
     deleted_at: null,
     rotations: 0,
-    paused: null,
-    default_instruction: null,
     created: app.now(),
     updated: app.now(),
     ...columns,

@@ -38,6 +38,17 @@ export function policyOf({ inbound_policy }: Pick<InboxRow, "inbound_policy">): 
   return { ...DEFAULT_POLICY, ...(JSON.parse(inbound_policy) as Partial<InboundPolicy>) };
 }
 
+/** An inbox for which its owner has set nothing, and one whose owner wants it gone. */
+export const NOTHING_SET = {
+  default_connection_id: null,
+  mcp_connection_ids: "[]",
+  allowlist_senders: "[]",
+  scope: null,
+  retention_days: null,
+  paused: null,
+  default_instruction: null,
+} satisfies Partial<InboxRow>;
+
 interface Change {
   user: UserRow;
   settings: InboxSettings;
