@@ -79,13 +79,14 @@ export function openDatabase(
   const unnoted = noteLoss(path, lostPages(sqlite, logEnd), log);
   const reads = shareReads(sqlite);
   const watch = watchStorage(inMemory ? null : path, log, resolve(namedPath(url)));
-  const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
   const speed = createSyncSpeed(log);
+  const syncs = createSyncRule(sqlite, { reads, speed });
+  const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed, onWrite: syncs.wrote });
   const beforeCommit = async (): Promise<void> => {
     watch.refuseIfGone();
     await options.beforeCommit?.();
   };
-  const commit = groupCommit(db, { beforeCommit, ...createSyncRule(sqlite, { reads, speed }) });
+  const commit = groupCommit(db, { beforeCommit, ...syncs });
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });

@@ -31,9 +31,9 @@ const LOCK_AGAIN_MS = 20;
  */
 export function openKysely<Schema>(
   sqlite: Sqlite.Database,
-  { reads = shareReads(sqlite), onError = () => undefined }: Partial<Hooks> = {},
+  { reads = shareReads(sqlite), onError = () => undefined, onWrite = () => undefined }: Partial<Hooks> = {},
 ): Kysely<Schema> {
-  const connection = cachedConnection(sqlite, { reads, onError });
+  const connection = cachedConnection(sqlite, { reads, onError, onWrite });
   const dialect = sqliteDialect(sqlite, connection);
   const plain = new Kysely<Schema>({ dialect }).getExecutor();
   const parts = { compiler: dialect.createQueryCompiler(), adapter: plain.adapter, connection };
@@ -45,6 +45,8 @@ interface Hooks {
   reads: SharedRead;
   /** Hears every error of the database. */
   onError: (error: unknown) => void;
+  /** Hears of every statement that may change something. */
+  onWrite: () => void;
 }
 
 interface Parts {
@@ -126,28 +128,35 @@ export interface RememberedQuery<Row = unknown> extends CompiledQuery<Row> {
 interface Prepared {
   statement: Sqlite.Statement;
   effect: Effect;
+  writes: boolean;
 }
 
 const BEGIN = CompiledQuery.raw("begin immediate");
 
-function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): CachedConnection {
+function statementCache(sqlite: Sqlite.Database): (text: string) => Prepared {
   const statements = new Map<string, Prepared>();
-  const memory = createRowMemory(sqlite);
-  const prepared = (text: string): Prepared => {
+  return (text) => {
     const known = statements.get(text);
     if (known) return known;
     if (statements.size >= MAX_STATEMENTS) statements.clear();
     const statement = sqlite.prepare(text);
-    const made = { statement, effect: effectOf(text, statement.readonly) };
+    const effect = effectOf(text, statement.readonly);
+    const made = { statement, effect, writes: !statement.readonly && effect !== "begins" };
     statements.set(text, made);
     return made;
   };
+}
+
+function cachedConnection(sqlite: Sqlite.Database, { reads, onError, onWrite }: Hooks): CachedConnection {
+  const memory = createRowMemory(sqlite);
+  const prepared = statementCache(sqlite);
   const beginRead = (): void => {
     if (reads.begin()) memory.note("begins");
   };
   const run = ({ sql, parameters }: CompiledQuery): QueryResult<unknown> => {
-    const { statement, effect } = prepared(sql);
+    const { statement, effect, writes } = prepared(sql);
     memory.note(effect);
+    if (writes) onWrite();
     if (sql.startsWith("select ")) beginRead();
     else reads.end();
     if (statement.reader) return { rows: statement.all(...parameters) };

@@ -14,6 +14,8 @@ export interface SyncRule {
   /** After its commit, which took so long. */
   committed: (ms: number) => void;
   failed: (error: unknown) => void;
+  /** A statement may have changed something: a commit without any writes nothing, and says nothing of the disk. */
+  wrote: () => void;
 }
 
 /**
@@ -25,9 +27,8 @@ export function createSyncRule(
   { reads, speed }: { reads: SharedRead; speed: SyncSpeed },
 ): SyncRule {
   const setSync = syncSwitch(sqlite);
-  const changes = sqlite.prepare("select total_changes()").pluck();
   let taken_ms = Number.NEGATIVE_INFINITY;
-  let before: unknown;
+  let has_written = false;
   let synced = true;
   return {
     begin(promises) {
@@ -35,14 +36,14 @@ export function createSyncRule(
       reads.end();
       synced = promises || performance.now() - taken_ms > TRUSTED_MS;
       setSync(synced);
-      before = changes.get();
+      has_written = false;
     },
     committed(ms) {
       if (!synced) return;
       speed.took(ms);
-      // A commit without any change writes nothing, and so says nothing of the disk.
-      if (changes.get() !== before) taken_ms = performance.now();
+      if (has_written) taken_ms = performance.now();
     },
+    wrote: () => void (has_written = true),
     failed(error) {
       if (isStorageFault(error)) taken_ms = Number.NEGATIVE_INFINITY;
     },
