@@ -1,7 +1,13 @@
-/** Runs `bun run test`, and says in one block at its end what this machine could not run, and what would have it run. */
+/**
+ * Runs `bun run test`. Its last words are what this machine could not run, what would have it run, and the reason of
+ * each test that failed: who sees only the end of a long log learns them.
+ */
 import { join } from "node:path";
 
 const ASKS = /apt-get install (?:--no-install-recommends )?([a-z0-9][a-z0-9+. -]*)/g;
+
+const REPORT_LINES = 40;
+const LINE_LENGTH = 300;
 
 const tests = Bun.spawn([process.execPath, "run", "test"], {
   cwd: join(import.meta.dir, ".."),
@@ -29,7 +35,21 @@ if (skipped !== "0") {
   ];
   await written(process.stdout, lines.join("\n"));
 }
+for (const words of failureReports(said)) await written(process.stdout, `\n${words}\n`);
 process.exit(await tests.exited);
+
+/** Returns what stands above the `(fail)` line of each test: the end of it, where it is long. */
+function failureReports(log: string): string[] {
+  const reports: string[] = [];
+  let lines: string[] = [];
+  for (const line of log.split("\n")) {
+    if (line.startsWith("(fail) ") && lines.some((text) => text.trim() !== ""))
+      reports.push([...lines.slice(-REPORT_LINES), line].join("\n"));
+    if (/^\((?:pass|fail|skip|todo)\) |^\d+ tests? (?:failed|skipped):$|^test\/\S+:$/.test(line)) lines = [];
+    else lines.push(line.slice(0, LINE_LENGTH));
+  }
+  return reports;
+}
 
 /** Hands everything on as it comes, and returns it. */
 async function pass(from: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<string> {

@@ -53,7 +53,7 @@ export function createHttp(app: App, health: Health) {
       const request_id = requestId(request);
       addLogField("request_id", request_id);
       Object.assign(set.headers, securityHeaders(app), { "x-request-id": request_id });
-      // Once the answer has gone, the socket no longer tells the address, nor always the headers their names.
+      // Noted now: once the answer has been sent, the socket no longer tells the address, nor do the headers always.
       if (app.metrics.on || app.log.isLevelEnabled("debug")) {
         const client = clientAddress(app, { request, server: http.server });
         seen.set(request, { client, request_id, began: performance.now() });
@@ -65,7 +65,8 @@ export function createHttp(app: App, health: Health) {
       const gone = await refusalOfGone(app, context);
       const known = gone ?? withUnknown(set.headers, asAppError(http.routes, error, request));
       if (known.code === "internal") app.log.error({ err: error }, "request failed");
-      // Any other refusal is for the caller alone to mend; this one the operator may, by the plan.
+      // Other refusals only the caller can mend, and they are not logged. This one the operator can mend too, by the
+      // plan.
       if (known.code === "storage_full") app.log.info(known.extras.members, "call refused: storage_full");
       set.status = STATUS[known.code];
       app.metrics.count("mailwright_http_refusals_total", { code: known.code });
@@ -104,7 +105,10 @@ export function createHttp(app: App, health: Health) {
   return http;
 }
 
-/** What its body took of the memory and its turn are given back then, whatever the answer is, and nobody waits for it. */
+/**
+ * When the answer is made, whatever it is, the memory of the request's body and its turn are given back; no answer
+ * waits for that.
+ */
 async function untilAnswered<Answer>(request: Request, answer: () => Promise<Answer>): Promise<Answer> {
   try {
     return await withLogFields({}, answer);
@@ -121,10 +125,11 @@ export function startHttp(app: App, health: Health): Promise<HttpDoor> {
 
 function createRoot(app: App) {
   return new Elysia({
-    // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
+    // Not the default, which drops unknown members as well, but reads a number or a text as an empty object.
     normalize: "typebox",
     aot: true,
-    // It looks for the path behind the eleventh character of a URL or, of plain http alone, behind the seventh.
+    // `true`: Elysia looks for the path behind the eleventh character of a URL; `false`: behind the seventh, for plain
+    // http alone.
     handler: { standardHostname: app.config.server.tls !== "off" },
   });
 }
@@ -159,7 +164,7 @@ function securityHeaders(app: App): Record<string, string> {
 
 /** 401 when what was to be stored has no owner any more: the account was deleted while the request was under way. */
 async function refusalOfGone(app: App, context: { error: unknown }): Promise<AppError | undefined> {
-  // Of `authenticated`, if it got that far.
+  // Set by `authenticated`, if the request got that far.
   const { error, user } = context as { error: unknown; user?: UserRow };
   return user && isMissingParent(error) ? refusalOfDeleted(app.db, user) : undefined;
 }

@@ -46,23 +46,29 @@ import { type Certificates, createCertificates } from "./tls/certificates.ts";
 const TEXT_THREADS = { size: THREADS_FOR_ALL, memoryBytes: 512 * 1_048_576 };
 /** One of them is left for others. */
 const BODY_THREADS = { size: 2 };
-/** Six of the largest calls, each twice as long as it is sent: with mail and runs they fit in two gigabytes. */
+/**
+ * Room for six of the largest calls, each of which takes twice its length as sent: with mail and runs they fit in two
+ * gigabytes.
+ */
 const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
-/** Some hundred pages of lists. */
+/** Room for some hundred pages of lists. */
 const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
 
-/** With twice as many, a flood of mail is taken at three quarters of the rate; with half of them, calls end a fifth slower. */
+/**
+ * With twice as many ends of runs at once, a flood of mail is taken at three quarters of the rate; with half as many,
+ * calls end a fifth slower.
+ */
 const ENDINGS_AT_ONCE = 24;
-/** Each is 30 MB at the most. */
+/** Each mail or file that is checked takes 30 MB at the most. */
 const CHECKS_AT_ONCE = 4;
 
-/** What who waits for a message is told when its run has ended. */
+/** What those who wait for a message are told when its run has ended. */
 export interface RunEnd {
   /** The message as it is stored. */
   row: MessageRow;
   /** Whether files came of it. */
   made_files: boolean;
-  /** What is stored nowhere of a private message. */
+  /** Result and steps of a private message, which are stored nowhere. */
   unstored: { result: string; steps: object[] } | undefined;
 }
 
@@ -71,25 +77,27 @@ export interface App extends AsyncDisposable, Clocks {
   config: Config;
   /** Where people reach this server: `server.base_url`, or where it listens. */
   readonly base_url: string;
-  /** Says where it listens, once that is known. */
+  /** Tells the app where the server listens, once that is known. */
   listensAt: (url: string) => void;
   db: Db;
   write: Write;
-  /** For what nobody could bring a second time. */
+  /** Writes what nobody could bring a second time; see `db/patience.ts`. */
   insist: Patience["insist"];
-  /** By connection, what a provider gave and the disk has not taken yet. */
+  /** By connection, a grant that a provider gave and the disk has not taken yet. */
   unwritten: Map<string, UnwrittenGrant>;
-  /** By connection, the refresh of its token that is under way: who asks meanwhile waits for the same one. */
+  /** By connection, the refresh of its token that is under way: whoever asks meanwhile waits for the same refresh. */
   refreshing: Map<string, Promise<string | null>>;
   upkeep: Upkeep;
-  /** What to throw while another server may have taken over, as each commit does; undefined while none can. */
+  /**
+   * The error to throw while another server may have taken over, as each commit does; undefined while none can have.
+   */
   lockGone: () => Error | undefined;
-  /** Throws while the disk is too full for more than ending what was begun. */
+  /** Throws while the disk has room only for ending what was begun. */
   readonly refuseIntake: () => void;
   /** For what is too large for the database; see `resources/messages/stored-bytes.ts`. */
   segments: SegmentStore;
   log: Log;
-  /** Those of `createMetrics` where somebody wants them. */
+  /** From `createMetrics` where somebody wants the figures, else from `createTally`. */
   readonly metrics: Metrics;
   secrets: Secrets;
   /** What HTTPS and STARTTLS show. */
@@ -107,25 +115,28 @@ export interface App extends AsyncDisposable, Clocks {
   /** The threads for long texts of others that are to be shown or mailed; see `pipeline/text-work.ts`. */
   texts: FairPool<unknown>;
   /**
-   * For the ends of runs, whose models may all have answered at once: so many are worked on beside the mail that comes in
-   * meanwhile, which would otherwise wait for all of them.
+   * Turns for the ends of runs, whose models may all have answered at once. Only so many ends are worked on at a time:
+   * mail that comes in meanwhile would otherwise wait for all of them.
    */
   endings: FairTurns;
-  /** For portions of long texts, which the database gives on this thread: one at a time, and everybody's in turn. */
+  /**
+   * Turns for portions of long texts, which the database reads on this thread: one portion at a time, and everybody's
+   * in turn.
+   */
   reads: FairTurns;
-  /** For requests of which this thread makes the answer, and may take long; see `http/in-hand.ts`. */
+  /** Turns for requests whose answer this thread makes and may take long over; see `http/in-hand.ts`. */
   requests: PacedTurns;
-  /** For mails and files that are held in memory until their checksum is known, before they are sent. */
+  /** Turns for mails and files that are held in memory until their checksum is known, before they are sent. */
   checks: FairTurns;
-  /** What of the segments is being sent. */
+  /** The ranges of segments that are being sent. */
   lent: LentRanges;
   /** The threads for long calls; see `http/body.ts`. */
   bodies: FairPool<unknown>;
-  /** For the bodies of requests until they are stored. */
+  /** Memory for the bodies of requests until they are stored. */
   bodyMemory: SharedMemory;
-  /** For long answers until they have been taken. */
+  /** Memory for long answers until they have been taken. */
   answerMemory: SharedMemory;
-  /** For long answers of tool servers and integrations while they come in. */
+  /** Memory for long answers of tool servers and integrations while they come in. */
   incoming: OpenIncoming;
   /** What tools a run may use, and for what. */
   guard: Guard;
@@ -141,9 +152,9 @@ export interface App extends AsyncDisposable, Clocks {
   progress: Map<string, () => object[]>;
   /** SHA-256, hex, of the token that makes the first account, while there is none. */
   setup: { hash: string | undefined };
-  /** By table, behind which place older bytes have no checksum yet; see `operation/retention/seal.ts`. */
+  /** By table, the place behind which older bytes have no checksum yet; see `operation/retention/seal.ts`. */
   unsealed: Map<Keeper, Position | "done">;
-  /** A command line that only writes has none. */
+  /** Works on the jobs; a command line that only writes has none. */
   readonly worker: JobWorker | undefined;
 }
 
@@ -151,24 +162,24 @@ export interface AppOverrides {
   /** Another trust boundary, to show in a test what the real one keeps out. */
   guard?: Guard;
   nowMs?: () => number;
-  /** The clock that nobody sets. */
+  /** A clock in milliseconds that nobody can set. */
   steadyMs?: () => number;
   log?: Log;
-  /** The port of other people's mail servers, 25 but in tests. */
+  /** The port of other people's mail servers: 25 except in tests. */
   smtp_port?: number;
   /** A certificate authority (PEM) that is trusted in place of the built-in ones. */
   ca?: string;
-  /** False beside a running server, which would not know the new schema. */
+  /** Whether the database may be migrated: false beside a running server, which would not know the new schema. */
   may_migrate?: boolean;
-  /** Held by whoever has the stores open: nothing is committed while it is gone. */
+  /** The lock of whoever has the stores open: nothing is committed while it is lost. */
   lock?: Lock | undefined;
-  /** What a database in memory begins with. */
+  /** The bytes that a database in memory begins with. */
   image?: Buffer;
-  /** Made elsewhere, and ended there. */
+  /** Threads that were made elsewhere, and are ended there. */
   threads?: Threads;
   metrics?: Metrics | undefined;
   refuseIntake?: () => void;
-  /** Who works on the jobs; whoever asks for it starts and ends it. */
+  /** Makes the worker on the jobs; whoever passes this function starts and ends that worker. */
   worker?: (app: App) => JobWorker;
 }
 
@@ -179,7 +190,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const log = overrides.log ?? createLog(config.log);
   const early = { log, now: () => Math.floor(wallMs() / 1_000) };
   const { segments, database, secrets, lockGone } = await openStores(config, early, overrides);
-  // Disposed in reverse: nobody hears of changes any more, then what is in hand ends, then the stores close.
+  // Disposed in reverse: nobody hears of changes any more, then the work in progress ends, then the stores close.
   await using parts = new AsyncDisposableStack();
   parts.use(segments);
   parts.use(database);
@@ -230,7 +241,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   return Object.assign(app, { worker: overrides.worker?.(app) });
 }
 
-/** Where the texts of others are read and worked on. They start with their first work. */
+/** The threads on which the texts of others are read and worked on. Each starts with its first work. */
 function createThreads(): Threads {
   return {
     examiner: createThreadsBySize<MailToExamine, Examination>("inbound/examine-worker.ts"),
@@ -241,7 +252,7 @@ function createThreads(): Threads {
   };
 }
 
-/** For what this thread does itself, of which others must not have to wait for all. */
+/** Turns for what this thread does itself: nobody must have to wait for all the work of others. */
 function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> {
   return {
     reads: createFairTurns(1),
@@ -251,7 +262,7 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> 
   };
 }
 
-/** What this process alone knows, and its end forgets. */
+/** What only this process knows, and what is lost when it ends. */
 function createNotes(): Pick<
   App,
   "unwritten" | "refreshing" | "finished" | "progress" | "setup" | "unsealed"

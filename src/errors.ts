@@ -74,12 +74,12 @@ export function invalid(path: string, code: string, message: string): AppError {
   return new AppError("validation_error", message, { faults: [{ path, code, message }] });
 }
 
-/** The sentence of anything that was thrown. */
+/** Returns the message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The same, and the mend if it has one. */
+/** Returns the message of anything that was thrown, followed by its mend if it has one. */
 export function fullText(error: unknown): string {
   const fix = error instanceof AppError ? error.extras.fix : undefined;
   return fix === undefined ? messageOf(error) : `${messageOf(error)} ${fix}`;

@@ -1,5 +1,5 @@
 import { openManyRequests } from "./config/runtime.ts";
 
-// Before anything else is loaded, as it loads everything again.
+// Comes before anything else is loaded, because it begins the program anew.
 if (process.argv[2] === "serve") await openManyRequests();
 await import("./cli/program.ts");

@@ -4,7 +4,9 @@ import { VERSION } from "./lib/version.ts";
 import { REFUSALS, MESSAGE_STATES } from "./reasons.ts";
 
 type Labels = Record<string, string>;
-/** Every label and every value that it may have. Another value is shown as `other`: nobody can make the list grow. */
+/**
+ * Every label with the values it may have. Any other value is shown as `other`, so that nobody can make the list grow.
+ */
 type LabelValues = Record<string, readonly string[]>;
 
 interface Series {
@@ -81,7 +83,7 @@ const HISTOGRAMS = {
 
 const SAMPLE_MS = 50;
 
-/** What is read when somebody asks, each with its labels. */
+/** A figure that is read only when somebody asks for the metrics, with its labels. */
 export interface Reading {
   name: string;
   help: string;
@@ -94,22 +96,22 @@ type HistogramName = keyof typeof HISTOGRAMS;
 
 /** The figures of this process. */
 export interface Metrics {
-  /** Whether somebody reads all of them; without, only what an administrator is shown is kept, in a few numbers. */
+  /** Whether somebody reads all figures; if not, only what an administrator is shown is kept, in a few numbers. */
   readonly on: boolean;
   count(name: CounterName, labels?: Labels, by?: number): void;
   time(name: HistogramName, labels: Labels, seconds: number): void;
-  /** Since the process began. */
+  /** Returns the counts since the process began. */
   counted(name: CounterName): { labels: Labels; value: number }[];
-  /** The last 500 at most, in seconds. */
+  /** Returns the last 500 times at most, in seconds. */
   lately(name: HistogramName): number[];
-  /** In the text format of Prometheus, with `readings` beside what was counted. */
+  /** Returns all figures in the text format of Prometheus, `readings` beside what was counted. */
   render(readings: Reading[]): Promise<{ text: string; content_type: string }>;
   [Symbol.dispose](): void;
 }
 
 const MAX_LATELY = 500;
 
-/** Where nobody reads the figures. */
+/** The figures of a process whose metrics nobody reads: only what an administrator is shown is kept. */
 export function createTally(): Metrics {
   const counters = new Map<string, { name: string; labels: Labels; value: number }>();
   const times = new Map<string, number[]>();
@@ -135,7 +137,7 @@ export function createTally(): Metrics {
   };
 }
 
-/** Loads the library, so only where the figures are wanted. */
+/** Loads the library for Prometheus, and is therefore called only where the figures are wanted. */
 export async function createMetrics(): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
   const registry = new Registry();

@@ -11,7 +11,7 @@ export type MessageState = (typeof MESSAGE_STATES)[number];
 interface Refusal {
   code: 421 | 450 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
-  /** The sentence and what to do about it; empty where it names what was found in the mail. */
+  /** The sentence and what to do about it; empty where the sentence has to name what was found in the mail. */
   text: string;
   shown: string;
   /** The words for several that are counted and not listed: "12 mails were not taken, because …". */
@@ -166,7 +166,9 @@ export const REFUSALS = {
 
 export type RefusalReason = keyof typeof REFUSALS;
 
-/** The answer to a mail that is not taken, in its own sentence, or in that of `text` where it has none. */
+/**
+ * Returns the SMTP answer to a mail that is not taken, with the sentence of its reason, or `text` where it is given.
+ */
 export function refusalFor<Reason extends RefusalReason>(reason: Reason, text?: string) {
   const { code, enhanced, text: sentence } = REFUSALS[reason];
   return { code, enhanced, reason, text: text ?? sentence };
@@ -175,7 +177,7 @@ export function refusalFor<Reason extends RefusalReason>(reason: Reason, text?: 
 const LISTED =
   "Turn on “Work on newsletters and list mail” of the inbox (inbound_policy.process_bulk) if you want it read.";
 
-/** Mail that is taken and left out: one in words for its owner, and several as above. */
+/** Mail that is taken and left out: `one` tells its owner about one mail, `many` is as in `Refusal`. */
 const LEFT_OUT = {
   auto_reply: {
     one: `It was left out, because a program answered by itself, such as an out-of-office note. ${LISTED}`,

@@ -39,7 +39,7 @@ import { certificateWarning, keepCertificateLater, keepCertificateSoon } from ".
 const CALLS_MS = 5_000;
 const ANSWERS_MS = 2_000;
 
-/** A command line that makes an account holds the folder for a moment. */
+/** How long a start waits for the lock: a command line that makes an account holds the folder for a moment. */
 const COMMAND_LINE_MS = 2_000;
 
 export interface Server extends AsyncDisposable {
@@ -48,7 +48,7 @@ export interface Server extends AsyncDisposable {
   http: string;
   /** `host:port`; null when `smtp.listen` is empty. */
   smtp: string | null;
-  /** As `/readyz` says it. */
+  /** The checks that `/readyz` shows. */
   ready: () => Promise<Checks>;
   /** Reads the certificate anew, or tries again to get one; null where neither is to be done. */
   reload: (() => Promise<void>) | null;
@@ -107,8 +107,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
 }
 
 /**
- * Puts right what the process before this one has left, and plans what comes back by the clock. Before any door opens: from
- * then on a lease may belong to this process.
+ * Puts right what the process before this one has left, and plans what comes back by the clock. To be called before
+ * SMTP or HTTP opens: from then on a lease may belong to this process.
  */
 export async function takeOver(app: App): Promise<void> {
   const { outbound, smtp } = app.config;
@@ -128,7 +128,7 @@ export async function takeOver(app: App): Promise<void> {
   if (dead > 0) app.log.info({ credits: dead }, "credits of runs that will never end were given back");
 }
 
-/** Returns what a reload does. */
+/** Keeps the certificate up to date, and returns what a reload does; null where it does nothing. */
 async function careForCertificate(app: App, started: AsyncDisposableStack): Promise<Server["reload"]> {
   const { tls, cert } = app.config.server;
   if (tls === "acme") {
@@ -172,7 +172,10 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
   };
 }
 
-/** None from a database that cannot be read: that is said by its own check, and no warning any more. */
+/**
+ * Returns no warnings from a database that cannot be read: the check of the database reports that, as more than a
+ * warning.
+ */
 async function readWarnings(app: App): Promise<Record<string, string>> {
   try {
     const [backup, lost_mail, older_database, moved_inboxes] = await Promise.all([
@@ -194,7 +197,7 @@ async function readWarnings(app: App): Promise<Record<string, string>> {
   }
 }
 
-/** That the folder of mails cannot be used is said by the check of the disk. */
+/** Lets the error pass that the folder of mails cannot be used: the check of the disk reports it. */
 function unlessUnusable(error: unknown): undefined {
   if (!(error instanceof MailFilesError)) throw error;
 }

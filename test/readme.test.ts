@@ -32,8 +32,9 @@ describe.skipIf(MISSING.length > 0)("the README and docs/api.md", () => {
     const records = await desk.run(rest.find((block) => block.includes("dns records")) ?? "");
     for (const { name, value } of dnsRecords(await keysOf(join(desk.folder, "data")), "mail.example.org"))
       expect(records).toContain(`${name}\n      ${value}\n`);
-    expect(await Bun.file(join(desk.folder, "mailwright.zone")).text()).toContain(
-      "mail.example.org. IN MX 10 ",
+    // Without a public name of this machine the record has no value yet.
+    expect(await Bun.file(join(desk.folder, "mailwright.zone")).text()).toMatch(
+      /mail\.example\.org\. IN MX (?:10 \S+\.\S+|…)$/m,
     );
   }, 30_000);
 

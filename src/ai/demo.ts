@@ -17,10 +17,10 @@ const COMMON_WORDS = new Set(
   ).split(" "),
 );
 
-/** What the demo model is told about one message. */
+/** The demo model's view of one message. */
 export interface DemoBrief {
   instruction: string;
-  /** Untrusted text: quoted, never followed. */
+  /** Untrusted text, which is quoted and never followed. */
   content: string;
   /** File names. */
   attachments: string[];
@@ -59,7 +59,7 @@ function sentencesOf(content: string): string[] {
   const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   const sentences = content
     .slice(0, MAX_READ_CHARS)
-    // Who wrote and about what is no answer to anything.
+    // The lines that say who wrote and about what are no part of an answer.
     .replace(/^From: .*\nSubject: .*$/m, "")
     .replace(/^From: .*$/, "")
     .split(/\n{2,}/)

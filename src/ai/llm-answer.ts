@@ -3,36 +3,36 @@ import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } 
 import { plainId, type ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
 
-/** More in one answer is a model gone astray. */
+/** Tool calls in one answer; a model that asks for more has gone astray. */
 const MAX_CALLS = 100;
 const MANY_PARTS = `more than ${MAX_PARTS.toLocaleString("en")} parts`;
 
 export interface CompletionSuccess {
   ok: true;
-  /** Empty only beside calls. */
+  /** The text of the answer, which may be empty only beside calls. */
   text: string;
   tool_calls: ToolCall[];
-  /** The name that the provider gave itself. */
+  /** The model's name as the provider gives it. */
   model: string;
   usage: { input_tokens: number; output_tokens: number } | null;
   /** `length` means that the text was cut off. */
   finish_reason: string;
 }
 
-/** The text of a chat completion's body, whatever a server made of that format. */
+/** Reads the body of a chat completion, in whatever variety of that format a server writes it. */
 export function readAnswer(
   answer: unknown,
   connection: ModelConnection,
 ): CompletionSuccess | CompletionFailure {
-  const body = record(answer);
+  const body = asRecord(answer);
   if (body["error"] !== undefined && body["error"] !== null) {
     return embeddedError(body["error"], connection);
   }
-  const choice = record(Array.isArray(body["choices"]) ? body["choices"][0] : undefined);
+  const choice = asRecord(Array.isArray(body["choices"]) ? body["choices"][0] : undefined);
   if (typeof choice["message"] !== "object" || choice["message"] === null) {
     return unreadable(connection, "answered without a message");
   }
-  const message = record(choice["message"]);
+  const message = asRecord(choice["message"]);
   const finish_reason = typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : "stop";
   const text = textOf(message["content"]);
   const tool_calls = callsOf(message["tool_calls"]);
@@ -46,7 +46,7 @@ export function readAnswer(
 
 /** Some gateways answer 200 and put the real status into the body. */
 function embeddedError(error: unknown, connection: ModelConnection): CompletionFailure {
-  const code = record(error)["code"];
+  const code = asRecord(error)["code"];
   const status = typeof code === "number" && code >= 400 && code < 600 ? code : 502;
   return refusalFailure(connection, { status, headers: new Headers() }, JSON.stringify({ error }));
 }
@@ -74,19 +74,22 @@ function textOf(content: unknown): string {
   // Some servers send a list of parts, with their reasoning as parts of another type.
   const parts: unknown[] = Array.isArray(content) ? content : [];
   return parts
-    .map((part) => record(part)["text"])
+    .map((part) => asRecord(part)["text"])
     .filter((text) => typeof text === "string")
     .join("");
 }
 
-/** Some servers give no ids, or the same one to all, or the arguments as an object instead of as its text. */
+/**
+ * Reads the calls of tools. Some servers give no ids, or the same one to all, or the arguments as an object instead of
+ * as its text.
+ */
 function callsOf(calls: unknown): ToolCall[] {
   const list: unknown[] = Array.isArray(calls) ? calls.slice(0, MAX_CALLS) : [];
-  const given = new Set(list.map((call) => record(call)["id"]));
+  const given = new Set(list.map((call) => asRecord(call)["id"]));
   const taken = new Set<string>();
   return list.flatMap((call, index) => {
-    const { name, arguments: args = "{}" } = record(record(call)["function"]);
-    const { id, extra_content } = record(call);
+    const { name, arguments: args = "{}" } = asRecord(asRecord(call)["function"]);
+    const { id, extra_content } = asRecord(call);
     if (typeof name !== "string") return [];
     let own = typeof id === "string" && id !== "" && !taken.has(id) ? id : plainId(index);
     for (let nth = index + 1; taken.has(own) || (own !== id && given.has(own)); nth += 1) own = plainId(nth);
@@ -101,7 +104,10 @@ function callsOf(calls: unknown): ToolCall[] {
   });
 }
 
-/** Counted in all, for the answer itself shows little of them. */
+/**
+ * Whether the arguments of all calls together have too many parts. They are JSON within strings, which the limit on the
+ * answer itself does not see.
+ */
 function haveManyParts(calls: ToolCall[]): boolean {
   let left = MAX_PARTS;
   return calls.some((call) => {
@@ -111,7 +117,7 @@ function haveManyParts(calls: ToolCall[]): boolean {
 }
 
 function usageOf(usage: unknown): CompletionSuccess["usage"] {
-  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = record(usage);
+  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = asRecord(usage);
   return isCount(input_tokens) && isCount(output_tokens) ? { input_tokens, output_tokens } : null;
 }
 
@@ -119,6 +125,6 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-function record(value: unknown): Record<string, unknown> {
+function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -3,7 +3,7 @@ import { quote, errorTextOf } from "../lib/quote.ts";
 import { networkFault, retryAfterSeconds } from "../net/responses.ts";
 import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
 
-/** Enough of an error's body to tell what kind it is. */
+/** Characters of an error's body that are read: enough to tell its kind. */
 const MAX_JUDGED_CHARS = 2_000;
 
 export type FailureCode = ModelFault;
@@ -11,12 +11,12 @@ export type FailureCode = ModelFault;
 export interface CompletionFailure {
   ok: false;
   code: FailureCode;
-  /** Names the provider, the cause and the mend; never holds the key. */
+  /** The sentence for the user: it names the provider, the cause and the mend, and never holds the key. */
   message: string;
   retryable: boolean;
-  /** What the provider asked for; null if it did not say. */
+  /** Seconds to wait that the provider asked for; null if it did not say. */
   retry_after_seconds: number | null;
-  /** Nothing is wrong with the answer but that there are no words in it. */
+  /** Whether the answer was good but had no words in it. */
   empty?: true;
 }
 
@@ -34,7 +34,10 @@ interface Refusal {
   retryable?: true;
 }
 
-/** The first that fits. Providers put the same fault under different status codes, so the words count as well. */
+/**
+ * The first rule that fits is taken. Providers put the same fault under different status codes, so the words count as
+ * well.
+ */
 const REFUSALS: Refusal[] = [
   {
     code: "invalid_credentials",
@@ -96,14 +99,14 @@ const OTHER_REFUSAL = "refused the request. Check the model and the options of t
 
 const SAID = " It said: ";
 
-/** Whether a provider refuses the key itself; Gemini does so with status 400. */
+/** Whether the provider refuses the key itself; Gemini does so with status 400. */
 export function saysBadKey(status: number, body: string): boolean {
   return (
     status === 401 || (status === 400 && /api[ _-]?key (is )?(not valid|invalid)|api_key_invalid/i.test(body))
   );
 }
 
-/** A failure whose sentence begins with the provider's name. */
+/** Makes a failure whose sentence begins with the provider's name. */
 export function failure(
   connection: ModelConnection,
   code: FailureCode,
@@ -121,12 +124,12 @@ export function failure(
   };
 }
 
-/** The message of a failure without the provider's words: they may repeat what the model was given to read. */
+/** Returns the message of a failure without the provider's words, which may repeat what the model was given to read. */
 export function withoutQuote(message: string): string {
   return message.split(SAID, 1)[0] ?? "";
 }
 
-/** An answer with an error status. */
+/** The failure of an answer with an error status. */
 export function refusalFailure(
   connection: ModelConnection,
   response: { status: number; headers: Headers },
@@ -148,13 +151,13 @@ export function refusalFailure(
   );
 }
 
-/** A good status with a body that is no answer. */
+/** The failure of an answer with a good status and a body that cannot be used. */
 export function unreadable(connection: ModelConnection, what: string): CompletionFailure {
   const mend = "If this lasts, check that the base URL is the one of its OpenAI-compatible interface.";
   return failure(connection, "bad_response", `${what}. ${mend}`, { retryable: true });
 }
 
-/** An answer that is not read for its size. */
+/** The failure of an answer that is too large to be read. */
 export function tooMuch(connection: ModelConnection, what: string): CompletionFailure {
   return failure(connection, "bad_response", `sent an answer of ${what}. Ask for less, or set --max-tokens.`);
 }
@@ -168,7 +171,7 @@ export function redirectFailure(connection: ModelConnection, location: string | 
   );
 }
 
-/** What `fetch` threw; null if it was no network matter. */
+/** The failure that an error of `fetch` stands for; null if it was no network error. */
 export function networkFailure(connection: ModelConnection, error: unknown): CompletionFailure | null {
   const fault = networkFault(error);
   if (fault === null) {
@@ -181,7 +184,7 @@ export function networkFailure(connection: ModelConnection, error: unknown): Com
   return failure(connection, fault.code, `could not be reached. ${fault.message}`, { retryable });
 }
 
-/** The caller's signal went off: by time, or because somebody ended the run. */
+/** The failure of a call whose signal was aborted: by the time limit, or because somebody ended the run. */
 export function deadlineFailure(connection: ModelConnection, reason: unknown): CompletionFailure {
   if (reason instanceof Error && reason.name !== "TimeoutError") {
     return failure(connection, "cancelled", "was not waited for any longer: the run was ended.", {

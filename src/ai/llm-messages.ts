@@ -1,21 +1,21 @@
 import type OpenAI from "openai";
 
-/** Something that a model asks for. */
+/** A call of a tool that a model asks for. */
 export interface ToolCall {
   id: string;
   name: string;
-  /** JSON, as the model wrote it. */
+  /** The arguments as JSON, as the model wrote them. */
   arguments: string;
-  /** What its provider wants to be given back with it, whatever that is: one signs its calls. */
+  /** Data that the provider wants back with the call, whatever it is: one provider signs its calls. */
   extra_content?: object;
 }
 
-/** What a model is told of a tool. */
+/** The description of a tool for a model. */
 export interface ToolOffer {
-  /** 1-64 of `[A-Za-z0-9_-]`, unique in one request. */
+  /** The tool's name: 1 to 64 of `[A-Za-z0-9_-]`, unique in one request. */
   name: string;
   description: string;
-  /** JSON Schema of an object. */
+  /** The arguments, as the JSON Schema of an object. */
   parameters: Record<string, unknown>;
 }
 
@@ -32,7 +32,7 @@ export type ChatMessage =
 
 type WireMessage = OpenAI.ChatCompletionMessageParam;
 
-/** Messages as the chat interface takes them. */
+/** Returns messages in the form of the chat completions interface. */
 export function toWire(messages: ChatMessage[]): WireMessage[] {
   return messages.map((message) => {
     if (message.role === "user") return userMessage(message);
@@ -41,7 +41,10 @@ export function toWire(messages: ChatMessage[]): WireMessage[] {
   });
 }
 
-/** Tools as the chat interface takes them; no member at all when there are none, which some servers refuse. */
+/**
+ * Returns tools in the form of the chat completions interface; no member at all when there are none, because some
+ * servers refuse an empty list.
+ */
 export function toolsToWire(tools: ToolOffer[] = []): { tools?: OpenAI.ChatCompletionTool[] } {
   if (tools.length === 0) return {};
   return { tools: tools.map((offer) => ({ type: "function", function: { ...offer } })) };
@@ -51,7 +54,10 @@ export function hasImages(messages: ChatMessage[]): boolean {
   return messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
 }
 
-/** As another model may be given it: with ids that every interface takes, and nothing of the first one's own. */
+/**
+ * Returns messages in a form for another model: with ids that every interface takes, and without the first provider's
+ * own data.
+ */
 export function withOwnIds(messages: ChatMessage[]): ChatMessage[] {
   const ids = new Map<string, string>();
   let count = 0;
@@ -68,7 +74,7 @@ export function withOwnIds(messages: ChatMessage[]): ChatMessage[] {
   });
 }
 
-/** Nine letters and digits: one provider takes nothing else. */
+/** Makes an id of nine letters and digits: one provider takes nothing else. */
 export function plainId(index: number): string {
   return `call${String(index).padStart(5, "0")}`;
 }

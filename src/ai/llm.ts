@@ -23,19 +23,19 @@ const MAX_CLIENTS = 200;
 export interface CompletionInput {
   connection: ModelConnection;
   messages: ChatMessage[];
-  /** What the model may ask to be called; it is asked for, never done here. */
+  /** The tools that the model may ask for. The call is only returned, never made here. */
   tools?: ToolOffer[];
   max_tokens?: number;
   temperature?: number;
   signal: AbortSignal;
   fetch: SafeFetch;
-  /** What the demo model works on; without it the last user message is its instruction. Real models never see it. */
+  /** The brief of the demo model; without it the last user message is its instruction. Real models never see it. */
   brief?: DemoBrief;
 }
 
 export type Completion = CompletionSuccess | CompletionFailure;
 
-/** Asks a model once. Everything that can go wrong at the provider is returned; trying again is the job's business. */
+/** Asks a model once. Every failure of the provider is returned; whether to try again is decided by the job. */
 export async function complete(input: CompletionInput): Promise<Completion> {
   const { connection } = input;
   if (connection.kind === "demo") {
@@ -117,10 +117,13 @@ async function clientOf(connection: ModelConnection, fetch: SafeFetch): Promise<
 }
 
 async function createClient(connection: ModelConnection, fetch: SafeFetch): Promise<OpenAI> {
-  // Loaded at the first call: it would cost the server's start 80 ms and everybody without a model its memory.
+  // The library is loaded at the first call: it would cost the start 80 ms, and memory where no model is used.
   const { default: Client, APIPromise: Answered } = await import("openai");
   const headers = headersOf(connection);
-  /** Its parent prepares, times, logs and repeats each call, which costs ten times the call; here others see to all of that. */
+  /**
+   * The parent class prepares, times, logs and repeats each call, which costs ten times the call itself; all of that is
+   * done elsewhere here.
+   */
   class PlainClient extends Client {
     override request<Answer>(given: Parameters<OpenAI["request"]>[0]): APIPromise<Answer> {
       const sent = async () => {
@@ -149,7 +152,7 @@ async function createClient(connection: ModelConnection, fetch: SafeFetch): Prom
   });
 }
 
-/** What the client tells its own log of a call. */
+/** Notes on a call that the client is to keep to itself. */
 const UNUSED = {
   controller: new AbortController(),
   requestLogID: "",
@@ -157,7 +160,7 @@ const UNUSED = {
   startTime: 0,
 };
 
-/** A failure on its way through the client, whose own errors would lose half of what providers say. */
+/** Carries a failure through the client, whose own errors would lose half of what providers say. */
 class CallFault extends Error {
   readonly failure: CompletionFailure;
 
@@ -167,7 +170,7 @@ class CallFault extends Error {
   }
 }
 
-/** All headers of a call. */
+/** Returns all headers of a call. */
 function headersOf({ api_key, headers }: ModelConnection): Headers {
   const sent = new Headers({ accept: "application/json", "content-type": "application/json" });
   sent.set("user-agent", "Mailwright");
@@ -180,7 +183,7 @@ function headersOf({ api_key, headers }: ModelConnection): Headers {
   return sent;
 }
 
-/** The body bounded, everything but a good answer thrown as CallFault. */
+/** Returns a good answer with a bounded body, and throws everything else as CallFault. */
 async function ask(
   connection: ModelConnection,
   fetch: SafeFetch,

@@ -1,4 +1,4 @@
-import { member } from "../lib/quote.ts";
+import { member } from "../lib/foreign-json.ts";
 import { fault, OTHER_FORM } from "./mcp-faults.ts";
 import { isCallResult, outcomeOf } from "./mcp-results.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
@@ -9,7 +9,7 @@ import { NEVER_MS, timeoutError, timeoutSignal, waitLimit } from "../lib/wait-li
 
 const MAX_PAGES = 10;
 const MAX_TOOLS = 200;
-/** Tools that are read from one page; the rest is not even counted. */
+/** Tools that are read from one page; more are not even counted. */
 const MAX_DESCRIBED = 5_000;
 
 /** A tool as its server describes it. */
@@ -17,11 +17,11 @@ export type ListedTool = Omit<Tool, "target" | "foreign" | "call">;
 
 export interface ToolList {
   tools: ListedTool[];
-  /** How many could not be offered, or were too many. */
+  /** The number of tools that could not be offered, or were too many. */
   left_out: number;
 }
 
-/** Takes a page as it is (see `setResultsAside`). */
+/** The schema of a page that takes it as it is (see `setResultsAside`). */
 const ANYTHING = {
   "~standard": { version: 1, vendor: "mailwright", validate: (value: unknown) => ({ value }) },
 } as const;
@@ -45,7 +45,7 @@ export async function fetchTools(session: Session, signal: AbortSignal): Promise
   }
 }
 
-/** What a server lists, until it is enough, or until it sends the same page for ever. */
+/** Reads the list of a server page by page, until there is enough, or until it sends the same page again. */
 async function readPages({ client }: Session, signal: AbortSignal): Promise<unknown[]> {
   const described: unknown[] = [];
   let cursor: string | undefined;
@@ -62,7 +62,7 @@ async function readPages({ client }: Session, signal: AbortSignal): Promise<unkn
   return described;
 }
 
-/** As `fetchTools`; the server is told when it is not waited for any longer. */
+/** Calls a tool, and throws as `fetchTools` does. The server is told when nobody waits for the answer any longer. */
 export async function callTool(
   { client, who, waits, faultOf }: Session,
   { name, parameters }: ListedTool,
@@ -76,7 +76,7 @@ export async function callTool(
     const result = await client.callTool(
       { name, arguments: args },
       {
-        // Says which arguments are to be repeated in headers (MCP 2026-07-28).
+        // This sets which arguments are to be repeated in headers (MCP 2026-07-28).
         toolDefinition: { name, inputSchema: { ...parameters, type: "object" } },
         signal: AbortSignal.any([signal, longest, silence.signal]),
         timeout: NEVER_MS,
@@ -97,7 +97,7 @@ export async function callTool(
   }
 }
 
-/** Undefined for what is nested too deep to be looked through. */
+/** Returns a description without the secrets; undefined where it is nested too deep to be looked through. */
 function withoutSecrets(described: unknown, secrets: Iterable<string>): unknown {
   try {
     const text = JSON.stringify(described);

@@ -2,22 +2,23 @@ import { AppError } from "../errors.ts";
 import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
 import { BlockedAddressError } from "../net/guarded-fetch.ts";
 import { NoHandlesError } from "../lib/own-faults.ts";
-import { member, quote, errorTextOf } from "../lib/quote.ts";
+import { member } from "../lib/foreign-json.ts";
+import { quote, errorTextOf } from "../lib/quote.ts";
 import { networkFault } from "../net/responses.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 
 /** No request was sent where these end the way to a server. */
 const NOT_SENT = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENODATA|EREFUSED|EBADNAME|ETIMEOUT)$/;
-/** What servers say that have forgotten a session, besides answering 404. */
+/** Words of servers that have forgotten a session; others answer 404. */
 const SESSION_UNKNOWN = /session|not initialized/i;
 const MAX_CAUSES = 5;
 
-/** Who is spoken of, and what must not be repeated of it. */
+/** The server that a sentence is about, and its secrets, which must not be repeated. */
 export interface Speaker {
   /** The id and the label of the connection. */
   id: string;
   label: string;
-  /** What the server was told in confidence so far. */
+  /** Secrets that the server has been told so far. */
   secrets: Set<string>;
 }
 
@@ -44,7 +45,7 @@ export class McpFault extends Error {
 /** Why there was no answer: the server's fault, or this machine's own. */
 export type Why = McpFault | NoHandlesError;
 
-/** What the library, the network or a server threw. */
+/** Says in words why the library, the network or a server failed. */
 export function faultOf(who: Speaker, error: unknown): Why {
   const causes = causesOf(error);
   const known = causes.find((cause) => cause instanceof McpFault || cause instanceof NoHandlesError);

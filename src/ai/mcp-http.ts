@@ -1,6 +1,6 @@
 import type { StreamableHTTPClientTransportOptions, Transport } from "@modelcontextprotocol/client";
 import type { Incoming } from "../net/incoming.ts";
-import { member, parseJson } from "../lib/quote.ts";
+import { member, parseJson } from "../lib/foreign-json.ts";
 import { readCapped } from "../net/responses.ts";
 import type { HttpTransport } from "./mcp.ts";
 import {
@@ -17,7 +17,7 @@ import {
 import { addSecret } from "./mcp-secrets.ts";
 import { answerFlow, capped, MAX_REFUSAL_BYTES, sessionFlow } from "./mcp-streams.ts";
 
-/** For what nobody waits for, such as the word that a call was given up. */
+/** Time limit of requests that nobody waits for, such as the notice that a call was given up. */
 const NOTICE_MS = 5_000;
 /** A server may ask to be asked again sooner or later than this, but it is not done. */
 const RECONNECT_MS = { min: 250, max: 30_000 };
@@ -27,10 +27,10 @@ const LOCAL_ERROR = -32_000;
 
 interface WireOptions {
   who: Speaker;
-  /** As it is described now: its credential may have changed. */
+  /** Returns the transport as it is now: its credential may have changed. */
   transport: () => HttpTransport;
   incoming: () => Incoming;
-  /** For the old transport: its session is its stream, and its errors say little about a refusal. */
+  /** Called by the old transport, whose session is its stream, and whose errors say little about a refusal. */
   onStreamEnd?: (why: Why) => void;
 }
 
@@ -40,11 +40,11 @@ interface WireOptions {
  * cancelled.
  */
 export class HttpWire {
-  /** What ended the stream with the answer to a request before it was complete. */
+  /** The faults that ended streams with an answer before it was complete, by the id of the request. */
   readonly broken = new Map<string | number, McpFault>();
   /** Requests that wait for their answer, by which they are hung up on. */
   readonly #open = new Map<string | number, AbortController>();
-  /** What all lasting streams of the session, one after the other, may bring. */
+  /** The limit of all lasting streams of the session together. */
   readonly #session_flow = sessionFlow();
   readonly #options: WireOptions;
 
@@ -165,7 +165,7 @@ function idOf(id: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/** What the protocol says wins over the connection's own headers, and these over the token. */
+/** Merges headers: those of the protocol win over the connection's own, and these over the token. */
 function headersOf(transport: HttpTransport, token: string | null, own: RequestInit["headers"]): Headers {
   const headers = new Headers({ "user-agent": "Mailwright" });
   if (token !== null) headers.set("authorization", `Bearer ${token}`);

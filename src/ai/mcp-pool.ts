@@ -7,9 +7,9 @@ import { openSession, type Session, type Waits } from "./mcp-session.ts";
 import { secretsOf } from "./mcp-secrets.ts";
 
 const IDLE_MS = 300_000;
-/** What is not in use gives way where there are more. */
+/** Sessions that are kept; beyond that those that are not in use are closed. */
 const MAX_SESSIONS = 100;
-/** Those in use included. */
+/** Sessions of one account, those in use included. */
 const MAX_OF_ACCOUNT = 50;
 const WAITS: Waits = {
   connect_ms: 15_000,
@@ -30,32 +30,32 @@ export interface PoolOptions {
 
 /** A session, from the moment somebody asks for it. */
 export interface Entry {
-  /** As whoever used it last described it. */
+  /** The server as its last user described it. */
   server: McpServer;
-  /** What it is a session of; see `keyOf`. */
+  /** The server and account of the session; see `keyOf`. */
   key: string;
-  /** What it was opened with. */
+  /** The settings that it was opened with; see `originOf`. */
   made_from: string;
   opening: Promise<Session>;
   /** How many are using it. */
   users: number;
   idle?: Timer;
-  /** What the server offered when it was asked last. */
+  /** The tools that the server offered last. */
   list?: ToolList & { until: number };
 }
 
 interface Use {
   server: McpServer;
   signal: AbortSignal;
-  /** Nothing comes of it when it is done twice. */
+  /** Whether it may be done twice without harm. */
   repeatable: boolean;
 }
 
 /** One session for each connection, or for all of an account with the same program, opened when it is first needed. */
 export class SessionPool implements AsyncDisposable {
-  /** By `keyOf`, the least recently used first. */
+  /** The sessions by `keyOf`, the least recently used first. */
   readonly #current = new Map<string, Entry>();
-  /** Those too that get no new users any more. */
+  /** All sessions, those too that get no new users any more. */
   readonly #all = new Set<Entry>();
   readonly #closing = new AbortController();
   readonly #idle_ms: number;
@@ -180,7 +180,7 @@ export class SessionPool implements AsyncDisposable {
     return [...this.#all].filter((entry) => entry.users > 0 || this.#current.get(entry.key) === entry);
   }
 
-  /** Those that nobody uses, the least recently used first. */
+  /** Returns the sessions that nobody uses, the least recently used first. */
   #idle(): Entry[] {
     return [...this.#current.values()].filter(({ users }) => users === 0);
   }
@@ -212,7 +212,7 @@ function keyOf(server: McpServer): string {
   return server.transport.kind === "http" ? server.id : JSON.stringify([server.account, originOf(server)]);
 }
 
-/** What a session depends on besides a token, which may change at any time. */
+/** Returns all that a session depends on besides a token, which may change at any time. */
 function originOf({ transport }: McpServer): string {
   return transport.kind === "http"
     ? JSON.stringify([transport.url, transport.headers, transport.identity])

@@ -1,4 +1,4 @@
-import { member } from "../lib/quote.ts";
+import { member } from "../lib/foreign-json.ts";
 import { headOf } from "../lib/text-length.ts";
 import { safeFilename } from "../trust/shown/attachment-name.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
@@ -10,7 +10,7 @@ const MAX_FILES = 10;
 const MAX_PARTS = 1_000;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}$/;
 const ANY_TYPE = "application/octet-stream";
-/** Where each kind of part has what it is there for. */
+/** The member of each kind of part that holds its content. */
 const WORDS: Record<string, string> = { text: "text", image: "data", audio: "data", resource_link: "uri" };
 const ENDINGS: Record<string, string> = {
   "image/jpeg": "jpg",
@@ -33,7 +33,7 @@ function isPart(part: unknown): boolean {
   return type === "resource" && ["text", "blob"].some((one) => typeof member(resource, one) === "string");
 }
 
-/** What a call brought, as text for the model and files for the message. A file is no larger than an answer may be. */
+/** Returns the result of a call as text for the model and files for the message. A file is no larger than an answer may be. */
 export function outcomeOf(result: unknown, secrets: Set<string>): ToolOutcome {
   const taken: Taken = { files: [], secrets };
   const content = member(result, "content");

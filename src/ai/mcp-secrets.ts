@@ -8,7 +8,7 @@ const MIN_VALUE_CHARS = 16;
 const PUBLIC_VALUE = /^([./~]|https?:\/\/[^@]*$)/;
 const HIDDEN = "[key]";
 
-/** What a server is told in confidence before any token. */
+/** Returns the secrets that a server is told before any token. */
 export function secretsOf({ transport }: McpServer): Set<string> {
   const values = Object.values(transport.kind === "http" ? transport.headers : transport.env);
   const parts = values.flatMap((value) => [value, value.split(" ").at(-1) ?? ""]);

@@ -23,10 +23,10 @@ type Library = typeof import("@modelcontextprotocol/client");
 export interface Waits {
   connect_ms: number;
   list_ms: number;
-  /** Without a word of progress. */
+  /** Time limit of a call that reports no progress. */
   call_ms: number;
   longest_call_ms: number;
-  /** For a program that was asked to end. */
+  /** Time limit of a program that was asked to end. */
   end_ms: number;
 }
 
@@ -48,7 +48,7 @@ export interface Session {
 
 export interface SessionOptions {
   who: Speaker;
-  /** As it is described now: its credential may have changed. */
+  /** Returns the server as it is stored now: its credential may have changed. */
   server: () => McpServer;
   /** Opens an answer of it. */
   incoming: () => Incoming;
@@ -85,7 +85,7 @@ async function openHttp(library: Library, options: SessionOptions): Promise<Sess
   } catch (error) {
     if (!(error instanceof McpFault) || !OTHER_TRANSPORT.has(error.status ?? 0)) throw error;
     return openSse(library, options).catch((second: unknown) => {
-      // Which it is not either, unless it knew what to ask for.
+      // The old transport failed too. The first error is told, unless the second is 401, which shows that a server is there.
       throw second instanceof McpFault && second.status === 401 ? second : error;
     });
   }

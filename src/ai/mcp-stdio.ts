@@ -16,9 +16,9 @@ import {
 } from "./mcp-faults.ts";
 import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
 
-/** What a program said last on its standard error. */
+/** How much of a program's last output on standard error is kept. */
 const MAX_LAST_WORDS_CHARS = 2_048;
-/** For what it wrote in its last moment. */
+/** How long the output of a program's last moment is waited for. */
 const LAST_OUTPUT_MS = 100;
 const LOOK_AGAIN_MS = 20;
 const MEND = "The operator of this server can see to it in [mcp.stdio] of the configuration.";
@@ -27,7 +27,7 @@ interface StdioOptions {
   who: Speaker;
   program: StdioTransport;
   parse: (line: string) => JSONRPCMessage;
-  /** What it says, one message after the other. */
+  /** Its messages, one after the other. */
   incoming: Incoming;
   /** From the request to end until it is ended. */
   end_ms: number;
@@ -43,7 +43,7 @@ export class StdioWire implements Transport {
   onmessage?: Transport["onmessage"];
   onerror?: Transport["onerror"];
   onclose?: Transport["onclose"];
-  /** By these two names the library knows that this is a program. */
+  /** Two members by which the library knows that this is a program. */
   readonly stderr = null;
   pid: number | null = null;
   /** Why it ended by itself, as soon as it did. */

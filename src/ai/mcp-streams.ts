@@ -17,10 +17,10 @@ export const MAX_REFUSAL_BYTES = 65_536;
 /** Bounds on a whole stream: many small events cost time as well. */
 const MAX_STREAM_BYTES = 2 * MAX_ANSWER_BYTES;
 const MAX_STREAM_EVENTS = 10_000;
-/** What is forgotten again of a stream that lasts as long as its session. */
+/** Bytes that a stream which lasts as long as its session may bring each second. */
 const SESSION_BYTES_PER_SECOND = 2 * 1_048_576;
 const SESSION_EVENTS_PER_SECOND = 100;
-/** So much is taken in before others get their turn. */
+/** Bytes that are read before others get their turn. */
 const PIECE_BYTES = 16_384;
 
 /** Takes note of what came; true once it is too much. */
@@ -28,7 +28,7 @@ type Flow = (bytes: number, events: number) => boolean;
 
 interface Watch {
   who: Speaker;
-  /** What a stream may still bring. */
+  /** The limit of a stream. */
   flow: Flow;
   incoming: Incoming;
   onEnd: () => void;
@@ -44,7 +44,7 @@ export function sessionFlow(): Flow {
   return flowOf(SESSION_BYTES_PER_SECOND, SESSION_EVENTS_PER_SECOND);
 }
 
-/** The same answer, whose body fails where it becomes too large, and waits for its turn where it is large. */
+/** Returns the same answer, whose body fails where it becomes too large, and waits for its turn where it is large. */
 export function capped(
   response: Response,
   { who, flow, incoming, onEnd: onClose, onTooLarge }: Watch,
@@ -93,7 +93,7 @@ export function capped(
   return new Response(body, { status, statusText, headers });
 }
 
-/** What a stream brings, a piece a turn: a server that floods must not keep all others waiting. */
+/** Returns a reader of a stream that takes one piece a turn: a server that floods must not keep all others waiting. */
 function pieces(reader: { read: () => Promise<Read> }): () => Promise<Uint8Array | undefined> {
   let rest: Uint8Array = new Uint8Array();
   return async () => {

@@ -1,17 +1,17 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { member } from "../lib/quote.ts";
+import { member } from "../lib/foreign-json.ts";
 import type { ListedTool } from "./mcp-calls.ts";
 
 const MAX_NAME_CHARS = 200;
 const MAX_DESCRIPTION_CHARS = 1_000;
 const MAX_SCHEMA_CHARS = 16_384;
 const SCHEMA_LEFT_OUT = "(What it takes is not shown: its description is too long.)";
-/** What nobody can see has no business in a name. */
+/** A name of a tool, without characters that nobody can see. */
 const NAME = /^[^\p{C}\p{Z}][^\p{C}]*$/u;
 
-/** Where a result is found as its server sent it. */
+/** The member that holds a result as its server sent it. */
 const AS_SENT = "mailwright/as-sent";
-/** What the library takes for a page of tools, or for what a call brought (MCP 2026-07-28). */
+/** An object that the library takes for an empty page of tools, or for the result of a call (MCP 2026-07-28). */
 const EMPTY = { tools: [], ttlMs: 0, cacheScope: "private", content: [] };
 
 /**

@@ -15,9 +15,9 @@ export interface McpServer {
   id: string;
   /** Whose connection it is: nobody has more sessions than a share of all. */
   account: string;
-  /** For people. */
+  /** Its name for people. */
   label: string;
-  /** As an instruction names it: `mcp:calendar`. */
+  /** Its name in an instruction: `mcp:calendar`. */
   target: string;
   transport: HttpTransport | StdioTransport;
 }
@@ -40,22 +40,22 @@ export interface StdioTransport {
   args: string[];
   /** All of its environment. */
   env: Record<string, string>;
-  /** Where it begins; else where this process did. */
+  /** The folder that it begins in; by default that of this process. */
   cwd?: string;
   /** Asked before each use: a sentence if its account may not use it (any more), else null. */
   refusal?: () => Promise<string | null>;
 }
 
-/** What a server says that it is, or a sentence about why it says nothing. */
+/** A server's name, version and tools, or a sentence on why there are none. */
 export type McpFinding =
   | { ok: true; server_info: ServerInfo | null; tools: string[] }
   | { ok: false; message: string };
 
 /** Sessions with tool servers, kept open between runs. */
 export interface McpPool extends AsyncDisposable {
-  /** What a server offers; whatever is wrong with it is in the answer. Rejects when `signal` aborts, and with NoHandlesError. */
+  /** Lists a server's tools; faults are in the answer. Rejects when `signal` aborts, and with NoHandlesError. */
   listTools(server: McpServer, signal: AbortSignal): Promise<ToolListing>;
-  /** As `listTools`, never from what was heard before. */
+  /** Asks a server anew, never from an earlier list. */
   inspect(server: McpServer, signal: AbortSignal): Promise<McpFinding>;
 }
 
@@ -106,7 +106,7 @@ function callable(sessions: SessionPool, server: McpServer, tool: ListedTool): T
   };
 }
 
-/** What is wrong with a server is an answer too. */
+/** Turns a server's fault into an answer. */
 async function outcomeOf<T>(
   signal: AbortSignal,
   work: () => Promise<T>,

@@ -15,7 +15,7 @@ export interface ModelConnection {
 export interface ModelKindInfo {
   label: string;
   category: "llm";
-  /** Where its OpenAI-compatible interface is; null where the connection must name it, or none is needed. */
+  /** The address of its OpenAI-compatible interface; null where the connection must name it, or none is needed. */
   base_url: string | null;
   /** Empty where only the connection can know. */
   default_model: string;

@@ -28,7 +28,7 @@ export function backupFault(error: unknown, folder: string): unknown {
   });
 }
 
-/** Why what reads a backup did not take it to its end; undefined when something else went wrong. */
+/** The fault of a backup whose reader (a program behind a pipe, a disk) broke off; undefined for other errors. */
 export function streamFault(error: unknown, out: Writable): AppError | undefined {
   if (out.errored !== error) return undefined;
   return new AppError("unavailable", `The backup was not taken to its end: ${messageOf(error)}.`, {

@@ -98,7 +98,7 @@ function placeOf({ data, database }: Config, now: number): Place {
   };
 }
 
-/** The same file by the way through `dir`, which may be a link, if it lies right in there. */
+/** Returns `path` written through `dir`, which may be a link, if the file lies directly in that folder. */
 function within(dir: string, path: string): string {
   return dirname(path) === realpathSync(dir) ? join(dir, basename(path)) : path;
 }
@@ -142,7 +142,10 @@ async function unpack(config: Config, { dir, fresh }: Place, archive: Archive): 
   forgetSignIns(database);
 }
 
-/** Work that others notice, and that may have been done since the backup; in a table that an older one may not have yet. */
+/**
+ * Holds the kinds of work that others notice and that may have been done since the backup. The database is migrated
+ * first, because an old backup may lack the table of held kinds.
+ */
 async function holdQueue(path: string, now: number): Promise<void> {
   await using database = openDatabase(`sqlite:${path}`);
   await migrateToLatest(database.db);
@@ -162,8 +165,9 @@ async function refuseTooLarge(dir: string, { entries }: Manifest): Promise<void>
 }
 
 /**
- * An archive from before an upgrade leaves the mails where they are, so there they have to be; but for files that the
- * server has deleted since, as all in them had been deleted. It never deletes the newest.
+ * A backup without mails, as one from before an upgrade is, needs the segment files that are still in the folder. A
+ * missing one is a fault, unless an older than the newest is missing: the server deletes a segment file once all mails in
+ * it have been deleted, and never the newest.
  */
 async function refuseMissingMail({ dir, database, manifest }: Fresh & { dir: string }): Promise<void> {
   using snapshot = openSnapshot(database);

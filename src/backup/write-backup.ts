@@ -6,6 +6,7 @@ import type { Writable } from "node:stream";
 import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
+import { opensKeyCheck } from "../db/master-key.ts";
 import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
@@ -98,9 +99,27 @@ async function pack(source: BackupSource, { draft, out, signal }: Target): Promi
   const path = join(draft, "snapshot.db");
   takeSnapshot(source.database, path);
   using snapshot: Snapshot = openSnapshot(path);
+  await refuseWithoutKey(source, snapshot);
   const { hostname, mail, master_key, created } = source;
   const about = { version: VERSION, created, hostname, mail, master_key };
   return await writeArchive({ dir: source.dir, path, snapshot, about }, out(), signal);
+}
+
+/** A running server keeps the key in memory, and would go on making backups that nobody can open. */
+async function refuseWithoutKey({ dir, master_key }: BackupSource, { key_check }: Snapshot): Promise<void> {
+  if (master_key !== "included" || key_check === null) return;
+  const opens = await opensKeyCheck(key_check, { configured: "", dir }).catch((error: unknown) => {
+    if (error instanceof AppError) return false;
+    throw error;
+  });
+  if (opens) return;
+  throw new AppError(
+    "unavailable",
+    "The file master.key in the data folder is gone, or is not the key of this database: nobody could open this backup, so it was not made.",
+    {
+      fix: "Put the key back from an older backup before the server is stopped. Older backups are left as they are.",
+    },
+  );
 }
 
 /** From before the snapshot until the end: what it names must be there when it is copied. */

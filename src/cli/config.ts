@@ -3,6 +3,7 @@ import { stringify } from "smol-toml";
 import example from "../../config.example.toml" with { type: "text" };
 import { checkConfig, ConfigError, findConfigFile, loadConfig, maskedConfig } from "../config/config.ts";
 import { misfits } from "./misfits.ts";
+import { printText } from "./options.ts";
 
 interface Options {
   config?: string;
@@ -18,7 +19,7 @@ export function configCommand(): Command {
   command
     .command("example")
     .description("print a configuration file with every key, its default and its meaning")
-    .action(() => void process.stdout.write(example));
+    .action(() => printText(example));
   withOptions(command.command("dump"))
     .description("print the configuration in effect, with secrets hidden")
     .action(dump);
@@ -42,15 +43,15 @@ async function check({ config: file, json }: Options): Promise<void> {
   }
   const from = name === null ? "No file was found: defaults and environment are in use." : `File: ${name}`;
   if (json) print({ valid: true, file: name, problems: [] });
-  else console.log(`Configuration is valid. ${from}`);
+  else printText(`Configuration is valid. ${from}\n`);
 }
 
 function dump({ config: file, json }: Options): void {
   const shown = maskedConfig(loadConfig({ file }));
   if (json) print(shown);
-  else process.stdout.write(stringify(shown));
+  else printText(stringify(shown));
 }
 
 function print(data: unknown): void {
-  console.log(JSON.stringify(data, null, 2));
+  printText(`${JSON.stringify(data, null, 2)}\n`);
 }

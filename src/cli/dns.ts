@@ -11,7 +11,7 @@ import { mtaStsHost, mtaStsPolicy } from "../resources/domains/own-mta-sts.ts";
 import { zoneFile } from "../resources/domains/zone-file.ts";
 import { AppError, invalid } from "../errors.ts";
 import { isPublicName } from "../net/domain-owner.ts";
-import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
+import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print, printText } from "./options.ts";
 import { shown } from "./shown.ts";
 import { besideServer, withApp } from "./with-app.ts";
 
@@ -50,7 +50,7 @@ function recordsCommand(): Command {
         const zone = zoneFile(home.domain, records);
         const policy = home.row === null ? mtaStsPolicy(app.config, app.config.smtp.mta_sts) : null;
         const host = mtaStsHost(app.config);
-        if (options.zone && !options.json) return void process.stdout.write(zone);
+        if (options.zone && !options.json) return printText(zone);
         print(options, { domain: home.domain, records, mta_sts_policy: policy, zone }, [
           ...cautions(app.config.smtp),
           ...records.flatMap(recordLines),

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { splitListen } from "../config/forms.ts";
 import { AppError } from "../errors.ts";
-import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
+import { CONFIG_OPTION, type CommonOptions, configOf, printText } from "./options.ts";
 import { shown } from "./shown.ts";
 
 const TIMEOUT_MS = 5_000;
@@ -22,7 +22,7 @@ export function healthcheckCommand(): Command {
       if (!response.ok)
         throw new AppError("unavailable", `The server is not ready: ${shown(await response.text())}`);
       const { warnings } = (await response.json()) as { warnings: Record<string, string> };
-      console.log(["ready", ...Object.values(warnings).map(shown)].join("\n"));
+      printText(`${["ready", ...Object.values(warnings).map(shown)].join("\n")}\n`);
     });
 }
 

@@ -1,4 +1,10 @@
+import { writeSync } from "node:fs";
 import { type Config, type ConfigOverrides, loadConfig } from "../config/config.ts";
+import { codeOf } from "../db/storage-faults.ts";
+import { AppError, messageOf } from "../errors.ts";
+
+/** How long a pipe whose reader is slow is left alone. */
+const FULL_PIPE_MS = 5;
 
 export interface CommonOptions {
   config?: string;
@@ -20,7 +26,28 @@ const TERMINAL_CONTROLS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 
 /** Prints a value for a machine or, line by line, for a person. */
 export function print(options: CommonOptions, value: unknown, lines: string[]): void {
-  console.log(options.json ? safeJson(value) : lines.join("\n"));
+  printText(`${options.json ? safeJson(value) : lines.join("\n")}\n`);
+}
+
+/**
+ * Writes to the standard output, all of it. Throws AppError where that takes no more, such as a file on a full disk: what is
+ * shown once would be lost without a word.
+ */
+export function printText(text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(process.stdout.fd, bytes, at);
+    } catch (error) {
+      if (codeOf(error) === "EAGAIN") Bun.sleepSync(FULL_PIPE_MS);
+      // A reader that has seen enough, such as `head`, misses nothing.
+      else if (codeOf(error) === "EPIPE") process.exit(1);
+      else
+        throw new AppError("unavailable", `The output could not be written (${messageOf(error)}).`, {
+          fix: "What the command does is done; where it shows a key or a password once, make another one.",
+        });
+    }
+  }
 }
 
 function safeJson(value: unknown): string {

@@ -11,6 +11,7 @@ import { migrateCommand } from "./migrate.ts";
 import { restoreCommand } from "./restore.ts";
 import { queueCommand } from "./queue.ts";
 import { serveCommand } from "./serve.ts";
+import { printText } from "./options.ts";
 import { shown } from "./shown.ts";
 import { suppressionCommand } from "./suppression.ts";
 import { userCommand } from "./user.ts";
@@ -37,7 +38,9 @@ const program = new Command("mailwright")
   .addCommand(dkimCommand())
   .addCommand(doctorCommand())
   .addCommand(healthcheckCommand())
-  .addCommand(new Command("version").description("print the version").action(() => console.log(VERSION)));
+  .addCommand(
+    new Command("version").description("print the version").action(() => printText(`${VERSION}\n`)),
+  );
 
 // Mail is nobody else's business, also in a data folder that was there before us.
 process.umask(0o077);

@@ -13,8 +13,8 @@ import { createLog } from "../lib/log.ts";
 import { type CommonOptions, configOf } from "./options.ts";
 
 /**
- * One short piece of work on the database, next to a running server or `alone`. `create` makes a new one; with
- * `"where_configured"` not in a folder that nobody has named, which may be the wrong one.
+ * Does one short piece of work on the database, next to a running server or `alone`. `create` makes a database where
+ * there is none; with `"where_configured"` only in a folder that the configuration names, as another may be the wrong one.
  */
 export async function withApp(
   options: CommonOptions & { create?: true | "where_configured" },
@@ -48,8 +48,8 @@ export async function besideServer(
 }
 
 /**
- * For whoever opens the database without the lock on it: without a server it may be the first since a kill, and what
- * closes it last takes away what tells of lost commits. They are noted here before that. Throws `unavailable` for a folder
+ * Notes the commits that were lost in a kill, before a command opens the database without the lock on it. Closing a
+ * database removes the traces of such a loss, so that where no server runs they have to be noted first. Throws `unavailable` for a folder
  * that is half restored.
  */
 export async function lookForLoss(config: Config): Promise<"running" | "looked"> {

@@ -21,15 +21,15 @@ export type Config = Values;
 export type ConfigOverrides = Some<Config>;
 type Some<T> = T extends unknown[] ? T : T extends object ? { [K in keyof T]?: Some<T[K]> | undefined } : T;
 
-/** Where a configuration comes from. */
+/** The places that a configuration is read from. */
 export interface ConfigSources {
   /** The path given with `--config`. */
   file?: string | undefined;
   /** The environment variables; those of the process when left out. */
   env?: Record<string, string | undefined>;
-  /** Where relative paths of configuration and secret files start; the working directory when left out. */
+  /** The folder that relative paths of configuration and secret files begin in; by default the working directory. */
   cwd?: string;
-  /** What flags set; it wins over everything else. */
+  /** Settings of flags, which win over all others. */
   overrides?: ConfigOverrides;
 }
 
@@ -50,13 +50,13 @@ export function loadConfig(sources: ConfigSources = {}): Config {
   return finish(readAll(sources));
 }
 
-/** What a look at the machine finds wrong with a key, in words that follow its name. */
+/** A key that does not fit this machine, and why, in words that follow its name. */
 export interface Misfit {
   path: string;
   words: string;
 }
 
-/** As `loadConfig`, with what `look` finds among the problems. */
+/** Loads as `loadConfig` does, with the findings of `look` among the problems. */
 export async function checkConfig(
   sources: ConfigSources,
   look: (config: Config) => Promise<Misfit[]>,
@@ -82,7 +82,7 @@ export function findConfigFile(sources: ConfigSources = {}): string | undefined 
   return existsSync(join(cwd, "config.toml")) ? "config.toml" : undefined;
 }
 
-/** The same configuration with every secret hidden, to be shown. */
+/** Returns the configuration with every secret hidden, to be shown. */
 export function maskedConfig(config: Config): Record<string, unknown> {
   const mask = (node: Node, value: unknown): unknown => {
     if (isKey(node)) return typeof value === "string" && node.mask !== undefined ? node.mask(value) : value;
@@ -94,12 +94,12 @@ export function maskedConfig(config: Config): Record<string, unknown> {
   return mask(SCHEMA, config) as Record<string, unknown>;
 }
 
-/** Where programs are looked for that the configuration names without a path. */
+/** Returns the folders in which programs without a path are looked for. */
 export function programPath(): string {
   return process.env["PATH"] ?? "";
 }
 
-/** Who started this process and waits for its signs of life, as sd_notify(3) describes; undefined if nobody does. */
+/** Returns how to reach the service manager that waits for signs of life (sd_notify(3)); undefined if none does. */
 export function supervisor(): { socket: string; watchdog_ms: number | null } | undefined {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = process.env;
   if (socket === undefined || socket === "") return undefined;

@@ -18,7 +18,7 @@ export function readConfigFile(reading: Reading, file: string, cwd: string): voi
   }
 }
 
-/** For files that hold a few keys or one secret. */
+/** Reads a file that holds a few keys or one secret. */
 export function readSmallFile(path: string): string {
   if (statSync(path).size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
   return readFileSync(path, "utf8");
@@ -49,7 +49,7 @@ function bare(name: string): string {
   return name.replaceAll(/["'\s]/g, "");
 }
 
-/** Where a key stands or, for one inside an inline table, where the table stands. */
+/** Returns the line of a key or, inside an inline table, of the table. */
 function placeOf(lines: Map<string, number>, path: string): string {
   const line = lines.get(bare(path));
   if (line !== undefined) return ` line ${line}`;

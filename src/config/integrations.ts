@@ -8,16 +8,16 @@ export interface Consent {
   auth: "client_secret_basic" | "client_secret_post";
   format: "form" | "json";
   pkce: boolean;
-  /** Where a token is given back (RFC 7009), beside `token_url`; null: it has a way of its own. */
+  /** The path for revoking a token (RFC 7009), beside `token_url`; null where the provider has another way. */
   revoke: string | null;
 }
 
-/** What an integration is, unless the operator sets up another one in its place. */
+/** The defaults of an integration; the operator may set up another server in its place. */
 interface Integration {
   label: string;
-  /** What people call such a thing. */
+  /** The word for it in sentences. */
   noun: string;
-  /** Where its API is. */
+  /** The address of its API. */
   base_url: string;
   ping: AccountPing;
   consent: Consent;

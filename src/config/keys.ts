@@ -48,7 +48,7 @@ export type ValuesOf<S> =
       ? Record<string, ValuesOf<N>>
       : { [K in keyof S]: ValuesOf<S[K]> };
 
-/** What a text must be, as a test and in words that follow "must be". */
+/** A requirement on a text, as a test and in words that follow "must be". */
 export interface Form {
   matches: (value: string) => boolean;
   words: string;

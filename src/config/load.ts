@@ -5,7 +5,7 @@ import { SCHEMA } from "./schema.ts";
 import type { Values } from "./schema.ts";
 import { closestName } from "../lib/closest-name.ts";
 
-/** What was read so far. A source is what a problem starts with: `config.toml line 3` or a variable's name. */
+/** The configuration as read so far. A source begins the sentence of a problem: `config.toml line 3` or a variable's name. */
 export interface Reading {
   /** The sections whose names the operator chose, with the source of each. */
   named: Map<string, string>;
@@ -104,7 +104,7 @@ export function missRequired(reading: Reading): void {
   }
 }
 
-/** What stands at a dotted path, under whatever names the operator chose. */
+/** Returns the node at a dotted path, also below names that the operator chose. */
 function nodeAt(path: string): Node | undefined {
   return path.split(".").reduce<Node | undefined>((node, name) => {
     if (node === undefined || isKey(node)) return undefined;

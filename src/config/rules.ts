@@ -22,7 +22,7 @@ const DOORS: { path: string; listen: (config: Values) => string }[] = [
   { path: "metrics.listen", listen: ({ metrics }) => metrics.listen },
 ];
 
-/** What a key needs of another one. `path` is the key to blame, `needs` the one that is missing or wrong. */
+/** A key's need of another one. `path` is the key to blame, `needs` the one that is missing or wrong. */
 interface Rule {
   path: string;
   needs: string;

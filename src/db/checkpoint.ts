@@ -99,6 +99,11 @@ function finishHere(sqlite: Sqlite.Database, reads: SharedRead): string | null {
   }
 }
 
+/** The length of the log; 0 where it cannot be told now, because then it cannot be copied back either. */
 function walBytes(path: string): number {
-  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  try {
+    return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  } catch {
+    return 0;
+  }
 }

@@ -26,7 +26,7 @@ export interface Clocks {
    */
   calmNow: () => number;
   calm: CalmClock;
-  /** What the clock of the machine says, in milliseconds: for what others compare with theirs. */
+  /** The machine's own clock in milliseconds, for times that others compare with theirs. */
   wallMs: () => number;
   /** An id behind all that were made before, also when the clock was set back, and the unix second of that order. */
   newId: () => string;

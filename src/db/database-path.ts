@@ -10,7 +10,7 @@ export function databasePath(url: string): string {
   return path === ":memory:" ? path : realPath(resolve(path));
 }
 
-/** As `database.url` has it, whatever links are on the way. */
+/** Returns the path in `database.url`, with the links on its way. */
 export function namedPath(url: string): string {
   return url.replace(/^sqlite:/, "");
 }
@@ -27,7 +27,7 @@ function realPath(path: string): string {
   return join(realPath(dirname(path)), basename(path));
 }
 
-/** Where a link leads that leads to nothing; undefined for what is no link. */
+/** Returns the target of a link to nothing; undefined where there is no link. */
 function targetOf(path: string): string | undefined {
   try {
     return readlinkSync(path);

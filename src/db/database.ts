@@ -33,7 +33,7 @@ export interface Database extends AsyncDisposable {
   upkeep: Upkeep;
 }
 
-/** What a server asks of its database beside reading and writing. */
+/** The upkeep of a database, beside reading and writing. */
 export interface Upkeep {
   /** Whether another process has written since this was asked last. */
   changedElsewhere: () => boolean;
@@ -43,11 +43,11 @@ export interface Upkeep {
   emptyLog: () => Promise<void>;
   /** Resolves once a log that is long has been copied back: whoever writes much waits for it, so that nobody has to. */
   copyLogBack: () => Promise<void>;
-  /** Gives some of the space that deletions left back to the disk, in the open transaction; false when little is left. */
+  /** Returns some of the space of deletions to the disk, in the open transaction; false when little is left. */
   giveBackSpace: () => boolean;
-  /** What a person should know about how long commits take; undefined while all is well. */
+  /** A sentence on commits that take long; undefined while all is well. */
   slowDisk: () => string | undefined;
-  /** What a person should know about commits that the disk has lost; undefined where none are known to be. */
+  /** A sentence on commits that the disk has lost; undefined where none are known to be. */
   lostCommits: () => string | undefined;
 }
 
@@ -62,7 +62,7 @@ interface OpenOptions {
    * goes the sign of a loss: whoever only looks calls `lookForLoss` first.
    */
   bring_back?: boolean;
-  /** In memory, the bytes of a database to begin with. */
+  /** The bytes that a database in memory begins with. */
   image?: Buffer;
 }
 
@@ -140,7 +140,7 @@ function cutLog(sqlite: Sqlite.Database): void {
   }
 }
 
-/** With the settings that every promise about commits and deletions stands on. */
+/** Opens a database with the settings that the promises about commits and deletions rest on. */
 function openFile(place: string | Buffer): Sqlite.Database {
   const sqlite = openSqlite(place, { timeout: OPENING_MS });
   if (typeof place === "string" && place !== ":memory:") movePagesIfPossible(sqlite);

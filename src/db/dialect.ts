@@ -75,7 +75,7 @@ class DirectExecutor extends DefaultQueryExecutor {
     return this.#isKept() ? super.executeQuery(query) : this.#parts.connection.executeQuery<R>(query);
   }
 
-  /** For the queries of whoever keeps the connection. */
+  /** Returns an executor for the holder of a connection. */
   override withConnectionProvider(provider: ConnectionProvider): DirectExecutor {
     return new DirectExecutor(this.#parts, provider, () => false);
   }

@@ -3,7 +3,7 @@ import type { Db } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
 import type { JobRow } from "./schema.ts";
 
-/** As the index has it: one that says "no account" as a value. */
+/** The account as the index has it, with "" for none. */
 const ACCOUNT = sql.raw("coalesce(account, '')");
 
 /** A pending job, as far as it matters for taking it. */
@@ -50,7 +50,7 @@ export const ripen = prepared((db, { kind, now, limit }: { kind: string; now: nu
   ),
 );
 
-/** What is looked for. */
+/** The search for due jobs. */
 export interface Due {
   kind: string;
   /** As JSON. */
@@ -58,7 +58,7 @@ export interface Due {
   now: number;
   /** Jobs of each line. */
   limit: number;
-  /** Those that are larger are left out. */
+  /** The largest weight; heavier jobs are left out. */
   weight: number;
   /** As JSON; jobs for them are left out: targets, or lines with a target behind a line feed. */
   full_targets: string;

@@ -1,12 +1,12 @@
 import type Sqlite from "better-sqlite3";
 
-/** What most pages have; a database of another size only counts a little differently. */
+/** The usual size of a page; with another one the counts are only a little off. */
 const PAGE_BYTES = 4_096;
 /** A database up to this size is written anew once, at its start, if its pages cannot be given back yet: it takes less than a second. */
 const MAX_REWRITTEN_BYTES = 64 * 1024 * 1024;
 /** Moved at a time. */
 const PAGES_AT_ONCE = 64;
-/** What stays free for the mail to come: a file that shrinks and grows all day only wears out the disk. */
+/** Pages that stay free for the mail to come: a file that shrinks and grows all day only wears out the disk. */
 const KEPT_PAGES = 1_024;
 const KEPT_SHARE = 1 / 32;
 

@@ -4,13 +4,13 @@ import type { Schema } from "./schema.ts";
 
 type Name = Schema["installation"]["name"];
 
-/** What the server has noted for itself under a name, as JSON; undefined when there is nothing, or it is damaged. */
+/** Returns the server's own note under a name, from JSON; undefined where there is none, or it is damaged. */
 export async function readNote<T>(db: Db, name: Name): Promise<T | undefined> {
   const row = await db.selectFrom("installation").select("value").where("name", "=", name).executeTakeFirst();
   return row && storedJson<T | undefined>(Buffer.from(row.value).toString(), undefined);
 }
 
-/** In the place of what was noted before. */
+/** Writes a note in the place of the one before. */
 export async function keepNote(tx: Db, name: Name, note: object): Promise<void> {
   const value = Buffer.from(JSON.stringify(note));
   await tx

@@ -10,12 +10,13 @@ import { databasePath } from "./database-path.ts";
 import { saveEachMinute } from "./each-minute.ts";
 import type { Db, Write } from "./group-commit.ts";
 import { keepNote, readNote } from "./installation.ts";
+import { dayAt } from "../lib/durations.ts";
 
 const ROW = "mail_position";
 /** After which a database that is older than the files of mails is here to stay. */
 const PATIENCE_SECONDS = 14 * 86_400;
 
-/** What lies beside the files: behind all that a database may name in them. */
+/** The content of `position.json`: the furthest end of the mail files that any database used with them has known. */
 interface Kept extends Position {
   /** Unix seconds: since when a database is in use that may name less. */
   older_since?: number;
@@ -44,7 +45,7 @@ export async function olderWords(app: Reading): Promise<string | undefined> {
   const until = (kept.older_since ?? app.calmNow()) + PATIENCE_SECONDS;
   return (
     `The files in ${mailOf(app)} were in use with a newer database than this one. What only that names in them is kept ` +
-    `until ${new Date(until * 1_000).toISOString().slice(0, 10)}. Put it back, or, if this one is to stay, delete ${fileOf(app)}.`
+    `until ${dayAt(until)}. Put it back, or, if this one is to stay, delete ${fileOf(app)}.`
   );
 }
 
@@ -69,7 +70,7 @@ export async function keepPosition(app: Keeping): Promise<AsyncDisposable> {
 async function save(app: Keeping): Promise<void> {
   const kept = await readKept(app);
   const next = kept && (await isOlder(app, kept)) ? stillOlder(app, kept) : await noteEnd(app);
-  // One that was deleted is made again by the next mail that needs it.
+  // A folder of mail that was deleted is made again by the next mail that needs it.
   if (!existsSync(mailOf(app)) || JSON.stringify(next) === JSON.stringify(kept)) return;
   await replaceFile(fileOf(app), JSON.stringify(next));
 }

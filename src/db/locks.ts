@@ -1,13 +1,17 @@
-import { mkdirSync, statSync, truncateSync } from "node:fs";
+import { mkdirSync, truncateSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { databasePath } from "./database-path.ts";
 import type { Config } from "../config/config.ts";
 import { folderFault } from "../lib/start-faults.ts";
+import { inodeOf } from "./inode.ts";
 import { isDamage, StorageError } from "./storage-faults.ts";
 
 export interface Lock extends Disposable {
-  /** What to throw while another file, or none, is where the lock was taken: whoever comes next would get that one. */
+  /**
+   * What to throw while another file, or none, is where the lock was taken: whoever comes next would get that one. Nor is
+   * it known while the folder cannot be entered.
+   */
   gone: () => StorageError | undefined;
 }
 
@@ -75,10 +79,7 @@ function lockPath(path: string, wait_ms: number): Lock | undefined {
     lock.exec("begin exclusive");
     const inode = inodeOf(path);
     return {
-      gone: () =>
-        inodeOf(path) === inode
-          ? undefined
-          : new StorageError("LOCK_GONE", `${path} is not the file any more that this server holds`),
+      gone: () => whyGone(path, inode),
       [Symbol.dispose]: () => void lock?.close(),
     };
   } catch (error) {
@@ -88,6 +89,12 @@ function lockPath(path: string, wait_ms: number): Lock | undefined {
   }
 }
 
-function inodeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
+function whyGone(path: string, inode: number | undefined): StorageError | undefined {
+  try {
+    if (inodeOf(path) === inode) return undefined;
+    return new StorageError("LOCK_GONE", `${path} is not the file any more that this server holds`);
+  } catch (error) {
+    if (error instanceof StorageError) return error;
+    throw error;
+  }
 }

@@ -6,7 +6,7 @@ import type { Db } from "./group-commit.ts";
 export const KEEPERS = ["raw_mails", "attachments"] as const;
 export type Keeper = (typeof KEEPERS)[number];
 
-/** What is named in a segment. */
+/** A segment with the ranges that rows name in it. */
 export interface NamedSegment {
   segment: number;
   /** The end of all that rows name in it, or that waits to be erased. */
@@ -32,7 +32,7 @@ const WAITING = sql`
   from jobs, json_each(iif(json_valid(jobs.payload), jobs.payload, '{}'), '$.ranges') as part
   where jobs.kind = 'erase_bytes'`;
 
-/** What rows name in a segment, in order. */
+/** Returns the ranges that rows name in a segment, in order. */
 export async function namedIn(db: Db, segment: number): Promise<SegmentRange[]> {
   const { rows } = await sql<SegmentRange>`${rangesIn("raw_mails", segment)}
     union all ${rangesIn("attachments", segment)} order by "offset"`.execute(db);
@@ -66,7 +66,7 @@ export interface LostRows {
   bytes: number;
 }
 
-/** What has been marked. */
+/** Counts the rows that are marked as lost. */
 export function lostRows(db: Db): Promise<LostRows> {
   return countWhere(db, sql`lost_at is not null`);
 }
@@ -80,7 +80,7 @@ export async function uncheckedRows(db: Db): Promise<number> {
   return mails + files;
 }
 
-/** What `markBehind` would mark. */
+/** Counts the rows that `markBehind` would mark. */
 export async function countBehind(db: Db, short: Short[]): Promise<LostRows> {
   const all = { mails: 0, files: 0, bytes: 0 };
   for (const one of short) {

@@ -6,7 +6,7 @@ import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
-/** What was true at the moment of the snapshot only: whoever was signed in, or about to be. */
+/** Tables that were true at the moment of the snapshot only: who was signed in, or about to be. */
 const PASSING_TABLES = ["sessions", "login_codes", "code_askers", "pending_passwords", "oauth_states"];
 
 /**
@@ -18,7 +18,7 @@ export function takeSnapshot(path: string, to: string): void {
   copyUnsynced(opened.sqlite, to);
 }
 
-/** What a snapshot says about itself and about the bytes that lie outside of it. */
+/** A snapshot of the database, and the bytes outside of it that it names. */
 export interface Snapshot extends Disposable {
   migrations: string[];
   counts: { accounts: number; inboxes: number; messages: number };

@@ -1,8 +1,8 @@
 import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.ts";
 
-/** What the file system and SQLite say when the disk cannot be written or read now, through no fault of the operation. */
+/** Errors of the file system and SQLite where the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
+  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|FOLDER_CLOSED|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 const LOOK_AT_DISK =
@@ -27,6 +27,11 @@ const WORDS: [RegExp, string, string][] = [
     /^DATABASE_GONE/,
     "The database file was deleted, moved or replaced while the server runs",
     "Put it back where it was, or restart the server: what it still has open is written back as it stops.",
+  ],
+  [
+    /^FOLDER_CLOSED/,
+    "The data folder cannot be entered",
+    "See that it, and each folder above it, is there and may be entered by the user that runs the server; nothing else is to be done.",
   ],
   [
     /^LOCK_GONE/,
@@ -72,7 +77,7 @@ export function isDamage(error: unknown): boolean {
   return DAMAGE.test(codeOf(error));
 }
 
-/** What a storage fault means, and what to do about it. */
+/** Returns the meaning of a storage fault, and its mend. */
 export function storageWords(error: unknown): { message: string; fix: string } {
   if (isOutOfTasks(error)) return NO_TASKS;
   if (isOutOfHandles(error)) return NO_HANDLES;
@@ -89,6 +94,7 @@ export class StorageError extends Error {
   readonly code:
     | "CONTENT_MISSING"
     | "DATABASE_GONE"
+    | "FOLDER_CLOSED"
     | "LOCK_GONE"
     | "SQLITE_CORRUPT"
     | "SQLITE_FULL"

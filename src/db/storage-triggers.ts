@@ -13,7 +13,7 @@ const add = (user: string, bytes: ReturnType<typeof sql>) =>
 
 const ownerOf = (message: string) => `(select user_id from messages where id = ${message})`;
 
-/** What the mail that a message names adds to its account: nothing if another of its messages names it too. */
+/** The bytes that the mail of a message adds to its account: none if another of its messages names that too. */
 const rawMail = (row: string) =>
   sql.raw(`coalesce((select r.size from raw_mails r where r.id = ${row}.raw_mail_id and r.purged_at is null
     and not exists (select 1 from messages m

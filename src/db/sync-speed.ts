@@ -11,7 +11,7 @@ export const SLOW_SYNC_MEND =
 /** How long the latest commits took to be safe on the disk. */
 export interface SyncSpeed {
   took: (ms: number) => void;
-  /** What a person should know about it, with the mend; undefined while all is well. */
+  /** A sentence on slow syncs, with the mend; undefined while all is well. */
   warning: () => string | undefined;
 }
 

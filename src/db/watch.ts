@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
 import { messageOf } from "../errors.ts";
+import { inodeOf } from "./inode.ts";
 import { findFaults, isUnread } from "./integrity.ts";
 import { isDamage, isStorageFault, StorageError, storageWords } from "./storage-faults.ts";
 
@@ -63,7 +63,7 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
   };
   const lookAfter = (ms: number): void => {
     setTimeout(() => {
-      if (path !== null && inodeOf(path) !== undefined) void lookThrough(path);
+      if (path !== null && isThere(path)) void lookThrough(path);
     }, ms).unref();
   };
   return {
@@ -90,8 +90,18 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
       lookAfter(Math.max(0, looked_ms + REMIND_MS - performance.now()));
     },
     wrote: teller.wrote,
-    isMissing: () => path !== null && inodeOf(path) === undefined,
+    isMissing: () => path !== null && !isThere(path),
   };
+}
+
+/** False where nothing is there. What cannot be reached now may well be there. */
+function isThere(path: string): boolean {
+  try {
+    return inodeOf(path) !== undefined;
+  } catch (error) {
+    if (error instanceof StorageError) return true;
+    throw error;
+  }
 }
 
 function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote: () => void } {
@@ -116,8 +126,4 @@ function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote:
       [failed_ms, said_ms, refusals] = [null, Number.NEGATIVE_INFINITY, 0];
     },
   };
-}
-
-function inodeOf(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.ino;
 }

@@ -90,6 +90,7 @@ function faultsOf({ members }: Unknown): FieldFault[] {
   return members.map(({ path, code, did_you_mean }) => ({
     path,
     code,
-    message: did_you_mean === null ? "is not known here" : `is not known here; did you mean ${did_you_mean}?`,
+    message:
+      did_you_mean === null ? "is not known here" : `is not known here (did you mean ${did_you_mean}?)`,
   }));
 }

@@ -20,7 +20,7 @@ import { runUse, sizeOf } from "../resources/messages/run-use.ts";
 import { storeBytes } from "../resources/messages/stored-bytes.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 
-/** Subjects are stored to this length; a longer one is cut. */
+/** Characters to which a subject is cut when it is stored. */
 const MAX_SUBJECT_CHARS = 500;
 
 /** A mail that passed the policy and may be worked on. */
@@ -39,16 +39,16 @@ export interface AcceptedMail {
   rfc_message_id: string | null;
   body_hash: string;
   dedupe_key: string;
-  /** The same mail has been worked on before, and that failed. */
+  /** True if the same mail has been worked on before, and that failed. */
   failed_before: boolean;
-  /** See `readingFor`. */
+  /** Whether it is vouched for; see `readingFor`. */
   vouched: boolean;
   hop: number;
   /** The thread it continues; null begins a new one. */
   conversation_id: string | null;
   /** Words of the recipient's `+tag`. */
   tags: string[];
-  /** A slot of the worker is held for it; see `JobWorker.reserve`. */
+  /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
   slot: boolean;
 }
 
@@ -67,13 +67,13 @@ export interface AcceptedCall {
   content: string | null;
   conversation_id: string | null;
   files: IncomingFile[];
-  /** What its maker notes on it. */
+  /** What the caller notes on it. */
   metadata?: Metadata;
-  /** A slot of the worker is held for it; see `JobWorker.reserve`. */
+  /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
   slot: boolean;
 }
 
-/** What the acceptance of a call knows, so that the run which begins at once reads none of it again. */
+/** What is known once a call is accepted, so that the run which begins at once need not read it again. */
 export interface FreshCall {
   message: MessageRow;
   content: string | null;
@@ -89,13 +89,13 @@ interface AcceptedRetry {
   user: UserRow;
   content: string | null;
   files: IncomingFile[];
-  /** Bytes of its raw mail; 0 of a call. */
+  /** Bytes of its raw mail; 0 for a call. */
   raw_size: number;
 }
 
 /**
- * Stores a mail, its reserve and its job: what `250` promises. Over the credit cap, and in an inbox beyond the plan, it
- * ends as `limited` at once, and its owner is told once a day.
+ * Stores a mail, the credit reserved for it, and its job: this is what `250` promises. If the account is over its
+ * credit cap, or the inbox is beyond the plan, the message ends as `limited` at once, and the owner is told once a day.
  */
 export async function acceptMail(
   app: App,
@@ -138,8 +138,8 @@ export async function acceptMail(
 }
 
 /**
- * Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. Throws
- * `storage_full` when the account has no room for it.
+ * Stores a call over HTTP, the credit reserved for it, and its job, which is claimed if the held slot could be used.
+ * Throws `storage_full` when the account has no room for the call.
  */
 export async function acceptCall(
   app: App,
@@ -176,7 +176,7 @@ export async function acceptCall(
   return { row, job };
 }
 
-/** Stores a message that does the work of a failed one again, with a reserve and a job of its own. */
+/** Stores a message that does the work of a failed one again, with a credit reserved and a job of its own. */
 export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
   const { failed, inbox, user } = retry;
   await refuseFull(app, tx, user, sizeOf(retry));
@@ -192,7 +192,8 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     no_reply_reason: failed.no_reply_reason,
     raw_mail_id: failed.raw_mail_id,
     rfc_message_id: failed.rfc_message_id,
-    // The mail is known again by it: its sender's server may bring it once more, and so may anybody who has it.
+    // The key of the mail goes over to the retry: the sender's server may bring the same mail once more, and so may
+    // anybody who has it.
     dedupe_key: failed.dedupe_key,
     vouched: failed.vouched,
     hop: failed.hop,
@@ -208,12 +209,12 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   return row;
 }
 
-/** The message that all retries name, also those of a retry. */
+/** The id of the first try, which all retries name, also a retry of a retry. */
 export function firstTry(message: Pick<MessageRow, "id" | "retry_of">): string {
   return message.retry_of ?? message.id;
 }
 
-/** A mail that was not worked on, kept for the activity log without its text. */
+/** Stores the row of a mail that was not worked on, for the activity log; the text of the mail is not kept. */
 export async function logRefusedMail(
   app: App,
   tx: Db,
@@ -239,7 +240,7 @@ export async function logRefusedMail(
   return row;
 }
 
-/** Returns the id of the row. */
+/** Stores a raw mail, and returns the id of its row. */
 export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
   app.refuseIntake();
   const id = app.newId();
@@ -248,7 +249,7 @@ export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<strin
   return id;
 }
 
-/** Everything untrusted of a call, apart from the message. */
+/** Stores the untrusted parts of a call: its content and files. The row of the message is stored elsewhere. */
 async function storeMaterial(
   app: App,
   tx: Db,

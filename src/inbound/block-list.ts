@@ -4,10 +4,10 @@ import { messageOf } from "../errors.ts";
 import { isNoRecord } from "../net/dns.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
-/** A list that does not answer in this time has nothing to say. */
+/** Milliseconds for a list to answer; one that takes longer counts as not listing the client. */
 const ANSWER_MS = 3_000;
 const MAX_REASON_CHARS = 200;
-/** One line in the log for each list that is out of order. */
+/** The log gets one line an hour for each list that is out of order. */
 const WARNINGS = { limit: 1, window_seconds: 3_600 };
 
 export interface Listing {
@@ -17,7 +17,7 @@ export interface Listing {
 }
 
 /**
- * What the lists of `smtp.dnsbl` say of a client (RFC 5782), the first of them that lists it. Never throws: a list
+ * Returns the first of the lists of `smtp.dnsbl` that lists a client (RFC 5782), with its reason. Never throws: a list
  * that cannot be asked keeps nobody out.
  */
 export async function findListing(app: App, address: string): Promise<Listing | undefined> {
@@ -29,7 +29,10 @@ export async function findListing(app: App, address: string): Promise<Listing | 
   return zone === undefined ? undefined : { zone, reason: await reasonOf(app, `${reversed}.${zone}`) };
 }
 
-/** §2.1 and §2.4; undefined for addresses that mean nothing outside of their own network. */
+/**
+ * The name to ask the lists for (RFC 5782 §2.1 and §2.4); undefined for an address that has no meaning outside of its
+ * own network.
+ */
 function reversedName(address: string): string | undefined {
   if (!ipaddr.isValid(address)) return undefined;
   const client = ipaddr.process(address);
@@ -44,11 +47,11 @@ async function isListed(app: App, zone: string, name: string): Promise<boolean> 
     if (!isNoRecord(error)) warn(app, zone, messageOf(error));
     return [];
   });
-  // Lists say so when they do not want to answer: asked too often, or by way of a public resolver.
+  // Lists answer with these addresses when they refuse: they were asked too often, or by way of a public resolver.
   const refused = answers.find((answer) => answer.startsWith("127.255.255."));
   if (refused !== undefined)
     warn(app, zone, `It answers ${refused}: it does not serve this server's name server.`);
-  // §2.1: another address is that of a domain that was sold, or of a resolver that answers everything.
+  // RFC 5782 §2.1: any other address is that of a domain that was sold, or of a resolver that answers every question.
   return refused === undefined && answers.some((answer) => answer.startsWith("127."));
 }
 

@@ -9,19 +9,19 @@ import { isOwnMessageId } from "../mail/writing/own-ids.ts";
 import type { BounceReport } from "../mail/reading/plain-bounce.ts";
 
 interface Notification {
-  /** Null where it says nothing of a mail. */
+  /** The report on a mail; null if the notification has none. */
   bounce: BounceReport | null;
-  /** Where it came to. */
+  /** The address that the notification came to. */
   address: string;
-  /** Whose inbox that is; undefined for a bounce address. */
+  /** The account of the inbox at that address; undefined for a bounce address. */
   user_id?: string | undefined;
 }
 
 /**
- * Writes what a delivery status notification says to the reply it is about. That is found by the bounce address, which
- * only we can make; where a notification came to the inbox instead, by the Message-ID of the reply in it, which only we
- * can make either, but more people have seen. The text of a notification proves nothing. False where nothing of ours is
- * told by it.
+ * Writes what a delivery status notification says to the reply that it is about, and returns false if it is about none
+ * of ours. The reply is found by the bounce address, which only this server can make. If the notification came to the
+ * inbox instead, it is found by the Message-ID of the reply in it: only this server can make that too, but more people
+ * have seen it. The text of a notification proves nothing.
  */
 export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<boolean> {
   const { bounce } = notification;
@@ -36,14 +36,14 @@ export async function noteBounce(app: App, tx: Db, notification: Notification): 
 type Report = Omit<Parameters<typeof recordReport>[3], "certain">;
 
 /**
- * Returns what a report says of a mail that was handed over at `handed_over`. RFC 3464 §2.3.3: `failed` is final, even of
- * class 4 after days of retries; without an action the class tells.
+ * Returns what a report says of a mail that was handed over at `handed_over`. RFC 3464 §2.3.3: the action `failed` is
+ * final, even with a status of class 4 after days of retries; without an action the class decides.
  */
 function resultOf({ action, status, said }: BounceDetails, handed_over: number): Report | undefined {
   if (action === "failed" || (action === undefined && status?.startsWith("5.") === true))
     return {
       status: "bounced",
-      // RFC 3463 §3.1: undefined.
+      // RFC 3463 §3.1: "other undefined status".
       enhanced: status ?? "5.0.0",
       said,
       response: `The recipient's server returned the mail later, with status ${status ?? "unknown"}.`,
@@ -73,7 +73,8 @@ async function findMail(
   if (outgoing_id !== undefined) {
     const mail = await mails.where("id", "=", outgoing_id).executeTakeFirst();
     if (!mail) return undefined;
-    // In words alone, it may as well be an absence note: our mail has to be in it, or the recipient named by a mail system.
+    // A notification only in words may as well be an absence note: it must hold our mail, or a mail system must name
+    // the recipient in it.
     const holds = original_message_id === mail.rfc_message_id;
     const names = original_message_id === undefined && named.includes(mail.envelope_to.toLowerCase());
     return !in_words || holds || names ? { mail, certain: true } : undefined;

@@ -17,7 +17,7 @@ import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
-import { authOf, leaveOut, proofOf, ROWS, traceDuplicate } from "./left-out.ts";
+import { storedChecks, leaveOut, proofOf, ROWS, traceDuplicate } from "./left-out.ts";
 import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
@@ -36,9 +36,11 @@ export interface Delivery {
 
 export interface Recipient {
   address: string;
-  /** Absent for a bounce address and for a role address; `storage` is that of its account when it was named. */
+  /**
+   * Absent for a bounce address and for a role address. `storage` is that of the account when the recipient was named.
+   */
   inbox?: { row: InboxRow; user: UserRow; storage: Storage };
-  /** Of `postmaster@` and `abuse@`; the letter holds the mail for the administrator. */
+  /** Set for `postmaster@` and `abuse@`; the letter takes the mail to the administrator. */
   role?: { administrator: UserRow; letter?: QueueLetter };
 }
 
@@ -47,17 +49,19 @@ export interface Reception {
   code: 250 | 421 | 450 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
   text: string;
-  /** What the operator may change, such as a key of the configuration, where a limit is why. */
+  /** If a limit is why: what the operator may change, such as a key of the configuration. */
   limit?: string;
-  /** The inboxes whose accounts have no room, where that is why. */
+  /** If room is why: the inboxes whose accounts have none. */
   full?: FullInbox[];
-  /** The inboxes that take no more now, where that is why. */
+  /** If a rate is why: the inboxes that take no more for now. */
   busy?: BusyInbox[];
-  /** By address, where one transaction had several recipients: SMTP has one answer for all of them. */
+  /**
+   * The answer for each address, if one transaction had several recipients: SMTP has only one answer for all of them.
+   */
   each?: Map<string, Reception>;
 }
 
-/** What was found out about a mail once, for all of its recipients. */
+/** What is known about a mail once it was examined, for all of its recipients. */
 export interface Examined extends Omit<Examination, "fault" | "author" | "marks"> {
   from_address: string;
   identity: Author["identity"];
@@ -67,21 +71,21 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
 
 export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
   reason: RefusalReason;
-  /** What the owner of the inbox reads of it, if that is more. */
+  /** What the owner of the inbox reads of the refusal, if that is more than the sender does. */
   shown?: string;
   subject?: string;
   rfc_message_id?: string | null;
   sender?: string;
-  /** What was found out about the sender, if it came to that. */
+  /** What was found out about the sender, if the mail was examined that far. */
   identity?: Examined["identity"];
 };
 
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
 /**
- * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451 or 452,
- * and nothing written, while one of its inboxes takes no more or has no room. That is judged in here because only here it
- * is certain which mails have been here before.
+ * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal. While one
+ * of the inboxes takes no more or has no room, it is 451 or 452, and nothing is written. This is decided here, in the
+ * transaction, because only here it is certain which mails have been here before.
  */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
@@ -90,7 +94,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
     cases.push({ recipient, standing });
   }
   const standings = cases.flatMap(({ standing }) => standing ?? []);
-  // Since RCPT, where each of them is asked for.
+  // An inbox may have been paused since RCPT, where each recipient is checked.
   if (standings.some(({ inbox }) => inbox.paused === "refuse")) return refusalFor("inbox_paused");
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
   const [first] = full;
@@ -111,7 +115,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   return each.size > 1 ? { ...answer, each } : answer;
 }
 
-/** Counts a mail against what the operator and its inboxes take; of one that is put off nothing is counted. */
+/** Counts a mail against the limits of the operator and of its inboxes; a mail that is put off counts nowhere. */
 function count(
   app: App,
   tx: Db,
@@ -142,18 +146,21 @@ export async function logRefusal(
     sender: refusal.sender ?? null,
     subject: refusal.subject ?? null,
     rfc_message_id: refusal.rfc_message_id ?? null,
-    auth: identity ? authOf(identity) : null,
+    auth: identity ? storedChecks(identity) : null,
   });
 }
 
 interface Decision {
   delivery: Delivery;
   recipient: Recipient;
-  /** Undefined for an address that is no inbox, or no longer. */
+  /** Undefined for an address that is not, or no longer, an inbox. */
   standing: Standing | undefined;
   mail: Examined;
   store: () => Promise<string>;
-  /** What this same mail has become for others of its recipients, by inbox: one may be named by several tags. */
+  /**
+   * By inbox, the message that this same mail has become for another recipient: one inbox may be named with several
+   * tags.
+   */
   taken: Map<string, { id: string }>;
 }
 
@@ -182,7 +189,7 @@ export function isBounce({ kind }: Pick<Examined, "kind">): boolean {
   return kind.kind === "hard" && kind.reason === "bounce";
 }
 
-/** Whoever sent it may not hear of it, where another recipient took the mail. */
+/** Notes the refusal only here. Its sender may not hear of it, if another recipient took the mail. */
 function refuseOthers(app: App, delivery: Delivery): Reception {
   noteRefusal(app, delivery, "reports_only");
   return refusalFor("reports_only");
@@ -190,7 +197,7 @@ function refuseOthers(app: App, delivery: Delivery): Reception {
 
 type Client = Pick<Delivery, "mail_from" | "remote_address"> & Partial<Pick<Delivery, "recipients">>;
 
-/** What each line about a mail has: who sent it, and which inboxes it is for, as far as that is known. */
+/** The fields of each log line about a mail: who sent it, and the inboxes it is for, as far as these are known. */
 export function logFieldsOf({ mail_from, remote_address, recipients = [] }: Client): object {
   const inbox_ids = recipients.flatMap(({ inbox }) => inbox?.row.id ?? []);
   return {
@@ -205,13 +212,13 @@ export function noteRefusal(app: App, client: Client, reason: RefusalReason): vo
   app.log.info({ reason, ...logFieldsOf(client) }, "mail refused");
 }
 
-/** Why a mail that could have been taken was put off. */
+/** The reason for which a mail that could have been taken was put off. */
 export function putOffReason({ code }: Pick<Reception, "code">): RefusalReason {
   if (code === 450) return "inbox_paused";
   return code === 452 ? "storage_full" : "rate_limited";
 }
 
-/** `limit` says which one it was, where a limit is why. */
+/** Counts and logs a mail that was put off; `limit` names the limit, if one was the reason. */
 export function notePutOff(
   app: App,
   client: Client,
@@ -275,7 +282,8 @@ async function acceptNew(
   const { from_address: sender, subject } = mail;
   const body_hash = saidIn(mail, standing);
   const address = splitAddress(recipient.address);
-  // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
+  // A conversation is not found by Message-IDs if the sender is not proven: others see ids, and senders can be forged.
+  // The tag of a reply address was told to its participant alone.
   const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
   const conversation_id =
     (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
@@ -317,7 +325,10 @@ async function acceptNew(
   return ACCEPTED;
 }
 
-/** By what a mail is the same text as another one: for who gives orders its subject counts too, as that may be the order. */
+/**
+ * A hash that is equal for mails with the same text. For a sender who gives orders the subject counts too, as it may be
+ * the order.
+ */
 function saidIn({ body_hash, subject }: Examined, { authority }: Standing): string {
   const orders = authority === "owner" || authority === "listed";
   return orders ? sha256(`${replySubject(subject)}\n${body_hash}`, "hex") : body_hash;
@@ -328,13 +339,16 @@ async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): 
   return ACCEPTED;
 }
 
-/** Notes that a mail was taken of which no account sees anything. */
+/** Counts and logs a mail that was taken and that no account sees anything of. */
 export function dropMail(app: App, client: Client, reason: "bounce" | "role_machine" | "role_report"): void {
   app.metrics.count("mailwright_mails_dropped_total", { reason });
   app.log.info({ reason, ...logFieldsOf(client) }, "mail dropped");
 }
 
-/** The raw mail is stored once, however many of our inboxes it is for, and not at all if none takes it. */
+/**
+ * Returns a function that stores the raw mail when it is first called: once, however many inboxes take it, and not at
+ * all if none does.
+ */
 function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
   let stored: string | undefined;
   return async () => (stored ??= await storeRawMail(app, tx, raw));

@@ -1,37 +1,37 @@
 import { gunzipSync } from "node:zlib";
 import { readZipTable, unpackEntry } from "../files/zip.ts";
-import { member, parseJson } from "../lib/quote.ts";
+import { member, parseJson } from "../lib/foreign-json.ts";
 import type { MailHeaders } from "../mail/reading/headers.ts";
 import type { MailAttachment } from "../mail/reading/parse.ts";
 import { readStructure } from "../mail/reading/parse-structure.ts";
 
-/** The largest report that is unpacked; those about a small server take a few KB. */
+/** Bytes of the largest report that is unpacked; reports about a small server take a few KB. */
 const MAX_UNPACKED_BYTES = 2_097_152;
-/** A mail with one that is not packed, written in base64. */
+/** Bytes of a mail that holds such a report unpacked, in base64. */
 const MAX_MAIL_BYTES = 2 * MAX_UNPACKED_BYTES;
-/** Sources of mail, or failures, that are counted: those of a large provider are a few hundred. */
+/** The most records (sources of mail, or failures) that are counted; those of a large provider are a few hundred. */
 const MAX_RECORDS = 10_000;
-/** A report is one; some providers add words or a picture. */
+/** The most files of a mail that are looked at: a report is one file, and some providers add words or a picture. */
 const MAX_FILES = 4;
 const MAX_NAME_CHARS = 100;
 
-/** What a report comes to in one line of the log. */
+/** What the log says of a report, in one line. */
 export interface DomainReport {
   report: "dmarc" | "tls";
   /** Who reports, and about which domain; both are the reporter's words. */
   by: string;
   domain: string;
-  /** Mails, or connections. */
+  /** Mails (DMARC) or connections (TLS) in all. */
   total: number;
   failed: number;
-  /** The most frequent cause, or the source of most. */
+  /** The most frequent cause of the failures, or the source of most. */
   mostly?: string;
 }
 
 /**
- * What another provider reports about mail of ours: DMARC aggregates (RFC 7489 §7.2) and TLS reports (RFC 8460);
- * undefined for a mail that is no such report. Anybody can write one, so that only files are looked at which may hold
- * it, and none of the words beside them.
+ * Returns what another provider reports about mail of ours: DMARC aggregates (RFC 7489 §7.2) and TLS reports (RFC
+ * 8460); undefined for a mail that is no such report. Anybody can write one, so only the files that may hold a report
+ * are looked at, and no other words of the mail.
  */
 export async function readDomainReport(
   raw: Uint8Array,
@@ -46,14 +46,20 @@ export async function readDomainReport(
   return undefined;
 }
 
-/** Some providers do not say what their archive is. */
+/**
+ * Whether a file may hold a report by its type, which includes vague ones: some providers do not say what their archive
+ * is.
+ */
 function mayHoldReport({ content_type }: MailAttachment): boolean {
   return /^(?:application\/(?:tlsrpt\+|(?:x-)?gzip|(?:x-)?zip|xml|json|octet-stream)|text\/xml)/i.test(
     content_type,
   );
 }
 
-/** RFC 8460 §5.3 and RFC 7489 §7.2.1.1, so that the mails of people are not taken apart. */
+/**
+ * Whether a mail looks like a report by its header (RFC 8460 §5.3 and RFC 7489 §7.2.1.1), so that people's mails are
+ * not unpacked.
+ */
 function looksLikeReport(headers: MailHeaders): boolean {
   const type = headers.get("content-type") ?? "";
   return (
@@ -69,7 +75,7 @@ function reportIn(bytes: Uint8Array): DomainReport | undefined {
   return text?.startsWith("{") ? tlsSummary(text) : text?.startsWith("<") ? dmarcSummary(text) : undefined;
 }
 
-/** The text of a file that may be packed; undefined where it is broken, or too large. */
+/** The text of a file that may be packed; undefined if the file is broken or too large. */
 function unpack(bytes: Uint8Array): string | undefined {
   try {
     const plain =
@@ -81,7 +87,7 @@ function unpack(bytes: Uint8Array): string | undefined {
           .replace(/^\ufeff/, "")
           .trimStart();
   } catch {
-    // Whatever is wrong with the file of a stranger, there is nothing to be told about it.
+    // Whatever is wrong with a stranger's file, there is nobody to tell.
     return undefined;
   }
 }
@@ -109,7 +115,7 @@ function dmarcSummary(xml: string): DomainReport | undefined {
   return { report: "dmarc", by: named(element(xml, "org_name")), domain, total, failed, ...mostly(failures) };
 }
 
-/** What stands between the first such pair of tags. */
+/** The text between the first opening and closing tag of this name. */
 function element(xml: string, name: string): string {
   const start = xml.indexOf(`<${name}>`);
   const end = xml.indexOf(`</${name}>`, start);

@@ -2,18 +2,18 @@ import { type DnsNotes, type NotedResolver, type Question, withNotes } from "../
 import type { Resolver } from "../net/dns.ts";
 import type { WorkOutcome } from "../lib/worker-pool.ts";
 import { readHeaders } from "../mail/reading/headers.ts";
-import { tag } from "../mail/reading/signatures.ts";
+import { tagValue } from "../mail/reading/signatures.ts";
 import { type Examination, examineMail, type MailToExamine, type Noting } from "./examine.ts";
 
-/** What one mail may have asked ahead by the signatures in it. */
+/** The most keys of signatures that are asked for one mail in advance. */
 const MAX_KEYS = 20;
-/** Mostly the first one is enough; with each the whole mail is read once more. */
+/** The most rounds of reading for one mail. Mostly the first is enough, and each reads the whole mail once more. */
 const MAX_ROUNDS = 5;
 const NO_NOTES: DnsNotes = { answers: [], open: [] };
 const SIGNATURES = new Set(["dkim-signature", "arc-seal", "arc-message-signature"]);
 const DMARC = "_dmarc.";
 
-/** As `examineMail`, on the thread: what a mail with notes asked for is in its examination. */
+/** As `examineMail`, on the thread. If the mail comes with notes, its examination says what was asked of the DNS. */
 export async function examineNoted(
   mail: MailToExamine,
   live: (servers: string[]) => Resolver,
@@ -29,17 +29,20 @@ export async function examineNoted(
   return { ...examination, notes: noted.notes() };
 }
 
-/** The keys of all signatures: without the body it is not known which are worth asking for. */
+/** Asks for the keys of all signatures: without the body it is not known which are worth asking for. */
 async function askAhead(mail: MailToExamine, { resolver }: NotedResolver, open: Question[]): Promise<void> {
   const keys = readHeaders(mail.raw)
     .fields.filter(({ name }) => SIGNATURES.has(name))
     .slice(0, MAX_KEYS)
-    .map(({ value }) => `${tag(value, "s") ?? ""}._domainkey.${tag(value, "d") ?? ""}`);
+    .map(({ value }) => `${tagValue(value, "s") ?? ""}._domainkey.${tagValue(value, "d") ?? ""}`);
   const asked = [...keys.map((name): Question => ({ name, rrtype: "TXT" })), ...open.flatMap(withParents)];
   await Promise.allSettled(asked.map(({ name, rrtype }) => resolver(name, rrtype)));
 }
 
-/** Where a domain has no policy, that of one above it is asked for next (RFC 9989 §4.10). */
+/**
+ * The questions that may follow from one: if a domain has no policy, that of a domain above it is asked for next (RFC
+ * 9989 §4.10).
+ */
 function withParents(question: Question): Question[] {
   const { name, rrtype } = question;
   if (!name.startsWith(DMARC)) return [question];
@@ -47,13 +50,14 @@ function withParents(question: Question): Question[] {
   return labels.map((_label, at) => ({ name: DMARC + labels.slice(at).join("."), rrtype }));
 }
 
-/** Has a mail, or its header alone, read on a thread. */
+/** Has the whole mail, or its header alone, read on a thread. */
 type Read = (part: Noting["part"], notes: DnsNotes) => Promise<WorkOutcome<Examination>>;
 
 /**
- * Reads a mail of which nobody may keep a thread while it waits for the DNS: it is asked by the header alone, on a thread
- * where any number of them wait, and the mail is read by what was answered. What only the whole mail asks for is asked
- * next; who has the DNS asked ever more has it seem not to answer.
+ * Examines a mail that must not occupy a thread while it waits for the DNS. First its header alone is read on a thread
+ * where any number of mails wait, and what it asks of the DNS is noted. Then the whole mail is read with the noted
+ * answers; what only the whole mail asks for is asked in the next round. After the last round the DNS seems not to
+ * answer.
  */
 export async function examineByNotes(read: Read): Promise<WorkOutcome<Examination>> {
   let notes = NO_NOTES;

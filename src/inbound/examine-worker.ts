@@ -5,7 +5,7 @@ import { examineNoted } from "./examine-noted.ts";
 
 const resolvers = new Map<string, Resolver>();
 
-/** One for all mails, as it remembers what it was told. */
+/** The resolver for these servers. All mails share one, because it remembers what it was told. */
 function resolverOf(servers: string[]): Resolver {
   const key = servers.join(" ");
   const resolver = resolvers.get(key) ?? createResolver({ servers });
@@ -13,7 +13,7 @@ function resolverOf(servers: string[]): Resolver {
   return resolver;
 }
 
-/** Has a mail say that it goes on each time the DNS has answered it. */
+/** A resolver that reports progress of the mail each time the DNS has answered. */
 function telling(resolver: Resolver, goOn: () => void): Resolver {
   return (...question) => resolver(...question).finally(goOn);
 }

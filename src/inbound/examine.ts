@@ -18,31 +18,34 @@ import { type WriterMarks, writerMarks } from "./for-others.ts";
 import { type MailWords, readMailWords } from "./mail-words.ts";
 import { readingFor, repeatedField } from "./vouched.ts";
 
-/** A longer mail, or one with a longer header, is read on a thread whoever brought it. */
+/** Bytes above which a mail, or its header, is read on a thread, whoever brought it. */
 const SHORT_MAIL_BYTES = 65_536;
 const SHORT_HEADER_BYTES = 8_192;
-/** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
+/** Characters of a problem: part of a reply line, which has at most 512 octets (RFC 5321 §4.5.3.1.5). */
 const MAX_PROBLEM_CHARS = 300;
 
-/** A mail as it came, and what has to be known to judge it. Plain data, for it goes over to another thread. */
+/** A mail as it came, and what must be known to judge it. Plain data, because it is sent to another thread. */
 export interface MailToExamine {
   raw: Uint8Array;
   /** "" is the null reverse-path. */
   mail_from: string;
   /** The addresses of inboxes among its recipients. */
   inboxes: string[];
-  /** One of its recipients is a role address. */
+  /** Whether one of its recipients is a role address. */
   to_role: boolean;
-  /** Null for a client that is believed whatever it says. */
+  /** The client; null for one that is believed whatever it says. */
   client: Client | null;
   /** See `examineByNotes`. */
   noting?: Noting;
 }
 
-/** How the DNS is asked for a mail that is read with notes. */
+/** How the DNS is asked for a mail that is read with notes (see `examineByNotes`). */
 export interface Noting {
   notes: DnsNotes;
-  /** `head`: the mail is no more than its header, and the DNS is asked; `whole`: nothing but the notes is. */
+  /**
+   * `head`: the mail is only its header, and the DNS is asked. `whole`: the mail is complete, and only the notes are
+   * asked.
+   */
   part: "head" | "whole";
 }
 
@@ -64,40 +67,46 @@ export type MailFault = ReturnType<
 /** All that has to be known of a mail before it is decided about. */
 export interface Examination extends MailWords {
   fault: MailFault | null;
-  /** Null for a mail with a fault, and for a notification, of which nobody asks who wrote it. */
+  /** Null for a mail with a fault, and for a notification, whose author does not matter. */
   author: Author | null;
   marks: MachineMarks;
   writer_marks: WriterMarks;
-  /** What a mail system may have written about one of our mails. */
+  /** What a mail system may report on one of our mails. */
   bounce: BounceReport | null;
   /** What a mail to a role address reports. */
   report: DomainReport | null;
-  /** The DNS answers that a mail was read with, where it was read with notes. */
+  /** The DNS answers that the mail was read with, if it was read with notes. */
   notes?: DnsNotes;
 }
 
 export interface Author {
   address: string;
   identity: Identity & { trusted_network: boolean };
-  /** By address, the inboxes that the author meant the mail for, and what must be read of it; null for all of it. */
+  /**
+   * By address, the inboxes that the author meant the mail for, each with the part of the mail that must be read; null
+   * for all of it.
+   */
   meant: Map<string, SignedForm | null>;
 }
 
-/** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
+/**
+ * Whether a mail is a delivery notification (RFC 5321 §4.5.5). It does not matter who wrote it, and its From often
+ * names nobody (`From: MAILER-DAEMON`).
+ */
 function isNotification({ mail_from, inboxes }: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
   return mail_from === "" && inboxes.length === 0;
 }
 
 /**
- * Whether reading a mail takes less than handing it to a thread: it is short, and nothing of it has to be verified or
- * unpacked. What is read then is read by linear code alone.
+ * Whether reading a mail takes less time than handing it to a thread: it is short, and nothing in it has to be verified
+ * or unpacked. Such a mail is read by linear code alone.
  */
 export function isQuickToExamine({ raw, client, to_role }: MailToExamine): boolean {
   if (client !== null || to_role || raw.length > SHORT_MAIL_BYTES) return false;
   return headerBytes(raw) <= SHORT_HEADER_BYTES;
 }
 
-/** Reads a mail as far as the session needs it, and asks the DNS about its author. */
+/** Reads a mail as far as the SMTP session needs it, and asks the DNS about its author. */
 export async function examineMail(
   mail: MailToExamine,
   resolverOf: (servers: string[]) => Resolver,
@@ -121,12 +130,16 @@ export async function examineMail(
 }
 
 async function reportIn(raw: Uint8Array, headers: MailHeaders): Promise<DomainReport | null> {
-  // Loaded where it is asked for, on a thread: the main one, which reads short mails itself, starts without the MIME reader.
+  // Loaded only where it is needed, on a thread: the main thread, which reads short mails itself, starts without the
+  // MIME reader.
   const { readDomainReport } = await import("./domain-report.ts");
   return (await readDomainReport(raw, headers)) ?? null;
 }
 
-/** Some mail systems return mail in the name of others than themselves; nobody else knows a bounce address. */
+/**
+ * Whether to look for a bounce in a mail. Some mail systems return mail under another name than their own, but nobody
+ * else knows a bounce address.
+ */
 function mayBeBounce({ inboxes, to_role }: MailToExamine, { hard, soft }: MachineMarks): boolean {
   return hard === "bounce" || (inboxes.length === 0 && !to_role && soft?.reason !== "auto_reply");
 }
@@ -189,7 +202,7 @@ async function identify(
   return { ...identity, trusted_network: false };
 }
 
-/** The identity of whoever writes from one of the trusted networks. */
+/** The identity of every author whose mail comes from one of the trusted networks. */
 const BELIEVED: Author["identity"] = {
   authenticated: true,
   auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false },

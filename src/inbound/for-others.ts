@@ -6,14 +6,14 @@ import { mailboxes, type MailHeaders } from "../mail/reading/headers.ts";
 import { isProgramMail } from "../mail/reading/program-marks.ts";
 
 /**
- * Why a mail that is its sender's may hold the words of somebody else: a form on a web page mails them in the name of
- * whoever the page belongs to, from their own server.
+ * Why a mail that its sender's server sent may hold the words of somebody else: a form on a web page mails what others
+ * typed, in the name of the page's owner and from the owner's server.
  */
 export type ForOthers = "reply_to" | "web_script";
 
-/** What a mail says by itself about for whom it was written. */
+/** The marks in a mail that tell for whom it was written. */
 export interface WriterMarks {
-  /** The addresses of its Reply-To; null where it has one that names none, or cannot be read. */
+  /** The addresses of its Reply-To; null if it has none, or one that cannot be read. */
   reply_to: string[] | null;
   web_script: boolean;
 }
@@ -32,7 +32,7 @@ function replyTo(value: string): string[] | null {
   return list.mailboxes.map(({ address }) => address);
 }
 
-/** Why a mail may hold the words of somebody else than its sender, or null. */
+/** Why a mail may hold the words of somebody other than its sender, or null. */
 export function whyForOthers(
   { marks, from_address }: { marks: WriterMarks; from_address: string },
   { inbox, user }: { inbox: InboxRow; user: UserRow },
@@ -44,7 +44,7 @@ export function whyForOthers(
   return marks.reply_to?.every(is_theirs) === true ? null : "reply_to";
 }
 
-/** Whatever tag stands behind its local part: the mail comes to the same person, or to the same inbox. */
+/** Whether two addresses differ in the tag at most: mail to both reaches the same person, or the same inbox. */
 function isSameMailbox(one: string, other: string): boolean {
   const [a, b] = [splitAddress(one), splitAddress(other)];
   return a.local_part === b.local_part && a.domain === b.domain;

@@ -6,10 +6,10 @@ import type { InboxRow } from "../db/schema.ts";
 import { logRefusal, type Refusal } from "./decide.ts";
 import { type FullInbox, fullAnswer } from "./mail-storage.ts";
 
-/** In the activity, for each sender. */
+/** How often the activity shows it, for each sender. */
 const SHOWN_RULE = { limit: 1, window_seconds: 86_400 };
 
-/** Has the owner told that a mail of `size` bytes found no room, by a letter and in the activity. */
+/** Tells the owner, by a letter and in the activity, that a mail of `size` bytes found no room. */
 export async function tellOfFull(
   app: App,
   full: FullInbox,

@@ -11,16 +11,16 @@ import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { mayInstruct, type Standing } from "./standing.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
-/** An inbox that takes no more of some mail now. */
+/** An inbox that takes no more mail of some kind for now. */
 export interface BusyInbox {
   inbox: InboxRow;
   bucket: Bucket;
 }
 
 /**
- * Counts a mail against what its inboxes take (decision A): 451 and nothing counted when one of them takes no more
- * now, so that the sender's server comes again with all of it. A mail that has been here before counts nowhere: it is
- * not worked on, and whoever has one could use up by it what its author may send.
+ * Counts a mail against the limits of its inboxes (decision A). If one of them takes no more now, the answer is 451 and
+ * nothing is counted, so that the sender's server brings the mail again for all of them. A mail that has been here
+ * before counts nowhere: it is not worked on, and whoever has a copy could use up what its author may send.
  */
 export function countInbound(
   app: App,
@@ -41,15 +41,18 @@ export function countInbound(
   return undefined;
 }
 
-/** Notes of a mail for several who of them took no more, so that they are told apart when it comes again. */
+/** Notes which inboxes of a mail for several took no more, so that they can be told apart when it comes again. */
 export function rememberBusy(app: App, { inbox, bucket }: BusyInbox, client: Client): void {
   notePutOffFor(app, inbox.id, client);
-  // Whose bucket it is, is known again at RCPT, unless it is that of the sender, whom only the mail itself names.
+  // At RCPT the bucket of an inbox can be found again, but not that of a sender, whom only the mail itself names: for
+  // such a bucket the note ends with the wait.
   const { retry_after_seconds } = app.limiter.peek(bucket.key, bucket.rule);
   notePutOffFor(app, nameOf(inbox, bucket), client, bucket.of_sender ? retry_after_seconds : undefined);
 }
 
-/** What the sender of a mail hears at RCPT while an inbox still takes no more of it, as far as an earlier try has shown. */
+/**
+ * What the sender of a mail hears at RCPT while an inbox still takes no more of it, as far as an earlier try has shown.
+ */
 export function stillBusy(
   app: App,
   { row, user }: { row: InboxRow; user: UserRow },
@@ -69,7 +72,10 @@ function nameOf({ id }: InboxRow, { share, of_sender, setting }: Bucket): string
   return `${id}:${share}:${of_sender ? "sender" : "all"}:${setting}`;
 }
 
-/** Those that a mail may be put off for at RCPT: anybody can write any address there, so that what befell one must not befall the owner. */
+/**
+ * The shares that a mail may be put off for at RCPT. Anybody can write any address there, so what happened to a
+ * stranger must not put off the owner.
+ */
 function sharesOf(row: InboxRow, user: UserRow, from_address: string): readonly Share[] {
   const claimed = judgeSender(row, user, { from_address, authenticated: true });
   return mayInstruct(claimed) ? [ownShare(claimed)] : SHARES;
@@ -79,7 +85,7 @@ function isFull(app: App, { key, rule }: Bucket): boolean {
   return !app.limiter.peek(key, rule).ok;
 }
 
-/** Who is refused for good must hear that, not "later". */
+/** Whether a mail counts: one that is refused for good must hear that, not "later". */
 function isNew({ verdict, original }: Standing): boolean {
   return verdict.accepted && original === undefined;
 }
@@ -112,12 +118,12 @@ function bucketsOf(
 }
 
 const SHARES = ["owner", "others", "unproven", "again", "machines"] as const;
-/** What a mail uses up of what an inbox takes. */
+/** A share: the part of an inbox's limits that a mail uses up. */
 type Share = (typeof SHARES)[number];
 
 /**
- * What others send, forge or send again must use up nothing of what the owner, or a sender who is proven, may send. A
- * machine's mail, left out or read, uses up nothing of it either: anybody who has a signed mail can put such a mark on it.
+ * The share of a mail. What others send, forge or send again must not use up what the owner, or a proven sender, may
+ * send. Nor may a machine's mail, left out or read: anybody who has a signed mail can put a machine's mark on it.
  */
 function shareOf(
   { verdict, vouched, left_out, skipped }: Standing,
@@ -139,7 +145,7 @@ interface Bucket {
   key: string;
   rule: RateRule;
   share: Share;
-  /** Whether it counts one sender alone, else all of the share. */
+  /** Whether the bucket counts one sender alone, else the whole share. */
   of_sender: boolean;
   /** Its key in the configuration. */
   setting: string;

@@ -13,8 +13,8 @@ import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
 
 /**
- * How many mails that were refused, or left out, one inbox lists one by one: a flood must not fill the disk. So many of
- * senders who are proven, and as many of others, who must not use up the rows of those.
+ * How many mails that were refused, or left out, one inbox lists as rows of their own: a flood must not fill the disk.
+ * Proven senders have this many, and all others as many again, so that others cannot use up the rows of the proven.
  */
 export const ROWS = { limit: 200, window_seconds: 3_600 };
 
@@ -25,13 +25,14 @@ interface Skipped {
   text?: string;
 }
 
-/** Taken, not worked on, and visible: machine mail and loops (decision L.5). */
+/** Takes a mail without working on it, and shows it in the activity: machine mail and loops (decision L.5). */
 export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void> {
   const { standing, mail, reason } = skipped;
   const { inbox, verdict, vouched, left_out } = standing;
   if (left_out) return traceDuplicate(app, tx, { standing, mail, original: left_out });
   const { authenticated } = mail.identity;
-  // What its author sent is known again, so that whoever sends it again leaves no more rows, and what a machine did remains that.
+  // The key is stored with what its author sent, so that whoever sends it again leaves no more rows; and what a machine
+  // sent remains a machine's.
   const known = authenticated && (vouched || isMachineReason(reason));
   const row = {
     state: "skipped",
@@ -43,7 +44,7 @@ export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void
   if (isOfHousehold(standing) || hasRow(app, tx, skipped)) await logSkipped(app, tx, skipped, row);
   else {
     await countMore(app, tx, { inbox, state: "skipped", reason });
-    // Whoever uses up the rows of an hour must not have it forgotten.
+    // Whoever uses up the rows of an hour must not thereby make the server forget this mail.
     if (mayInstruct(verdict))
       await keepKey(app, tx, {
         ...row,
@@ -70,17 +71,19 @@ async function logSkipped(
     sender: mail.from_address,
     subject: mail.subject,
     rfc_message_id: mail.rfc_message_id,
-    auth: authOf(mail.identity),
+    auth: storedChecks(mail.identity),
     body_hash: mail.body_hash,
   });
-  // A letter a day, from an address that takes no mail, is no part of a loop, whoever answers it.
+  // Only the owner and listed senders are reported to the account. A letter a day, from an address that takes no mail,
+  // cannot become part of a loop, whoever answers it.
   if (reason === "loop_cap" && isOfHousehold(standing))
     await tellOwnerLater(app, tx, { user_id, kind: "mail_left_out", message_id });
 }
 
 /**
- * The original counts it. Once that has been deleted, the first such mail of the owner or a listed sender gets a row, which
- * counts the next; those of others are counted by the hour.
+ * Leaves a trace of a mail that has come before. The original counts it. If the original has been deleted, the first
+ * such mail of the owner or a listed sender gets a row, which counts the next; those of others are only counted by the
+ * hour.
  */
 export async function traceDuplicate(
   app: App,
@@ -93,7 +96,7 @@ export async function traceDuplicate(
   const dedupe_key = `again ${standing.dedupe_key}`;
   const [traced] = isOfHousehold(standing) ? await tracedRow(tx, { inbox_id: inbox.id, dedupe_key }) : [];
   if (traced) return void (await countAgain(tx, traced));
-  // Whoever has old mails of theirs can send all of them again.
+  // Others get no row: whoever has old mails of theirs can send all of them again.
   if (!isOfHousehold(standing) || !hasRow(app, tx, { standing, mail }))
     return countMore(app, tx, { inbox, state: "skipped", reason });
   const row = { state: "skipped", reason, authority: "stranger", dedupe_key, vouched: 0 } as const;
@@ -128,7 +131,7 @@ export function proofOf(identity: Pick<Examined["identity"], "authenticated"> | 
   return identity?.authenticated === true ? "proven" : "unproven";
 }
 
-/** As the story of a mail that was not taken tells it. */
-export function authOf({ auth, trusted_network }: Examined["identity"]): string {
+/** The result of the checks of a sender, as the history of a mail that was not taken shows it. */
+export function storedChecks({ auth, trusted_network }: Examined["identity"]): string {
   return JSON.stringify({ ...auth, trusted_network });
 }

@@ -8,7 +8,7 @@ import { judgeSender } from "./policy.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
 
-/** An inbox whose account has no room for a mail, which is `whose`. */
+/** An inbox whose account has no room for a mail; `whose` says for whose mail. */
 export interface FullInbox {
   row: InboxRow;
   user: UserRow;
@@ -22,8 +22,8 @@ export interface Coming extends Client {
 }
 
 /**
- * The inboxes whose accounts have no room for a mail of `size` bytes. All of them: each is refused by itself when the
- * mail comes again.
+ * The inboxes whose accounts have no room for a mail of `size` bytes. All of them are returned, because each is refused
+ * by itself when the mail comes again.
  */
 export async function withoutRoom(
   app: App,
@@ -46,20 +46,20 @@ export async function withoutRoom(
   return full;
 }
 
-/** What is refused, left out or has been here before leaves no more than a row. */
+/** Whether a mail is stored. One that is refused, left out or has been here before leaves no more than a row. */
 function isKept({ verdict, skipped, original }: Standing): boolean {
   return verdict.accepted && !skipped && original === undefined;
 }
 
 /**
- * Whether what was free at RCPT is good enough for so small a mail, however long ago that was: if every connection that
- * may be open had waited with one, all of them would be a tenth of it.
+ * Whether a mail is so small that the room found at RCPT still suffices, however long ago that was: if every connection
+ * that may be open had waited with such a mail, all of them together would be at most a tenth of the room.
  */
 function isNextToNothing({ config: { smtp } }: App, size: number, free: number): boolean {
   return size * smtp.max_connections * 10 <= free;
 }
 
-/** What the sender of a mail hears; `name` is that of the address. */
+/** What the sender of a mail hears if there is no room; `name` is the address or a name for it. */
 export function fullAnswer(name: string, { whose, user }: Pick<FullInbox, "whose" | "user">) {
   const lack =
     whose === "household" ? "for the mail" : "left for mail of senders whom its owner has not listed";
@@ -72,14 +72,14 @@ export function fullAnswer(name: string, { whose, user }: Pick<FullInbox, "whose
   };
 }
 
-/** Notes of a mail for several who of them had no room, so that they are told apart when it comes again. */
+/** Notes which inboxes of a mail for several had no room, so that they can be told apart when it comes again. */
 export function rememberFull(app: App, { row, whose }: FullInbox, client: Client): void {
   notePutOffFor(app, noRoom(row, whose), client);
 }
 
 /**
- * The room that a mail needs as far as RCPT can know: its size as announced, of the owner's whole bound. Of a mail
- * that was put off before it is known whose it is, and if no size is announced it may be the largest.
+ * The room that a mail needs, as far as RCPT can know: its announced size, of the owner's whole bound. For a mail that
+ * was put off before it is known whose mail it is; and if no size is announced, it may be the largest.
  */
 export function needAtRcpt(
   app: App,
@@ -90,7 +90,7 @@ export function needAtRcpt(
   const strange = known("strangers");
   if (!strange && !known("household")) return { bytes: size, whose: "household" };
   const bytes = size > 0 ? size : app.config.smtp.max_message_bytes;
-  // Anybody can write any address there, so that what befell one must not befall the owner.
+  // Anybody can write any address into MAIL FROM, so what happened to a stranger must not put off the owner.
   const claimed = { from_address: client.mail_from.toLowerCase(), authenticated: true };
   const claims = mayInstruct(judgeSender(row, user, claimed));
   return { bytes, whose: strange && !claims ? "strangers" : "household" };

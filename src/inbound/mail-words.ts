@@ -5,12 +5,12 @@ import { sha256 } from "../lib/sha256.ts";
 /** A body is hashed in pieces, so that no copy of a large one is made. */
 const PIECE_BYTES = 65_536;
 const BLANKS = /[ \t\r\n]+/g;
-/** By byte: 0 for those that are `BLANKS`, else 1. */
+/** By byte value: 0 for the characters of `BLANKS`, else 1. */
 const TAKEN = Uint8Array.from({ length: 256 }, (_, byte) =>
   " \t\r\n".includes(String.fromCharCode(byte)) ? 0 : 1,
 );
 
-/** What a mail says by itself. */
+/** What a mail says of itself. */
 export interface MailWords {
   subject: string;
   rfc_message_id: string | null;
@@ -18,13 +18,13 @@ export interface MailWords {
   parent_ids: string[];
   hop: number;
   body_hash: string;
-  /** Is equal for mails that are the same one (decision L.6). */
+  /** Equal for mails that are the same one (decision L.6). */
   dedupe_key: string;
-  /** Unix seconds; undefined where the Date field names no moment for certain. */
+  /** Unix seconds; undefined if the Date field names no moment for certain. */
   date: number | undefined;
 }
 
-/** Reads them; `from_address` is the author, or empty. */
+/** Reads what a mail says of itself; `from_address` is its author's, or empty. */
 export function readMailWords(raw: Uint8Array, headers: MailHeaders, from_address: string): MailWords {
   const references = messageIds(headers.get("references") ?? "").toReversed();
   const rfc_message_id = messageIds(headers.get("message-id") ?? "")[0] ?? null;
@@ -44,12 +44,18 @@ export function readMailWords(raw: Uint8Array, headers: MailHeaders, from_addres
   };
 }
 
-/** What makes two mails the same one, if they have a Message-ID: another's mail never is. */
+/**
+ * The key that makes two mails the same one, if they have a Message-ID. It has the sender in it, so that another
+ * sender's mail never is the same.
+ */
 export function dedupeKeyOfId(rfc_message_id: string, sender: string): string {
   return `id:${rfc_message_id} ${sender}`;
 }
 
-/** A mail without a body says what its subject does. Counting takes a tenth of the time of `every` or an iterator. */
+/**
+ * Whether the body is blank; such a mail says only what its subject does. This loop takes a tenth of the time of
+ * `every` or an iterator.
+ */
 function isBlank(body: Uint8Array): boolean {
   let at = 0;
   while (at < body.length && isSpace(body[at] ?? 0)) at += 1;
@@ -60,7 +66,10 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 }
 
-/** Relaxed signatures leave white space and line ends to whoever sends the mail on (RFC 6376 §3.4.4), so it leaves them out. */
+/**
+ * A hash of what a mail says, without white space and line ends: relaxed signatures allow whoever sends the mail on to
+ * change these (RFC 6376 §3.4.4).
+ */
 function saidHash(
   headers: MailHeaders,
   { from_address, subject, body }: { from_address: string; subject: string; body: Uint8Array },
@@ -74,7 +83,10 @@ function saidHash(
   return hash.digest("hex");
 }
 
-/** Copies what is not blank, and returns how many bytes that are. Each is copied, and stays where it counts: no branch to guess. */
+/**
+ * Copies what is not blank, and returns its number of bytes. Every byte is copied, but overwritten by the next unless
+ * it counts: without a branch the processor has none to guess wrong.
+ */
 function takeFrom(piece: Uint8Array, taken: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < piece.length; at += 1) {
@@ -85,7 +97,7 @@ function takeFrom(piece: Uint8Array, taken: Uint8Array): number {
   return count;
 }
 
-/** A fold leaves more white space than there was before; how much says nothing. */
+/** The subject, each run of white space as one space: folding adds white space, and how much means nothing. */
 function subjectOf(headers: MailHeaders): string {
   return decodeWords((headers.get("subject") ?? "").replaceAll(BLANKS, " ")).trim();
 }

@@ -43,7 +43,7 @@ export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts):
   return { accepted: true, authority: "unauthenticated", no_reply_reason };
 }
 
-/** The same for the sender of a stored message, by what the inbox and its owner are now. */
+/** As `judgeSender`, for the sender of a stored message, by the present state of the inbox and its owner. */
 export function judgeAgain(
   inbox: InboxRow,
   user: Person,
@@ -55,16 +55,19 @@ export function judgeAgain(
   });
 }
 
-/** How much each kind of sender may spend, weakest first. */
+/** Authorities by what they allow, weakest first. */
 export const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
 
-/** What a stored message may be done with now, which is never more than when it came: its sender may be off the list since. */
+/**
+ * The authority that a stored message has now. It is never more than when the message came, but its sender may have
+ * been taken off the list since.
+ */
 export function authorityNow(
   inbox: InboxRow,
   user: Person,
   { sender, authority }: Pick<MessageRow, "sender" | "authority">,
 ): Authority {
-  // A call, which only the owner can make.
+  // Without a sender it is a call, which only the owner can make.
   if (sender === null) return authority;
   const now = judgeAgain(inbox, user, { sender, authority }).authority;
   return RANK.indexOf(now) < RANK.indexOf(authority) ? now : authority;
@@ -87,7 +90,7 @@ export async function brokenCap(
   const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
   const { inbox_id, sender } = mail;
   const vouched = mail.vouched ? 1 : 0;
-  // Neither forgeries nor what somebody sends again may use up what the real sender may do.
+  // Neither forged mails nor copies that somebody sends again may use up the turns of the real sender.
   const [recentMail, turnsIn] =
     mail.authority === "unauthenticated" ? [recentForgeable, forgeableTurns] : [recentProven, provenTurns];
   const since = app.calmNow() - DAY_SECONDS;
@@ -118,9 +121,10 @@ export async function brokenCap(
 }
 
 /**
- * How many mails of the sender are worked on in an hour and in a day; 0 is no cap. The owner and listed senders are told
- * at the door to come later, and what it let in is worked on: its buckets fill again while these windows move, so that
- * with the same number here a mail that had been put off would be left out when it came again.
+ * How many mails of the sender are worked on in an hour and in a day; 0 is no cap. The owner and listed senders have no
+ * cap here that is as large as their SMTP limit or larger: they were told to come later at SMTP, and what was let in is
+ * worked on. The buckets there fill again gradually while these windows move, so that with the same number here a mail
+ * that had been put off would be left out when it came again.
  */
 function sendersCaps(
   { config: { limits } }: App,
@@ -142,13 +146,13 @@ interface Recent {
   inbox_id: string;
   sender: string;
   since: number;
-  /** What came on a clock that was ahead must not count for as long as that is. */
+  /** The present: mail that came while the clock was ahead must not count until the clock gets there. */
   until: number;
   limit: number;
   vouched: number;
 }
 
-/** Mails of this sender that were worked on in the last day; no more rows than the largest cap needs. */
+/** Mails of this sender that were worked on in the last day, at most as many rows as the cap needs. */
 const recentProven = prepared((db, mail: Recent) =>
   recentOf(db, mail).where("authority", "!=", "unauthenticated").where("vouched", "=", mail.vouched),
 );
@@ -182,7 +186,9 @@ const forgeableTurns = prepared((db, mail: Turns) =>
   turnsOf(db, mail).where("authority", "=", "unauthenticated"),
 );
 
-/** No more rows than the cap needs, and none is looked at that is older, however long the conversation is. */
+/**
+ * Rows of a conversation, at most as many as the cap needs. None older is looked at, however long the conversation is.
+ */
 function turnsOf(db: Db, mail: Turns) {
   return db
     .selectFrom("messages")

@@ -3,13 +3,13 @@ import { clientNetwork } from "../net/networks.ts";
 import type { Delivery } from "./decide.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
-/** Who brings a mail, as far as it is known at RCPT. */
+/** The client that brings a mail, as far as it is known at RCPT. */
 export type Client = Pick<Delivery, "mail_from" | "remote_address">;
 
 /**
- * Notes that a mail for several was put off because of `what`, which names one of them: SMTP has one answer for all of a
- * mail, so that only at RCPT, when it comes again, they can be told apart. For a day unless `seconds` says less: so long
- * the server of a sender may wait before it comes again.
+ * Notes that a mail for several was put off because of `what`, which names one recipient. SMTP has one answer for a
+ * whole mail, so only at RCPT, when the mail comes again, can the recipients be told apart. The note holds for a day,
+ * as long as the sender's server may wait before it comes again, unless `seconds` says less.
  */
 export function notePutOffFor(app: App, what: string, client: Client, seconds = DAY_SECONDS): void {
   const key = keyOf(what, client);
@@ -17,7 +17,7 @@ export function notePutOffFor(app: App, what: string, client: Client, seconds = 
   app.limiter.take(key, { limit: 1, window_seconds: Math.min(seconds, DAY_SECONDS) });
 }
 
-/** Whether a mail that came from there was put off because of `what`. */
+/** Whether a mail of this client was put off because of `what`. */
 export function wasPutOffFor(app: App, what: string, client: Client): boolean {
   return !app.limiter.peek(keyOf(what, client), { limit: 1, window_seconds: DAY_SECONDS }).ok;
 }

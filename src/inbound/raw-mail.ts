@@ -2,13 +2,13 @@ import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { logFieldsOf } from "./decide.ts";
 import { receiveMail, type Reception, type Recipient } from "./receive.ts";
-import { lookUp, refuseForNow, comparableAddress } from "./recipients.ts";
+import { recipientOrRefusal, refuseForNow, comparableAddress } from "./recipients.ts";
 import { isKnown, refuseOverMails } from "./visits.ts";
-import type { Envelope } from "./signed-mail.ts";
+import type { Envelope } from "./raw-mail-signature.ts";
 
 const RETRY_SECONDS = 120;
 
-/** What the SMTP door would have answered for one recipient. */
+/** What the SMTP listener would have answered for one recipient. */
 export interface RecipientAnswer {
   recipient: string;
   status: "accepted" | "refused";
@@ -18,8 +18,8 @@ export interface RecipientAnswer {
 }
 
 /**
- * Takes a mail as the SMTP door would from `remote_ip`. What is accepted is on disk; throws `unavailable`, and has kept
- * nothing, when the caller should keep the mail and come again.
+ * Takes a mail as the SMTP listener would from `remote_ip`. Accepted mail is on disk when this resolves. Throws
+ * `unavailable`, with nothing stored, when the caller should keep the mail and come again.
  */
 export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Promise<RecipientAnswer[]> {
   const { remote_ip, helo } = envelope;
@@ -30,7 +30,7 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   const size = raw.byteLength;
   const found = await Promise.all(
     envelope.rcpt_to.map(async (given) => {
-      const known = await lookUp(app, comparableAddress(given));
+      const known = await recipientOrRefusal(app, comparableAddress(given));
       const full = isRecipient(known)
         ? await refuseForNow(app, known, { size, mail_from, remote_address: remote_ip })
         : undefined;
@@ -39,7 +39,7 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   );
   const recipients = found.map(({ answer }) => answer).filter(isRecipient);
   const waiting = found.find(({ answer }) => !isRecipient(answer) && answer.code < 500);
-  // With one answer for all of them, those who took it would get it twice.
+  // The whole mail comes again only if nobody has taken it: one answer for all would bring it twice to those who had.
   if (waiting && recipients.length === 0) throw comeAgain(waiting.answer as Reception);
   const delivery = { raw, mail_from, helo, remote_address: remote_ip, recipients };
   const began = performance.now();
@@ -53,7 +53,7 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   });
 }
 
-function isRecipient(answer: Awaited<ReturnType<typeof lookUp>>): answer is Recipient {
+function isRecipient(answer: Awaited<ReturnType<typeof recipientOrRefusal>>): answer is Recipient {
   return "address" in answer;
 }
 

@@ -44,7 +44,7 @@ import { isOwnMessageId } from "../mail/writing/own-ids.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
 
-/** The inbox, the bounce address or the role address that a recipient names; undefined for anything else. */
+/** What a recipient names: an inbox, a bounce address or a role address; undefined for anything else. */
 export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
   const parts = splitAddress(address);
   if (outgoingOfBounce(app, parts) !== undefined)
@@ -81,14 +81,15 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   return putOff(app, delivery, { reason: putOffReason(answer), answer });
 }
 
-/** Notes which of its recipients a mail was put off for, and tells those who have no room. */
+/** Notes for which of its recipients a mail was put off, and tells the owners who have no room. */
 async function noteWhom(
   app: App,
   delivery: Delivery,
   { full = [], busy = [] }: Reception,
   known: Omit<Parameters<typeof tellOfFull>[2], "size">,
 ): Promise<void> {
-  // A mail for one is weighed anew each time: what others sent by the same way must not be held against it.
+  // A mail for one recipient is weighed anew each time: what others sent by the same client must not be held against
+  // it.
   const several = delivery.recipients.length > 1;
   if (several) for (const inbox of busy) rememberBusy(app, inbox, delivery);
   for (const inbox of full) {
@@ -97,13 +98,16 @@ async function noteWhom(
   }
 }
 
-/** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */
+/** Refuses a mail that is larger than `smtp.max_message_bytes`; its text was never kept. */
 export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">): Promise<Reception> {
   const text = `The mail is larger than ${app.config.smtp.max_message_bytes} bytes, the most this server takes.`;
   return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, refusalFor("too_large", text));
 }
 
-/** What takes longer than a moment is read on a thread that can be ended: whatever it is, it holds up nobody else. */
+/**
+ * Examines a mail. If that takes longer than a moment, it is done on a thread that can be ended, so that no mail holds
+ * up the others.
+ */
 async function examine(app: App, delivery: Delivery): Promise<Examination | Reception> {
   const { raw, mail_from, helo, remote_address, recipients } = delivery;
   const { smtp, dns } = app.config;
@@ -143,7 +147,7 @@ function examineOnThread(app: App, who: string, mail: MailToExamine): Promise<Wo
     });
   const { raw, client } = mail;
   const head = raw.subarray(0, headerBytes(raw));
-  // Nothing is asked of the DNS for a client that is believed, nor for a mail with so long a header.
+  // Mail of a trusted client asks nothing of the DNS, and one with so long a header is not read by notes.
   if (client === null || !isLarge(raw.length) || isLarge(head.length)) return run(raw);
   return examineByNotes((part, notes) => run(part === "head" ? head : raw, { part, notes }));
 }
@@ -203,8 +207,9 @@ function putOff(
 }
 
 /**
- * Whether mail from an address can only be our own: from any of the service's domain, and from the inboxes at domains of
- * the accounts. The people of such a domain may have their mail elsewhere, and write to every account's inboxes.
+ * Whether mail from an address can only be our own: this holds for every address of the service's domain, and for the
+ * inboxes at domains of accounts. Other people of an account's domain may have their mail elsewhere, and write to any
+ * inbox.
  */
 async function isOwnAddress(app: App, address: string): Promise<boolean> {
   const parts = splitAddress(address);

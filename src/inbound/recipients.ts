@@ -13,8 +13,8 @@ import { refuseRoleForNow } from "./role-mail.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;
 
-/** Who an address names here, or what its sender hears instead. */
-export async function lookUp(app: App, address: string): Promise<Recipient | Refusal> {
+/** The recipient that an address names here, or what its sender hears instead. */
+export async function recipientOrRefusal(app: App, address: string): Promise<Recipient | Refusal> {
   const recipient = await findRecipient(app, address);
   if (recipient) return recipient;
   app.metrics.count("mailwright_mails_refused_total", { reason: "unknown_recipient" });
@@ -22,9 +22,9 @@ export async function lookUp(app: App, address: string): Promise<Recipient | Ref
 }
 
 /**
- * What a sender hears of a recipient that can take no mail of theirs now: because its account has no room, or because the
- * mail was put off before, for all of its recipients, and this is the one it was put off for. As far as that is known
- * before the mail has come; said of each recipient, because of a whole mail only one thing can be said.
+ * What a sender hears of a recipient that can take no mail of theirs now: its account has no room, or it is the one
+ * because of which the mail was put off before for all. This is as much as is known before the mail has come. It is
+ * said per recipient here, because a whole mail gets only one answer.
  */
 export async function refuseForNow(
   app: App,
@@ -39,7 +39,7 @@ export async function refuseForNow(
   return putOff(app, coming, full ?? stillBusy(app, inbox, coming));
 }
 
-/** The owner sees it in the activity, once a day for each sender. */
+/** Refuses mail for a paused inbox. The owner sees it in the activity, once a day for each sender. */
 async function refuseIfPaused(
   app: App,
   { row }: NonNullable<Recipient["inbox"]>,
@@ -58,7 +58,7 @@ function putOff(app: App, coming: Coming, refusal: Reception | undefined): Refus
   return answer;
 }
 
-/** The owner is told, and sees it in the activity once a day for each sender. */
+/** Refuses mail for a full account. The owner is told, and sees it in the activity once a day for each sender. */
 async function refuseFullAccount(
   app: App,
   inbox: NonNullable<Recipient["inbox"]> & { address: string },
@@ -71,7 +71,7 @@ async function refuseFullAccount(
   return fullAnswer("this address", { ...inbox, whose });
 }
 
-/** Whoever sends it, and however large it is. */
+/** Whether there is room for any mail, whoever sends it and however large it is. */
 function hasRoomForAny({ config: { smtp } }: App, storage: Storage): boolean {
   return freeFor(storage, "strangers") >= smtp.max_message_bytes;
 }
@@ -84,8 +84,8 @@ const NOT_OURS: Refusal = {
 };
 
 /**
- * An address of a command as it is compared everywhere else: its domain in A-labels (the library writes `xn--…` as what it
- * stands for; RFC 6531 §3.3 allows both), and without quotes that only its dots need.
+ * An address of an SMTP command in the form in which all addresses are compared: its domain in A-labels (the library
+ * decodes `xn--…`; RFC 6531 §3.3 allows both), and without quotes that only its dots need.
  */
 export function comparableAddress(given: string): string {
   const address = withoutQuotes(given);

@@ -8,13 +8,16 @@ import { isPublicProvider } from "../net/public-providers.ts";
 import type { Delivery, Examined, Reception } from "./decide.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 
-/** All mail to role addresses, and what one sender may have of it: nobody keeps the others from the operator. */
+/**
+ * How much mail to role addresses is taken in all, and from one sender, so that nobody keeps the others from the
+ * operator.
+ */
 const RULE = { limit: 20, window_seconds: 3_600 };
 const SENDER_RULE = { limit: 5, window_seconds: 3_600 };
-/** What is forged uses up nothing of what proven people may write to the operator. */
+/** Keys of the two shares: what is forged uses up nothing of what proven people may write to the operator. */
 const PROVEN = "role-mail:proven";
 const UNPROVEN = "role-mail:unproven";
-/** At RCPT nobody knows yet whose mail it is: a client is known by what it met before. */
+/** At RCPT nobody knows yet whose mail it is: a client is recognised by the notes of earlier tries. */
 const SENDER = "role-mail:sender";
 
 const COME_LATER: Reception = {
@@ -34,7 +37,10 @@ const SENDER_COMES_LATER: Reception = {
 
 type Sent = Pick<Examined, "identity" | "from_address">;
 
-/** What the sender of a mail to a role address hears while the operator takes no more of such; noted where it is for others too. */
+/**
+ * What the sender of a mail to a role address hears while the operator takes no more of it. This is noted for RCPT if
+ * the mail is for others too.
+ */
 export function refuseRole(app: App, delivery: Delivery, mail: Sent): Reception | undefined {
   const others = delivery.recipients.some(({ role }) => role === undefined);
   const { ok, retry_after_seconds } = app.limiter.peek(senderOf(delivery, mail), SENDER_RULE);
@@ -54,7 +60,10 @@ export function countRole(app: App, tx: Db, delivery: Delivery, mail: Sent): voi
   takeTurn(app, tx, { key: shareOf(mail), rule: RULE });
 }
 
-/** What the sender hears at RCPT of a mail that was put off because of the operator, until there is a turn again. */
+/**
+ * What the sender hears at RCPT about a mail that was put off because of the operator, until there is a free turn
+ * again.
+ */
 export function roleStillBusy(app: App, client: Client): Reception | undefined {
   if (wasPutOffFor(app, SENDER, client)) return SENDER_COMES_LATER;
   const isBusy = (share: string) => wasPutOffFor(app, share, client) && !app.limiter.peek(share, RULE).ok;
@@ -66,8 +75,8 @@ function shareOf({ identity }: Sent): string {
 }
 
 /**
- * Proven are those of a domain that somebody has registered, and at a public provider each mailbox; what may be forged is
- * of the network that brings it.
+ * The key of a sender. A proven sender is the registrable domain or, at a public provider, the mailbox; mail that may
+ * be forged counts for the network that brings it.
  */
 function senderOf({ remote_address }: Delivery, { identity, from_address }: Sent): string {
   const domain = domainOf(from_address);

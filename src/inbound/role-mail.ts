@@ -18,16 +18,16 @@ import { type Delivery, dropMail, type Examined, type Reception, type Recipient 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
 const NO_ROOM = "role-mail:no-room";
-/** Lines of the log, as anybody can write a report. */
+/** Lines that the log gets of reports; limited, because anybody can write one. */
 const REPORTS = { limit: 60, window_seconds: 3_600 };
-/** What a mail provider still takes once it is encoded as a file. */
+/** Bytes of a mail that most mail providers still take once it is encoded as a file. */
 const MAX_BYTES = 15 * 1_048_576;
-/** So much longer a mail is once it is encoded as a file. */
+/** Factor by which a mail is longer once it is encoded as a file. */
 const ENCODED = 1.4;
 
-/** The administrator, if `address` is a role address of this server, or of a domain of its accounts, and there is one. */
+/** The administrator, if there is one and `address` is a role address of this server or of a domain of its accounts. */
 export async function findRole(app: App, address: string): Promise<UserRow | undefined> {
-  // RFC 5321 §4.1.1.3: of all names, this one is good without a domain.
+  // RFC 5321 §4.1.1.3: of all names only this one is valid without a domain.
   if (address.toLowerCase() === "postmaster") return findAdministrator(app);
   const { local_part, domain } = splitAddress(address);
   if (!ROLES.has(local_part)) return undefined;
@@ -36,8 +36,8 @@ export async function findRole(app: App, address: string): Promise<UserRow | und
 }
 
 /**
- * The recipients with, for each role address, a letter to the administrator that holds the mail; `decideForAll` queues
- * it in its commit. A reception instead when the mail cannot be taken.
+ * Returns the recipients, with a letter to the administrator that holds the mail for each role address; `decideForAll`
+ * queues it in its commit. If the mail cannot be taken, returns the answer instead.
  */
 export async function prepareRoleMail(
   app: App,
@@ -63,13 +63,13 @@ export async function prepareRoleMail(
   }
   const recipients = () =>
     Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
-  // Asked again in the commit: what is not written then is not counted.
+  // This is asked again in the commit: what is not written then is not counted.
   return refuseRole(app, delivery, mail) ?? recipients();
 }
 
 /**
- * What the sender of a mail hears at RCPT while the operator can take none of it. Where one for others as well was put
- * off because of the operator, this keeps it from them no longer.
+ * What the sender of a mail hears at RCPT while the operator can take none. If the mail is for others too and was put
+ * off because of the operator, this answer is for the role address alone, and the others get the mail.
  */
 export async function refuseRoleForNow(
   app: App,
@@ -81,8 +81,8 @@ export async function refuseRoleForNow(
 }
 
 /**
- * What the sender of a mail of `size` bytes, 0 if that is not known, hears while the administrator's account has no room
- * for it. Whoever writes it, of that account it gets what strangers get.
+ * What the sender of a mail of `size` bytes (0 if unknown) hears while the administrator's account has no room for it.
+ * Whoever the sender is, mail to a role address gets only the room of strangers.
  */
 async function refuseFullRole(
   app: App,
@@ -95,7 +95,7 @@ async function refuseFullRole(
   return { ...FULL, limit: `plans.${administrator.plan}.storage_mb` };
 }
 
-/** Writes down what another provider reports about mail of ours. */
+/** Logs what another provider reports about mail of ours. */
 export function noteReport(app: App, report: DomainReport): void {
   if (!app.limiter.take("domain-reports", REPORTS).ok) return;
   app.log.info({ ...report }, `a ${report.report === "tls" ? "TLS" : "DMARC"} report came in`);
@@ -107,7 +107,10 @@ const FULL = refusalFor(
   "The operator's account has no room for the mail; the operator has been told, please try again later",
 );
 
-/** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
+/**
+ * Whether a machine sent the mail. Nobody is told of reports and automatic answers: two machines would write to each
+ * other for ever.
+ */
 function isMachine(kind: MailClass): boolean {
   return kind.kind === "hard" || (kind.kind === "soft" && kind.reason === "auto_reply" && !kind.doubtful);
 }

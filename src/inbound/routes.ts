@@ -6,15 +6,15 @@ import { describe } from "../http/describe.ts";
 import { createArrivals } from "../net/arrivals.ts";
 import { takeRawMail } from "./raw-mail.ts";
 import { MailTakenShape } from "./shapes.ts";
-import { inboundSecret, readEnvelope, refuseUnsigned } from "./signed-mail.ts";
+import { inboundSecret, readEnvelope, refuseUnsigned } from "./raw-mail-signature.ts";
 
-/** Beyond this Bun closes the connection before anybody can say why. */
+/** Above this size Bun closes the connection before anybody can say why. */
 const MAX_REQUEST_BYTES = 63 * 1_048_576;
-/** Memory for bodies of which nobody knows yet who sent them, in mails of the largest size. */
+/** Memory for bodies whose sender is not known yet, as a number of mails of the largest size. */
 const LARGEST_AT_ONCE = 8;
 const RETRY_SECONDS = 10;
 
-/** Another way in than SMTP, for whoever has a mail worker or another mail server in front. */
+/** Takes mail over HTTP, for an operator who has a mail worker or another mail server in front. */
 export function inboundRoutes(app: App) {
   const readMail = createBodyReader(Math.min(app.config.smtp.max_message_bytes, MAX_REQUEST_BYTES));
   return new Elysia()
@@ -25,7 +25,7 @@ export function inboundRoutes(app: App) {
     .post(
       "/inbound/raw",
       async ({ body, request }) => {
-        // Nothing has been parsed of a request without a body.
+        // Without a body the request has not been parsed.
         const raw = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
         const fields = fieldsOf(request);
         refuseUnsigned(app, raw, fields);
@@ -59,11 +59,14 @@ function fieldsOf({ headers }: Request): { envelope: string; signature: string }
   };
 }
 
-/** As the SMTP door does, with what anybody may send before it is known whether it is signed. */
+/**
+ * Reads bodies within a bound on memory, as the SMTP listener does: anybody may send one before its signature can be
+ * checked.
+ */
 function createBodyReader(cap: number): (request: Request) => Promise<Buffer> {
   const begin = createArrivals(LARGEST_AT_ONCE * cap);
   return async (request) => {
-    // Whose they are is not known: the address is that of a proxy or of one mail worker.
+    // All bodies count as one sender's: the address is that of a proxy or of one mail worker.
     const mail = begin("");
     holdBody(request, mail);
     for await (const chunk of chunksOf(request, cap)) {

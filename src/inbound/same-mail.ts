@@ -9,45 +9,48 @@ import { RANK } from "./policy.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
-/** Within which a mail from the author's own server is the same one again (decision L.6). */
+/** Seconds within which a mail from the author's own server counts as the same one again (decision L.6). */
 const DIRECT_SECONDS = 7 * DAY_SECONDS;
-/** A signed mail that is older gives no authority: nobody could tell any more whether it has been here before. */
+/** A signed mail that is older gives no authority: it could no longer be told whether it has been here before. */
 export const MAX_AGE_SECONDS = 365 * DAY_SECONDS;
 /** How far the clock of an author may be ahead. */
 export const MAX_AHEAD_SECONDS = DAY_SECONDS;
-/** So long a mail is known again at least. A mail that came with a clock ahead of ours gets old that much later. */
+/** How long a mail is recognised at least. A mail that came with a clock ahead of ours gets old that much later. */
 export const KEY_SECONDS = MAX_AGE_SECONDS + MAX_AHEAD_SECONDS;
 const HASH_BYTES = 16;
-/** Follow the hash in a key, so that all keys of a mail lie side by side; of a mail that was worked on, nothing does. */
+/**
+ * Marks follow the hash in a key, so that all keys of a mail lie side by side. The key of a mail that was worked on has
+ * no mark; this one says that a machine sent it.
+ */
 const MACHINE = 1;
 /**
- * One for each time that a mail runs which did not come straight from its author's server, as long as it fails: only the
- * strongest of its failures count, so that no more have to be kept.
+ * Marks of failures, one for each time that a mail which did not come straight from its author's server ran and failed.
+ * Only the strongest failures count, so no more have to be kept.
  */
 const FAILED = [2, 3, 4];
-/** It failed, and calls were made for it that nobody knows any more. */
+/** The mark of a mail that failed after calls of which no note is left. */
 const CALLED = 5;
 const BEYOND = 0xff;
 
-/** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
+/** A mail with the same key that came to the same inbox before; `id` is null once its message has been deleted. */
 export interface EarlierMail {
   id: string | null;
   authority: Authority;
   vouched: number;
   state: MessageState;
-  /** It was proven to be its author's, and a machine's, or a form's on a web page. */
+  /** It was proven to be its author's, and it was a machine's or of a form on a web page. */
   machine: boolean;
-  /** Its owner wanted no more of it: not by its coming again either. */
+  /** Its owner cancelled it, and does not want it done when it comes again either. */
   cancelled: boolean;
-  /** It failed after calls that may have changed something, of which nothing is known any more. */
+  /** It failed after calls that may have changed something, and no note of these is left. */
   called: boolean;
 }
 
-/** What is known of the mails of one key that came before. */
+/** What is known of earlier mails with one key. */
 interface Earlier {
-  /** Every such mail; of mails from the author's own server only those of the last days. */
+  /** Every such mail; of mails from the author's own server only those of the last days (`DIRECT_SECONDS`). */
   mails: EarlierMail[];
-  /** One has failed, whenever that was, and its message is still there. */
+  /** Whether one has failed, however long ago, whose message is still there. */
   failed: boolean;
 }
 
@@ -58,10 +61,11 @@ export async function findEarlier(
   mail: { inbox_id: string; dedupe_key: string; direct: boolean },
 ): Promise<Earlier> {
   const { inbox_id, dedupe_key, direct } = mail;
-  // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
+  // Anybody may send a signed mail again at any time, but what comes from the author's own server comes from the
+  // author.
   const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
   const rows = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
-  // What the owner tries again uses up no try of whoever sends the mail.
+  // What the owner tries again takes nothing from the tries of whoever sends the mail.
   const counted = rows.filter(
     ({ created, retry_of, state }) => created > since && (retry_of === null || !isUnfinished(state)),
   );
@@ -71,14 +75,14 @@ export async function findEarlier(
       row.state === null
         ? becameOf(row.key_hash)
         : { state: row.state, machine: isMachines(row), called: false };
-    // What its owner has deleted is shown no more, so that nothing can be counted with it.
+    // A message that its owner has deleted is not shown any more, so nothing can be counted in it.
     const id = row.deleted_at === null ? row.id : null;
     return Object.assign(became, { id, authority, vouched, cancelled: reason === CANCELLED_REASON });
   });
   return { mails, failed: rows.some(({ state }) => state === "failed") };
 }
 
-/** What a key says of its mail. */
+/** What a key says became of its mail. */
 function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine" | "called"> {
   const mark = key_hash?.[HASH_BYTES];
   if (mark === undefined) return { state: "done", machine: false, called: false };
@@ -86,16 +90,16 @@ function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "mac
   return { state: "failed", machine: false, called: mark === CALLED };
 }
 
-/** Why a message was not taken for its sender's own word, or null; see `whyForOthers`. */
+/** Selects why a message was not taken for its sender's own word, or null; see `whyForOthers`. */
 export const forOthers = jsonMember("messages.auth", "for_others");
 
-/** Between which all keys of a mail lie. */
+/** The bounds between which all keys of a mail lie. */
 interface Keys {
   first: Uint8Array;
   last: Uint8Array;
 }
 
-/** One query, as every mail asks it; most installations have few keys without a message, and many have none. */
+/** One query, because every mail asks it. Most installations have few keys without a message, and many have none. */
 const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: string; since: number }) =>
   db
     .selectFrom("messages")
@@ -135,7 +139,7 @@ const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: stri
     ),
 );
 
-/** A message, or a key that is left of one, which has neither an id nor a state. */
+/** A message, or the key that is left of a deleted one, which has neither id nor state. */
 interface Known extends Pick<EarlierMail, "id" | "authority" | "vouched"> {
   created: number;
   state: MessageState | null;
@@ -159,8 +163,8 @@ type Weight = Pick<EarlierMail, "authority" | "vouched">;
 type Weighed = Weight & { direct: boolean };
 
 /**
- * The mail that came before for which one of this standing must not be worked on. One that failed may be sent again,
- * but what anybody could be sending again is tried only so often.
+ * The earlier mail because of which one of this standing must not be worked on. A mail that failed may be sent again;
+ * but if anybody could be the one who sends it again, it is tried only as often as `FAILED` allows.
  */
 export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail | undefined {
   const original = earlier.find((one) => isOriginal(one, mail));
@@ -170,8 +174,8 @@ export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail |
 }
 
 /**
- * The mail that came again and keeps this failed one from being tried again: it does the work, did it, or may have done some
- * of it. It may be its author's as well as this one.
+ * The later copy of a failed mail that keeps it from being tried again: the copy does the work, did it, or may have
+ * done some of it. The copy may be its author's as well as this one.
  */
 export async function workedOn(
   app: App,
@@ -186,14 +190,18 @@ export async function workedOn(
 }
 
 function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
-  // The marks of machines, and a form's Reply-To, are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
+  // Marks of machines, and a form's Reply-To, are hardly ever signed. Whoever has such a mail can take them out, and
+  // send it as if it were an order of its author's.
   if (earlier.machine && !mail.direct) return true;
-  // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
+  // A mail of weaker authority must not stand for this one: a stranger could otherwise swallow the owner's mail.
   const { state, cancelled, called } = earlier;
   return (makesDuplicates(state) || cancelled || called) && rankOf(earlier) >= rankOf(mail);
 }
 
-/** Whether a machine sent it, by what became of it; whoever forges a mail of others says nothing about theirs. */
+/**
+ * Whether a machine sent it, by what became of it. A forged mail does not count: it says nothing about the real
+ * sender's.
+ */
 function isMachines({
   authority,
   state,
@@ -206,7 +214,7 @@ function isMachines({
   return isMachineReason(no_reply_reason) || (state === "skipped" && isMachineReason(reason));
 }
 
-/** Whether what became of a mail keeps the same one from being worked on when it comes again. */
+/** Whether a mail in this state keeps a copy of it from being worked on. */
 function makesDuplicates(state: MessageState): boolean {
   return state === "received" || state === "done";
 }
@@ -219,7 +227,7 @@ function rankOf({ authority, vouched }: Weight): number {
   return 2 * RANK.indexOf(authority) + vouched;
 }
 
-/** What `keepKey` reads of a message. */
+/** The columns of a message that `keepKey` reads. */
 export type Keyed = Pick<
   MessageRow,
   | "inbox_id"
@@ -238,7 +246,7 @@ export type Keyed = Pick<
   calls_lost: boolean;
 };
 
-/** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
+/** Keeps what is needed to recognise a mail, in the transaction that deletes its message. */
 export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   const { inbox_id, dedupe_key, authority, vouched, state, reason, retry_of, created } = message;
   if (inbox_id === null || dedupe_key === null) return;
@@ -246,14 +254,14 @@ export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   const row = { inbox_id, authority, vouched, created };
   if (makesDuplicates(state) || reason === CANCELLED_REASON)
     await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
-  // Nobody could tell any more which of them must not be made again.
+  // It could no longer be told which of the calls must not be made again.
   if (message.calls_lost) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, CALLED) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
   if (isUnfinished(state) && retry_of === null)
     await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });
 }
 
-/** Where to keep that a mail failed once more: a place that is free, or that of its weakest failure. */
+/** The key under which to keep that a mail failed once more: a free one, or that of its weakest failure. */
 async function slotFor(tx: Db, inbox_id: string, dedupe_key: string): Promise<Uint8Array> {
   const kept = await keysOfMail(tx, { inbox_id, ...keysOf(dedupe_key) });
   const markOf = ({ key_hash }: { key_hash: Uint8Array }) => key_hash[HASH_BYTES] ?? 0;
@@ -303,7 +311,7 @@ function keysOf(dedupe_key: string): Keys {
   return { first, last: withMark(first, BEYOND) };
 }
 
-/** Kept beside the others: what became of a mail, and that a machine had sent it, are two things to know. */
+/** A key of its own for each mark: what became of a mail, and that a machine had sent it, are two facts to keep. */
 function keyOf(dedupe_key: string, mark: number): Uint8Array {
   return withMark(hashOf(dedupe_key), mark);
 }

@@ -21,29 +21,35 @@ export interface Standing {
   inbox: InboxRow;
   user: UserRow;
   verdict: SenderVerdict;
-  /** Whether its sender wrote it, and meant it for this inbox as it is; everything else may be what somebody sends again. */
+  /**
+   * Whether its sender wrote it and meant it for this inbox as it is; anything else may be a copy that somebody sends
+   * again.
+   */
   vouched: boolean;
-  /** It would be vouched for, but its Date does not say that it is new enough to be known again. */
+  /**
+   * True if only its Date speaks against vouching for it: that does not say that the mail is new enough to be
+   * recognised.
+   */
   undated: boolean;
-  /** It would be vouched for, but for this: it may hold the words of somebody else. */
+  /** Set if only this speaks against vouching for it: it may hold the words of somebody else. */
   for_others: ForOthers | null;
-  /** What it may spend, which is less than its sender may where a machine wrote it or nobody vouches for it. */
+  /** The authority of the mail, which is less than its sender's if a machine wrote it or nobody vouches for it. */
   authority: Authority;
-  /** Why it gets no answer, or is not even worked on, where a machine wrote it. */
+  /** If a machine wrote it: why it gets no answer, or is not even worked on. */
   soft: LeftOutReason | null;
   skipped: boolean;
-  /** It may be anybody's, and its inbox works on no such mail. */
+  /** True if it may be anybody's, and its inbox does not work on such mail. */
   unproven: boolean;
   dedupe_key: string;
-  /** The same mail, for which this one is not worked on; it counts this one. */
+  /** An earlier copy of this mail, because of which this one is not worked on; the copy counts it. */
   original: EarlierMail | undefined;
-  /** A mail that was vouched for and is sent again, and that was left out when it came first. */
+  /** An earlier copy of this mail that was vouched for and left out. */
   left_out: EarlierMail | undefined;
-  /** The same mail has been worked on before, and that failed. */
+  /** True if the same mail has been worked on before, and that failed. */
   failed_before: boolean;
 }
 
-/** Undefined where the recipient names no inbox that is there. */
+/** Returns what a mail is to a recipient; undefined if the recipient names no inbox that exists. */
 export async function standingOf(
   app: App,
   tx: Db,
@@ -51,7 +57,7 @@ export async function standingOf(
 ): Promise<Standing | undefined> {
   if (!recipient.inbox) return undefined;
   const { user } = recipient.inbox;
-  // Again, and now for good: between RCPT and here it may have been changed, deleted or given another address.
+  // Looked up again, and now for good: since RCPT the inbox may have been changed, deleted or given another address.
   const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
   if (!inbox || !isAt(inbox, recipient.address)) return undefined;
   const { identity, from_address, kind } = mail;
@@ -59,7 +65,7 @@ export async function standingOf(
   const policy = policyOf(inbox);
   const word = wordOf(app, mail, { inbox, user, verdict, meant: mail.meant.has(recipient.address) });
   const soft = softOf(kind, { verdict, ...word });
-  // What a machine sent, or what may be a replay or others' words, is read as anybody's mail is.
+  // What a machine sent, and what may be a replay or the words of others, is read as mail of a stranger.
   const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
   const unproven = soft === null && isUnproven(verdict, policy);
   const known = { inbox, user, verdict, ...word, authority, soft, unproven, dedupe_key };
@@ -67,13 +73,16 @@ export async function standingOf(
   return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
 }
 
-/** Whether anybody may have written it who writes any name into it: a run for it costs its inbox, and nothing whoever sends it. */
+/**
+ * Whether the mail may be anybody's who writes another name into it, and the inbox does not work on such mail: a run
+ * costs the inbox, and costs a forger nothing.
+ */
 function isUnproven({ accepted, authority }: SenderVerdict, policy: InboundPolicy): boolean {
   const { process_unauthenticated, reply_to_unauthenticated } = policy;
   return accepted && authority === "unauthenticated" && !process_unauthenticated && !reply_to_unauthenticated;
 }
 
-/** A mark that may be anybody's does not keep the owner and listed senders from being answered. */
+/** A machine's mark that anybody may have added does not keep the owner and listed senders from being answered. */
 function softOf(
   kind: Examined["kind"],
   standing: Pick<Standing, "verdict" | "vouched">,
@@ -97,12 +106,15 @@ function wordOf(
   return { vouched: dated && for_others === null, undated, for_others };
 }
 
-/** Mail of the owner or of a listed sender, as they sent it: it leaves a row whatever becomes of it. */
+/**
+ * Whether it is mail of the owner or of a listed sender, as they sent it. Such mail leaves a row whatever becomes of
+ * it.
+ */
 export function isOfHousehold({ verdict, vouched }: Pick<Standing, "verdict" | "vouched">): boolean {
   return vouched && mayInstruct(verdict);
 }
 
-/** Whether its sender may give instructions, if it is theirs as it is. */
+/** Whether its sender may give instructions, provided that the mail is theirs as it is. */
 export function mayInstruct({ accepted, authority }: SenderVerdict): boolean {
   return accepted && (authority === "owner" || authority === "listed");
 }
@@ -137,7 +149,9 @@ function withoutCommand(authority: Authority): Authority {
   return authority === "unauthenticated" ? authority : "stranger";
 }
 
-/** Whether it would be known again if it had been here before. Without a Date that is signed nobody can tell. */
+/**
+ * Whether a mail is new enough to be recognised if it had been here before. Without a signed Date that is not known.
+ */
 function isRecent(date: number | undefined, { now, calmNow }: Pick<App, "now" | "calmNow">): boolean {
   return date !== undefined && date > calmNow() - MAX_AGE_SECONDS && date <= now() + MAX_AHEAD_SECONDS;
 }

@@ -7,38 +7,38 @@ import type { Reception, Recipient } from "./receive.ts";
 import { findListing, type Listing } from "./block-list.ts";
 import { HOUR_SECONDS, MINUTE_SECONDS } from "../lib/durations.ts";
 
-/** Who does not know more addresses than this is trying them out. */
+/** The most unknown recipients of one connection: whoever names more is trying addresses out. */
 const MAX_UNKNOWN_RECIPIENTS = 10;
 
-/** What is known about a connection for as long as it lasts. */
+/** A visit: what is known about an SMTP connection for as long as it lasts. */
 export interface Visit {
-  /** Those it has named, by their address in lower case. */
+  /** The recipients it has named, by their address in lower case. */
   recipients: Map<string, Recipient>;
   unknown: number;
-  /** A machine of the operator's, which brings other people's mail. */
+  /** Whether it is a machine of the operator's, which brings other people's mail. */
   known: boolean;
-  /** What the block lists say; undefined where none is asked. */
+  /** What the block lists say; undefined if none is asked. */
   listing: Promise<Listing | undefined> | undefined;
-  /** When it last went on with a mail, on the clock of `performance`. */
+  /** When a mail last made progress on it, on the clock of `performance`. */
   moved_ms: number;
-  /** It has given a mail to its end, and waits to hear what became of it. */
+  /** Whether it has sent a mail to its end, and waits for the answer. */
   awaits_answer: boolean;
 }
 
 export type Turned = Pick<Reception, "code" | "enhanced" | "text">;
 
 export interface Visits {
-  /** Begins one, or says why not. Either way `end` follows. */
+  /** Begins a visit, or says why it may not begin. Either way `end` must follow. */
   begin(id: string, address: string): Turned | undefined;
   of(id: string): Visit | undefined;
-  /** Notes that it has gone on with a mail. */
+  /** Notes that a mail has made progress on it. */
   goOn(id: string): void;
   end(id: string, address: string): void;
-  /** Whether a client may have one more, for which another is ended if need be. */
+  /** Whether a client may have one more connection, for which another one is ended if need be. */
   mayCome(address: string): boolean;
 }
 
-/** The connections that are open, and what one client may do in a minute and an hour. */
+/** Keeps the open connections, and what one client may do in a minute and an hour. */
 export function createVisits(app: App): Visits {
   const open = new Map<string, Visit>();
   const perClient = new Map<string, number>();
@@ -70,7 +70,7 @@ export function createVisits(app: App): Visits {
       if (visit) visit.moved_ms = performance.now();
     },
     end(id, address) {
-      // One that left before its greeting was never counted.
+      // A connection that left before its greeting was never counted.
       if (!open.delete(id)) return;
       const client = clientNetwork(address);
       const left = (perClient.get(client) ?? 1) - 1;
@@ -85,12 +85,12 @@ export function createVisits(app: App): Visits {
   };
 }
 
-/** Counts a mail against what one client may send in an hour; the refusal when that is used up. */
+/** Counts a mail against what one client may send in an hour; returns the refusal when that is used up. */
 export function refuseOverMails(app: App, visit: Pick<Visit, "known">, address: string): Turned | undefined {
   return visit.known ? undefined : refuseOverRate(app, MAILS, address);
 }
 
-/** Has `work` on a visit's mail done, for whose answer it waits. */
+/** Does `work` on a mail of a visit, and marks meanwhile that the client waits for the answer. */
 export async function whileAwaited<Answer>(
   visit: Visit | undefined,
   work: () => Promise<Answer>,
@@ -106,7 +106,7 @@ export async function whileAwaited<Answer>(
   }
 }
 
-/** Counts a recipient that is not there; a refusal once it was one too many. */
+/** Counts a recipient that does not exist; returns a refusal once it was one too many. */
 export function refuseOverUnknown(visit: Visit): Turned | undefined {
   visit.unknown += 1;
   return visit.unknown > MAX_UNKNOWN_RECIPIENTS && !visit.known
@@ -114,7 +114,10 @@ export function refuseOverUnknown(visit: Visit): Turned | undefined {
     : undefined;
 }
 
-/** What a client on a block list hears of every recipient but the operator, who must be reachable for it (RFC 2142). */
+/**
+ * What a client on a block list hears of every recipient. Only the operator's addresses take its mail, because the
+ * operator must be reachable about the listing (RFC 2142).
+ */
 export async function refuseListed(
   listing: Promise<Listing | undefined>,
   address: string,
@@ -126,7 +129,7 @@ export async function refuseListed(
 }
 
 const LATER = "please try again later";
-/** The connection ends with it (RFC 5321 §4.2.3). */
+/** The answer that ends the connection (RFC 5321 §4.2.3). */
 const GOOD_BYE = { code: 421, enhanced: "4.7.0" } as const;
 
 interface Rate {

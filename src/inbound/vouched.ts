@@ -5,9 +5,10 @@ import { readMimeValue } from "../mail/reading/mime-value.ts";
 import type { SignedForm } from "../mail/reading/signed-form.ts";
 
 /**
- * Fields that decide what a mail asks for, in which thread, and who is answered. Marks of machines are not among them, as
- * hardly anybody signs those: one that is there counts, signed or not, and one that was taken out is missed by `originalOf`
- * once the mail has come with it. Where a copy without it comes first, nothing tells it from a person's mail.
+ * Fields that decide what a mail asks for, in which thread, and who is answered. Marks of machines are not among them,
+ * because hardly anybody signs those: a mark that is there counts, signed or not. If one was taken out, `originalOf`
+ * notices it once the mail has come with the mark. If a copy without the mark comes first, nothing distinguishes it
+ * from a person's mail.
  */
 const ACTED_UPON = [
   "date",
@@ -22,10 +23,16 @@ const ACTED_UPON = [
   "content-transfer-encoding",
 ];
 
-/** Those of them that a signature must name even where they are absent: anybody could have taken out what it does not. */
+/**
+ * Fields of these that a signature must name even if they are absent: anybody could have removed one that it does not
+ * name.
+ */
 const ALWAYS_SIGNED = ["from", "date", "subject", "message-id", "content-type"];
 
-/** Header fields that may occur once (RFC 5322 §3.6, RFC 2045 §3): of two, a reader and a signature may mean different ones. */
+/**
+ * Header fields that may occur once (RFC 5322 §3.6, RFC 2045 §3): if there are two, a reader and a signature may mean
+ * different ones.
+ */
 const SINGULAR = new Set([
   ...ACTED_UPON,
   "sender",
@@ -47,10 +54,11 @@ export function repeatedField(headers: MailHeaders): string | undefined {
 }
 
 /**
- * What must be read of a mail that the author meant, as it is, for this inbox: the form that a signature covers, or null
- * for all of it. Undefined if nothing shows that it was meant for it: a signature alone proves only that the author once
- * wrote it, and anybody who has the mail can send it again, to anybody, with what is not signed changed (RFC 6376 §8.6).
- * So it must have come straight from the author's server, or name the inbox in a form that one signature covers whole.
+ * The part of a mail that must be read because the author meant it for this inbox: the form that a signature covers, or
+ * null for all of it. Undefined if nothing shows that the mail was meant for this inbox. A signature alone proves only
+ * that the author once wrote it: anybody who has the mail can send it again, to anybody, with unsigned parts changed
+ * (RFC 6376 §8.6). Therefore it must have come straight from the author's server, or name the inbox in a form that one
+ * signature covers whole.
  */
 export function readingFor(
   address: string,
@@ -65,11 +73,11 @@ export function readingFor(
   );
 }
 
-/** Whether what is signed is all that is acted upon, and no more could have been. */
+/** Whether the signature covers all fields that are acted upon, and nobody could have added or removed one. */
 function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   if (!ALWAYS_SIGNED.every((name) => signed.has(name))) return false;
   if (!ACTED_UPON.every((name) => headers.get(name) === undefined || signed.has(name))) return false;
-  // What is made of parts has no encoding and no disposition of its own (RFC 2045 §6.4).
+  // A multipart type has no transfer encoding and no disposition of its own that counts (RFC 2045 §6.4).
   if (readMimeValue(headers.get("content-type") ?? "")?.value.startsWith("multipart/") === true) return true;
   const disposition = headers.get("content-disposition");
   const isPlain = disposition === undefined || disposition.toLowerCase() === "inline";
@@ -82,7 +90,7 @@ function names(value: string, address: string): boolean {
   return list.ok && list.mailboxes.some((mailbox) => meaningOf(mailbox.address) === wanted);
 }
 
-/** The address with what its tag says: whoever sends a mail again chooses the recipient's. */
+/** The address with the meaning of its tag, because whoever sends a mail again chooses the recipient. */
 function meaningOf(address: string): string {
   const parts = splitAddress(address);
   const { local_part, domain, tag } = parts;

@@ -2,7 +2,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 
-/** Has a job begin anew that was given up, with nothing counted. */
+/** Begins a job anew that was given up, with its attempts and failures at zero. */
 export const beginAgain = prepared((db, { id, now }: { id: string; now: number }) =>
   db
     .updateTable("jobs")
@@ -12,8 +12,8 @@ export const beginAgain = prepared((db, { id, now }: { id: string; now: number }
 );
 
 /**
- * Has a job that waits for its time tried now, and returns it. Such a try is one more: should it fail, no failure is counted
- * besides those before it.
+ * Makes a job due now that waits for its time, and returns it. This try is an extra one: if it fails, the job counts no
+ * more failures than before.
  */
 export async function tryAgainNow(
   tx: Db,

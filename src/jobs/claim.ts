@@ -8,9 +8,9 @@ import { type Job, payloadOf, UNCLAIMED, useOf } from "./queue.ts";
 import { fullTargets, isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 import type { Turns } from "./turns.ts";
 
-/** Jobs that are looked at in all, whatever number could run: hardly any account may run as many. */
+/** Due jobs that a claim looks at in all, whatever number could run: hardly any account may run as many. */
 const LOOKED_AT_ONCE = 64;
-/** Jobs of each line, however many lines are looked at. */
+/** Due jobs that are looked at of each line (a line is the due jobs of one account), however many lines there are. */
 const LEAST_OF_LINE = 4;
 
 /** What a claim asks for. */
@@ -31,9 +31,9 @@ interface ClaimOptions {
 interface Claimed<K extends JobKind> {
   jobs: Job<K>[];
   full: FullLines;
-  /** Whether nothing else could have been taken; if not, there is more to look at wherever a slot is left. */
+  /** True if nothing else could have been taken; if false, another look is worth it wherever a slot is left. */
   all: boolean;
-  /** Whether nothing was ready that had to wait, be it for a slot, for memory, or for its turn. */
+  /** True if no job was ready that had to wait for a slot, for memory, or for its turn. */
   none: boolean;
   next_at: number | null;
 }
@@ -41,21 +41,25 @@ interface Claimed<K extends JobKind> {
 /** Which leases a claim ends. */
 interface Lapse {
   /**
-   * On the clock of `App.steadyNow`; read before the claim waited for its transaction, so that a lease that was taken in
-   * the same one is not over, however long that took.
+   * The time by `App.steadyNow`, read before the claim waited for its transaction: a lease that was taken in that
+   * transaction is then not over, however long the wait was.
    */
   steady_now: number;
-  /** The ids of what this process runs: a lease that is over says of it only that the process stood still, or cannot write. */
+  /**
+   * The ids of the jobs that this process runs: if the lease of one is over, the process only stood still, or cannot
+   * write.
+   */
   running: () => Set<string>;
 }
 
-/** Lines of accounts, each with the weight from which on a job of it waits until something ends. */
+/** By line (account), the weight from which on a job of the line waits until something ends. */
 export type FullLines = Map<string, number>;
 
 /**
- * Takes up to `limit` due jobs of a kind: pending ones, and those whose lease is over and that nobody runs. `next_at` is the
- * unix second at which the next one is due that is not known to be; those that wait for their lane may count. `full` are
- * the lines of accounts of which more is due than they may run at once, each with the weight from which on a job has no room.
+ * Takes up to `limit` due jobs of a kind: pending ones, and those whose lease is over and that nobody runs. `next_at`
+ * is the unix second at which the next job becomes due that is not due yet; one that waits for its lane may count.
+ * `full` are the lines of accounts of which more is due than they may run at once, each with the weight from which on a
+ * job has no room.
  */
 export async function claim<K extends JobKind>(
   tx: Db,
@@ -67,8 +71,8 @@ export async function claim<K extends JobKind>(
 }
 
 /**
- * Takes up to `limit` due jobs of a kind that are pending. Where none of those whose turn it is can begin, it looks no
- * further: what it costs must not depend on how many wait.
+ * Takes up to `limit` due jobs of a kind that are pending. If none of the jobs whose turn it is can begin, it looks no
+ * further, because the cost of a claim must not depend on how many jobs wait.
  */
 export async function claimPending<K extends JobKind>(
   tx: Db,
@@ -112,7 +116,7 @@ export async function claimPending<K extends JobKind>(
     turns.took(chosen);
     turns.settle(look, new Set([...chosen].map(lineOfRow)), jobs.length < limit);
     Object.assign(claimed, { full, all: look.all, next_at: look.next_at });
-    // Behind those that were passed over, or taken, there may be others of their account that have room.
+    // Behind the jobs that were passed over, or taken, there may be others of their account that have room.
     const more = !look.all || hidden || chosen.size >= each;
     if (chosen.size === 0 || !more) break;
   }
@@ -139,11 +143,10 @@ function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
 }
 
 /**
- * Returns the due jobs that may run, which then count among `uses`. An account of which nothing runs comes before those
- * with more, which then share what is left, in the order of `due`; where it is not `all` that is due, they share it only
- * if nothing was left to those. While anything of its household
- * waits for a slot or for memory, an account begins nothing of strangers. `full` is as in `claim`; `hidden` says that a
- * target or the memory was what a job lacked.
+ * Returns the due jobs that may run, and adds them to `uses`. Accounts of which nothing runs come first. The others
+ * share what is left, in the order of `due`; where `due` is not `all` that is due, they share it only if the first had
+ * nothing to begin. While a job of its household waits for a slot or for memory, an account begins nothing of
+ * strangers. `full` is as in `claim`; `hidden` says that a target or the memory was what a job lacked.
  */
 function choose(
   due: DueRow[],
@@ -183,7 +186,7 @@ interface Candidate {
   use: Use;
 }
 
-/** Each account has its places in the order, and gives the first of them to its household. */
+/** Leaves each account its places in the order, and gives the first of them to its household. */
 function householdsFirst(candidates: Candidate[]): Candidate[] {
   if (!candidates.some(({ use }) => isOfStrangers(use))) return candidates;
   const accountOf = ({ use }: Candidate): string | undefined => use.share?.account;
@@ -197,7 +200,10 @@ function householdsFirst(candidates: Candidate[]): Candidate[] {
   return candidates.map((one) => sorted.get(accountOf(one))?.next().value ?? one);
 }
 
-/** As `whyNot`; `households` are the accounts of which something that is not of strangers has been passed over. */
+/**
+ * As `whyNot`, but a job of strangers also waits if one of the account's household was passed over; `households` has
+ * these accounts.
+ */
 function lackOf(
   use: Use,
   households: Set<string>,

@@ -5,14 +5,15 @@ import { PAUSED_AT } from "./paused.ts";
 import type { JobHandlers } from "./run-job.ts";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 
-/** Clocks are set right by less all the time. */
+/** Smaller steps are usual when a clock is set right. */
 const LEAP_SECONDS = 60;
-/** No work that is not planned by its own handler needs to wait for longer than this. */
+/** No job has to wait for longer than this, unless its own handler plans it. */
 const LONGEST_WAIT_SECONDS = 2 * 86_400;
 
 /**
- * Looks at the clock each time it is called, and says in the log that it was set. Once `app.now` has gone back, what was
- * to be done at a time of the former clock is tried now, or planned anew. Too early costs one try; too late may be years.
+ * Returns a function that looks at the clock at each call, and says in the log that it was set. Once `app.now` has gone
+ * back, what was due at a time of the former clock is tried now, or planned anew: too early costs one try, too late may
+ * be years.
  */
 export function watchClock(app: App, handlers: JobHandlers): () => Promise<void> {
   const leapOfWall = leapsOf(() => app.wallMs() / 1_000 - app.steadyNow());
@@ -31,7 +32,10 @@ export function watchClock(app: App, handlers: JobHandlers): () => Promise<void>
   };
 }
 
-/** By how much an offset that should stay has changed since the last call; 0 where that is little. */
+/**
+ * Returns a function that tells by how much an offset that should stay has changed since its last call; 0 where that is
+ * little.
+ */
 function leapsOf(offset: () => number): () => number {
   let known = offset();
   return () => {
@@ -41,7 +45,7 @@ function leapsOf(offset: () => number): () => number {
   };
 }
 
-/** What the operator has to know of a clock that is not believed; undefined of one that is. */
+/** Returns what the operator has to know of a clock that is not believed; undefined while the clock is believed. */
 export function clockWarning({ calm }: Pick<App, "calm">): string | undefined {
   const seconds = calm.doubtSeconds();
   if (seconds === undefined) return undefined;
@@ -55,7 +59,7 @@ function spanOf(seconds: number): string {
   return hours >= 2 ? `${Math.round(hours)} hours` : `${Math.round(seconds / 60)} minutes`;
 }
 
-/** The same at a start, of which nobody knows what the clock was before: what lies too far ahead is tried now. */
+/** Plans anew at a start, when nobody knows what the clock was before: what lies too far ahead is tried now. */
 export async function planAtStart(app: App, tx: Db, handlers: JobHandlers): Promise<void> {
   await planAnew(app, tx, { handlers, after: app.now() + LONGEST_WAIT_SECONDS });
 }
@@ -73,13 +77,13 @@ async function planAnew(
     .where("status", "=", "pending")
     .where("kind", "not in", planned)
     .where("run_at", ">", after)
-    // What waits for a paused inbox waits for no time.
+    // Jobs of a paused inbox wait for no time, and are left alone.
     .where("run_at", "<", PAUSED_AT)
     .execute();
   await tx
     .updateTable("webhook_deliveries")
     .set({ next_attempt_at: now })
-    // For each endpoint there is an index of what waits; all deliveries are many.
+    // By endpoint, because an index has what waits for each; looking through all deliveries would take long.
     .where("endpoint_id", "in", tx.selectFrom("webhook_endpoints").select("id"))
     .where("status", "=", "pending")
     .where("next_attempt_at", ">", after)

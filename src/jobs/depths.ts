@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 
-/** How much of each kind there is, and for how long the one that is due has waited. */
+/** Returns how many jobs of each kind and state there are, and for how many seconds the oldest due one has waited. */
 export async function queueDepths(app: App) {
   const rows = await app.db
     .selectFrom("jobs")

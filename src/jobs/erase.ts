@@ -4,7 +4,7 @@ import type { SegmentRange } from "../lib/segments.ts";
 import type { JobPayloads } from "./kinds.ts";
 import { enqueue } from "./queue.ts";
 
-/** Ranges that one job erases: it is done well within its lease. */
+/** Ranges that one job erases at the most: the job is then done well within its lease. */
 const MAX_RANGES = 500;
 
 /**
@@ -17,7 +17,10 @@ export async function eraseLater(app: App, tx: Db, ranges: SegmentRange[]): Prom
   await enqueue(app, tx, { kind: "erase_bytes", payload });
 }
 
-/** For one of many deletions in a row: the last one calls `eraseLater`, which does for the log of all. */
+/**
+ * As `eraseLater`, for one of many deletions in a row, without the log: the last of them calls `eraseLater`, which
+ * empties it for all.
+ */
 export async function eraseRangesLater(app: App, tx: Db, ranges: SegmentRange[]): Promise<void> {
   for (let start = 0; start < ranges.length; start += MAX_RANGES) {
     const payload = { ranges: ranges.slice(start, start + MAX_RANGES), log: false };
@@ -31,7 +34,7 @@ export async function sweepLater(app: App, tx: Db): Promise<void> {
   await enqueue(app, tx, { kind: "erase_bytes", payload, dedupe_key: "sweep" });
 }
 
-/** For an inbox or an endpoint that was deleted, and that more names than can be cleared away at once. */
+/** Enqueues the clearing away of a deleted inbox or endpoint that more rows name than can be deleted at once. */
 export async function eraseRestLater(app: App, tx: Db, rest: JobPayloads["erase_rest"]): Promise<void> {
   const id = "inbox_id" in rest ? rest.inbox_id : rest.endpoint_id;
   await enqueue(app, tx, { kind: "erase_rest", payload: rest, dedupe_key: `rest ${id}` });

@@ -23,7 +23,7 @@ const moveUp = prepared((db, due: { dedupe_key: string; run_at: number }) =>
     .where("run_at", ">", due.run_at),
 );
 
-/** Has those of these jobs that wait for their time run now. */
+/** Makes due now those of these jobs that wait for a later time. */
 export async function hastenThese(app: App, { kind, ids }: { kind: JobKind; ids: string[] }): Promise<void> {
   await app.write((tx) => moveUpThese(tx, { ids: JSON.stringify(ids), now: app.now() }));
   app.worker?.wake(kind);

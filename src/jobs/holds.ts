@@ -4,11 +4,11 @@ import { remembered } from "../db/prepared.ts";
 import type { HeldKindRow } from "../db/schema.ts";
 import { JOB_KINDS, JOB_RULES, type JobKind } from "./kinds.ts";
 
-/** Why a mail waits that was queued for delivery, while outgoing mail is captured. */
+/** Why a mail that was queued for delivery waits while outgoing mail is captured. */
 export const HELD_HERE =
   'outbound.mode is "capture"; what was queued for delivery waits for "relay" or "direct"';
 
-/** What works for people and reaches others. Held with it, nothing leaves and nothing is begun. */
+/** Kinds of jobs that work for people and reach others. While they are held, nothing leaves and nothing is begun. */
 export const HELD_BY_DEFAULT = JOB_KINDS.filter((kind) => JOB_RULES[kind].held_by_default);
 
 /** Jobs of these kinds stay where they are until they are released, also over a restart. What runs goes on. */

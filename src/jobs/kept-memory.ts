@@ -14,30 +14,33 @@ import {
 interface Asked {
   kind: string;
   now: number;
-  /** What runs, those counted that the claim has begun. */
+  /** What runs, including the jobs that this claim has begun. */
   uses: Uses;
   room: Room;
   free: number;
 }
 
 /**
- * Keeps memory for one large job at a time: once others have gone past those that wait with as many bytes as it needs,
- * no more is begun with what it waits for. So large ones and small ones get about half each of what gets free, and accounts with large ones
- * take turns. Only whose turn it is next is known here, and nothing is lost with it.
+ * Keeps memory for one large job at a time. Once other jobs with as many bytes as it needs have gone past it, nothing
+ * more is begun with the memory that it waits for. Large jobs and small ones so get about half each of what becomes
+ * free, and accounts with large ones take turns. Only whose turn it is next is known here, and nothing is lost with it.
  */
 export interface KeptMemory {
-  /** The job for which it was kept, once it has all; it is to be begun before any other. Null for none. */
+  /**
+   * Returns the job for which memory was kept, once it has all of it; that job is to be begun before any other. Null
+   * for none.
+   */
   next: (tx: Db, asked: Asked) => Promise<DueRow | null>;
   /** Says that another job was begun. */
   passed: (job: { weight: number }) => void;
 }
 
-/** `uses`: what runs in the pool, among which the kept memory counts. */
+/** `uses`: what runs in the pool; the kept memory counts among it. */
 export function createKeptMemory(uses: Uses): KeptMemory {
   let kept: { id: string; place: Parameters<Uses["add"]>[0] } | null = null;
-  /** Bytes that have been begun since the last one had its turn. */
+  /** Bytes of the jobs that have been begun since the last large one had its turn. */
   let passed = 0;
-  /** The line that was looked at last. */
+  /** The line (account) that was looked at last. */
   let from = "";
 
   const find = async (tx: Db, { kind, now, uses: running, room }: Asked): Promise<void> => {
@@ -78,7 +81,7 @@ export function createKeptMemory(uses: Uses): KeptMemory {
   };
 }
 
-/** What strangers caused waits behind all that waits of their household. */
+/** Whether a job of strangers waits behind a job of its account's household. */
 async function isBehindHousehold(tx: Db, kind: string, row: DueRow): Promise<boolean> {
   const use = useOf(row);
   if (use.share === null || !isOfStrangers(use)) return false;

@@ -6,29 +6,32 @@ import type { SegmentRange } from "../lib/segments.ts";
 /** Every kind of work and what it carries. */
 export interface JobPayloads {
   route_message: { message_id: string };
-  /** `entrusted`: it carries what somebody was told had been taken; should it come back, it is kept for the operator. */
+  /**
+   * `entrusted`: the mail carries what somebody was told had been taken; should it come back, it is kept for the
+   * operator.
+   */
   send_mail: { outgoing_id: string; entrusted?: boolean };
   /** Tells whoever sent a message that it failed where no run could say so. */
   tell_failure: { message_id: string };
   /** `since`: when the domain began to wait for its records. */
   check_domain: { domain_id: string; since: number };
-  /** Whether the records of the service's own DKIM keys are there. */
+  /** Checks whether the records of the service's own DKIM keys are there. */
   check_service_keys: Record<string, never>;
   /** `registering`: somebody chose a password for the address. */
   mail_code: { email: string; registering: boolean };
   /** `log`: whether the database's log is emptied as well; `sweep`: whether all files of mails are put in order. */
   erase_bytes: { ranges: SegmentRange[]; log?: boolean; sweep?: boolean };
-  /** What is left of an inbox, or of a webhook endpoint, that was deleted. */
+  /** Clears away what is left of an inbox, or of a webhook endpoint, that was deleted. */
   erase_rest: { inbox_id: string } | { endpoint_id: string };
-  /** The messages that an account's owner has deleted. */
+  /** Erases the messages that an account's owner has deleted. */
   erase_messages: { user_id: string };
-  /** Has go on what waited while an inbox was paused. */
+  /** Has the work go on that waited while an inbox was paused. */
   resume_inbox: { inbox_id: string };
-  /** What is left of an account that is dead. */
+  /** Erases what is left of an account that is dead. */
   erase_account: { user_id: string; farewell?: Farewell };
   /** Takes away what has been kept for long enough. */
   purge: Record<string, never>;
-  /** Makes a delivery for each endpoint that wants to hear of it. */
+  /** Makes a delivery for each endpoint that wants to hear of the event. */
   fan_out_event: { event_id: string };
   /** Makes the attempts that are due at one endpoint. */
   deliver_webhooks: { endpoint_id: string };
@@ -36,12 +39,12 @@ export interface JobPayloads {
   mail_notice: {
     user_id: string;
     kind: Exclude<OwnerNoticeRow["kind"], "answers_returned">;
-    /** What found no room; 0 bytes are a size that was not known. */
+    /** What found no room; `bytes` is 0 where the size was not known. */
     refused?: { what: "call" | "mail"; bytes: number; whose?: Whose };
     /** The mail that was taken and not worked on. */
     message_id?: string;
   };
-  /** Tells the owner how often more something happened than there were mails about it. */
+  /** Tells the owner how many more times something happened than there were mails about it. */
   sum_up_notices: { user_id: string; about: NoticeKind; count: number };
   /** Tells the owner which answers came back. */
   mail_returns: { user_id: string };
@@ -49,11 +52,11 @@ export interface JobPayloads {
   close_customer: { customer_id: string };
   /** Renews the certificate when it is time. */
   keep_certificate: { directory: string; names: string[] };
-  /** As it was configured when it was planned. */
+  /** `schedule`: as it was configured when the backup was planned. */
   make_backup: { schedule: string };
   /**
-   * Asks the payment provider what it may have told in vain. `since`: all that was paid before is known; `after`: the
-   * account that was looked at last.
+   * Asks the payment provider for news that may not have reached this server. `since`: all that was paid before is
+   * known; `after`: the account that was looked at last.
    */
   catch_up_payments: { since: number; after: string | null };
 }
@@ -62,19 +65,19 @@ export type JobKind = keyof JobPayloads;
 
 /** What holds for every job of a kind. */
 interface JobRule<K extends JobKind> {
-  /** How long a worker may be silent about one. */
+  /** How long a worker may be silent about a job. */
   lease_seconds: number;
-  /** How often one may fail before it is given up. */
+  /** How often a job may fail before it is given up. */
   max_failures: number;
-  /** The member that says whom or what one is for, without which it cannot be done; null where nothing need be said. */
+  /** The member that says whom or what a job is for, without which it cannot be done; null where none is needed. */
   names: (string & keyof JobPayloads[K]) | null;
-  /** Whether it is held where the operator names no kind, and after a restore. */
+  /** Whether the kind is held where the operator names no kind, and after a restore. */
   held_by_default: boolean;
   /** What waits, in the words of the dashboard. */
   shown: string;
 }
 
-/** For what somebody was promised, or nobody else could do. */
+/** For what somebody was promised, or what nobody else could do. */
 const NEVER_GIVEN_UP = Number.POSITIVE_INFINITY;
 
 /** What works for people and reaches others is held by default: with it nothing leaves and nothing is begun. */
@@ -171,7 +174,7 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     shown: "news for webhooks",
   },
   deliver_webhooks: {
-    // Each delivery counts its own attempts. It begins some for five minutes, and a time-out may be ten.
+    // Each delivery counts its own attempts. A job begins attempts for five minutes, and a time-out may be ten.
     lease_seconds: 1_200,
     max_failures: NEVER_GIVEN_UP,
     names: "endpoint_id",

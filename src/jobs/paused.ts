@@ -2,12 +2,17 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { type Job, returnJob } from "./queue.ts";
 
-/** When the work of a paused inbox is due, the last second of the year 9999: never by itself, so that no claim looks at it. */
+/**
+ * The run time of a paused inbox's jobs, the last second of the year 9999: they never become due, and no claim looks at
+ * them.
+ */
 export const PAUSED_AT = 253_402_300_799;
 
 const PREFIX = "paused:";
 
-/** What a job of a paused inbox is enqueued with. By its key it is found when the inbox goes on; ids sort by time. */
+/**
+ * What a job of a paused inbox is enqueued with. By its key the job is found when the inbox goes on; ids sort by time.
+ */
 export function untilResumed(inbox_id: string, message_id: string): { run_at: number; dedupe_key: string } {
   return { run_at: PAUSED_AT, dedupe_key: `${PREFIX}${inbox_id}:${message_id}` };
 }
@@ -17,7 +22,7 @@ export async function setAside(tx: Db, job: Job<"route_message">, inbox_id: stri
   await returnJob(tx, job, untilResumed(inbox_id, job.payload.message_id));
 }
 
-/** Has the first jobs that wait for an inbox go on in their place, as if they had never been put aside; returns how many. */
+/** Has the first `limit` jobs that wait for an inbox go on in their place, as if never put aside; returns how many. */
 export async function resumeSome(tx: Db, inbox_id: string, limit: number): Promise<number> {
   const resumed = await resume(tx, { ...waitingFor(inbox_id), limit });
   return resumed.length;
@@ -29,7 +34,7 @@ interface Keys {
   limit: number;
 }
 
-/** Between which the keys lie of what waits for an inbox and came before `message_id`, or at all. */
+/** The bounds of the keys of jobs that wait for an inbox: of all, or of those that came before `message_id`. */
 function waitingFor(inbox_id: string, message_id = "g"): Omit<Keys, "limit"> {
   return { from: `${PREFIX}${inbox_id}:`, below: `${PREFIX}${inbox_id}:${message_id}` };
 }
@@ -50,7 +55,7 @@ const resume = prepared((db, { from, below, limit }: Keys) =>
     .returning("id"),
 );
 
-/** Takes the first jobs away that wait for an inbox and came before `below`, which is an id; gives the ids of their messages. */
+/** Deletes the first jobs that wait for an inbox and came before the id `below`; returns the ids of their messages. */
 export async function dropWaiting(
   tx: Db,
   { inbox_id, below, limit }: { inbox_id: string; below: string; limit: number },

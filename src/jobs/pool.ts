@@ -13,35 +13,46 @@ import { createTurns, type Turns } from "./turns.ts";
 const CLAIM_AGAIN_MS = 1_000;
 /** Longest sleep before looking at the table again; also the longest a lease that ran out goes unnoticed. */
 const MAX_SLEEP_MS = 60_000;
-/** How soon to look at the next accounts, while slots are free and those that were looked at wait for something else. */
+/**
+ * How soon to look at the next accounts while slots are free and the jobs that were looked at wait for something else.
+ */
 const LOOK_ON_MS = 20;
 
 /** The slots for one kind of job, and the loop that fills them. */
 export interface Pool {
   /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
   fill(): Promise<void>;
-  /** Says that a job has been enqueued. Where older work of its line waits for a job to end, it is looked for then. */
+  /**
+   * Says that a job has been enqueued. Where older work of its line waits for a job to end, no look is made before that
+   * end.
+   */
   wake(newcomer?: Newcomer): void;
-  /** Takes a free slot and what else `use` says; false when that is not there, or is others' turn. */
+  /** Takes a free slot and what else `use` says; false when there is none, or when it is the turn of others. */
   reserve(use: Use): boolean;
-  /** Returns it to the pool: what was reserved, or what a job had that has ended. */
+  /** Returns a slot and what else `use` says: what was reserved, or what a job had that has ended. */
   release(use: Use): void;
-  /** Claims a job that waits, in the transaction that ends another: it spares a commit. `follow` it at once after the commit. */
+  /**
+   * Claims a job that waits, in the transaction that ends another: this spares a commit. Call `follow` with it at once
+   * after the commit.
+   */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
-  /** Begins it in the slot that the ended job is about to give back. In a pool that was stopped it stays claimed: the next start frees it. */
+  /**
+   * Begins the claimed job in the slot that the ended job is about to give back. In a stopped pool it stays claimed:
+   * the next start frees it.
+   */
   follow(job: Job): void;
-  /** Begins no more of a job's account at its target until `room`. */
+  /** Begins no more jobs of a job's account at its target until `room` resolves. */
   close(job: Job, room: Promise<void>): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
   start(): void;
-  /** Claims nothing any more. */
+  /** Has the pool claim nothing any more. */
   stop(): Promise<void>;
 }
 
 /**
- * What a claim left in the table: "more" that may be due, from the moment a job is enqueued on, so that no caller takes a
- * slot before it; "some" that is due and has no room; or "none", so that a slot which gets free changes nothing. What falls
- * due later is told by the alarm.
+ * What a claim left in the table. "more": jobs may be due that a slot must go to first; this holds from the moment a
+ * job is enqueued, so that no caller takes a slot before it. "some": jobs are due that have no room. "none": a slot
+ * that gets free changes nothing. What falls due later is told by the alarm.
  */
 type Left = "more" | "some" | "none";
 
@@ -59,7 +70,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const uses = createUses();
   const order = { room, turns: createTurns(), kept: createKeptMemory(uses) };
   const succession = createSuccession(uses);
-  /** Lines whose older work waits: a newcomer that takes no less must wait its turn. */
+  /** Lines whose older work waits: a newcomer that takes no less than it must wait its turn. */
   let waiting: FullLines = new Map();
   const mustWait = ({ line, weight }: Newcomer): boolean => weight >= (waiting.get(line) ?? Infinity);
   let left: Left = "some";
@@ -78,7 +89,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
 
   const fillIfStarted = () => (state === "started" ? fill() : Promise.resolve());
   const alarm = createAlarm(fillIfStarted);
-  /** Once in a while `fill` has to look itself: it also frees the leases that ran out. */
+  /** False once in a while, because only `fill` frees the leases that ran out. */
   const mayFollow = () => state === "started" && left === "more" && app.nowMs() - looked_ms < MAX_SLEEP_MS;
 
   return {
@@ -119,7 +130,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   };
 }
 
-/** Whether a job has ended, and nothing of its lane waited for that. */
+/** Whether a job has ended behind which nothing of its lane waits. */
 function isLast(use: Use & Pick<Job, "is_last">): boolean {
   return use.is_last ?? false;
 }
@@ -130,7 +141,7 @@ async function closeUntil(uses: Uses, job: Job, room: Promise<void>): Promise<vo
   open();
 }
 
-/** False where there is none. */
+/** Takes a slot and what else `use` says; false where there is no room. */
 function takeRoom(use: Use, { room, uses, slots, kept }: Omit<Filling, "turns" | "running">): boolean {
   if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
   slots.take();
@@ -141,15 +152,15 @@ function takeRoom(use: Use, { room, uses, slots, kept }: Omit<Filling, "turns" |
 
 interface Succession {
   begin(ended: Job, next: Job): void;
-  /** What all others have, also where the transaction of an earlier claim was undone. */
+  /** What all other jobs take, also where the transaction of an earlier claim was undone. */
   usesWithout(ended: Job): Uses;
   follow(next: Job): void;
   end(use: Use): void;
 }
 
 /**
- * Has a job that was claimed in place of one that ends count in its place, from the claim on and not from the commit:
- * others that end in the same commit must not be counted without it.
+ * Counts a job that was claimed in place of one that ends in that one's stead, from the claim on and not only from the
+ * commit: others that end in the same commit must not be counted without it.
  */
 function createSuccession(uses: Uses): Succession {
   const successors = new Map<Use, Job>();
@@ -205,14 +216,14 @@ interface Filling extends Pick<PoolOptions, "room" | "running"> {
 
 interface Found {
   jobs: Job[];
-  /** As in `claim`; null when the database refused, as `left` is. */
+  /** As in `claim`; `full` and `left` are null when the database refused. */
   full: FullLines | null;
   left: Left | null;
-  /** Until it is worth looking again. */
+  /** Milliseconds until it is worth looking again. */
   sleep_ms: number;
 }
 
-/** Claims jobs for the slots that are free once it is its turn, which they then have. */
+/** Claims jobs for the slots that are free once the transaction has its turn; these slots are then theirs. */
 async function claimJobs(
   app: App,
   kind: JobKind,
@@ -226,7 +237,7 @@ async function claimJobs(
       taken = slots.takeFree();
       const free = { limit: taken, free: taken, room, uses, turns, kept };
       const claimed = await claim(tx, kind, { ...clocksOf(app), ...free, steady_now, running });
-      // At once, not after the commit: a newcomer must not be counted without them.
+      // Added at once, not after the commit: a newcomer must not be counted without these jobs.
       jobs = claimed.jobs;
       for (const job of jobs) uses.add(job);
       return claimed;
@@ -238,7 +249,7 @@ async function claimJobs(
     const left = is_full || !all ? "more" : none ? "none" : "some";
     return { jobs, full, left, sleep_ms };
   } catch (error) {
-    // The database says itself, once, what is wrong with its disk.
+    // The database itself logs, once, what is wrong with its disk.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const job of jobs) uses.remove(job);
@@ -256,7 +267,7 @@ interface Following {
   free: number;
 }
 
-/** One job for the slot that `ended` gives back, with the rest of what it had. */
+/** Claims one job for the slot that `ended` gives back, together with the memory and target that `ended` had. */
 async function claimOne(
   app: App,
   tx: Db,
@@ -286,7 +297,7 @@ function createAlarm(ring: () => unknown) {
   };
 }
 
-/** `work` one at a time: all calls that come in the middle of it share one more round after it. */
+/** Runs `work` one at a time: all calls that come in the middle of it share one more round after it. */
 function joined(work: () => Promise<void>): () => Promise<void> {
   let rounds: Promise<void> | undefined;
   let again = false;
@@ -295,7 +306,7 @@ function joined(work: () => Promise<void>): () => Promise<void> {
       again = false;
       await work();
     } while (again);
-    // In the same tick as the look at `again`, or somebody's call would be lost in between.
+    // In the same tick as the look at `again`: otherwise a call in between would be lost.
     rounds = undefined;
   };
   return () => {

@@ -11,20 +11,20 @@ export interface Job<K extends JobKind = JobKind> extends Use {
   id: string;
   kind: K;
   payload: JobPayloads[K];
-  /** How often it was begun, this time included. */
+  /** How often the job was begun, this time included. */
   attempts: number;
-  /** How often it ended in "not now" or in an error. */
+  /** How often the job ended in "not now" or in an error. */
   failures: number;
-  /** What its maker knows and hands to the work that begins at once; it is stored nowhere. */
+  /** What the maker of the job hands to the work if that begins at once; it is stored nowhere. */
   fresh?: object;
-  /** Set by its end: nothing of its lane waits behind it. */
+  /** Set when the job ends: nothing of its lane waits behind it. */
   is_last?: boolean;
 }
 
 /** The payload of a job that cannot be read in a damaged database: that job is set aside, so that the others go on. */
 export const DAMAGED_PAYLOAD = Object.freeze({});
 
-/** What a job carries, or `DAMAGED_PAYLOAD`. */
+/** Returns what a job carries, or `DAMAGED_PAYLOAD`. */
 export function payloadOf({ kind, payload }: Pick<JobRow, "kind" | "payload">): object {
   const stored = storedJson<Record<string, unknown> | null>(payload, null);
   if (typeof stored !== "object" || stored === null) return DAMAGED_PAYLOAD;
@@ -36,30 +36,39 @@ export function payloadOf({ kind, payload }: Pick<JobRow, "kind" | "payload">): 
 export interface Share {
   account: string;
   slots: number | null;
-  /** Whether people caused it who are neither the owner nor listed: it waits behind what they cause. */
+  /** Whether people caused the job who are neither the owner nor listed: it then waits behind what those cause. */
   strangers?: boolean;
 }
 
 const STRANGERS = "/strangers";
 
-/** What `account` of a row says. What strangers cause waits in a line of its own, in which it hides nothing else. */
+/**
+ * Returns the line that a job waits in, stored as `account` of its row. What strangers cause has a line of its own, in
+ * which it hides nothing else.
+ */
 function lineOf({ account, strangers = false }: Share): string {
   return strangers ? account + STRANGERS : account;
 }
 
 const MEMBER = ":";
 
-/** In place of an account, where strangers to it cause a job and those to all accounts are to count as one. */
+/**
+ * Returns the name to use in place of an account where strangers to it cause a job, and the strangers to all accounts
+ * are to count as one.
+ */
 export function strangersTo(account: string): string {
   return memberOf("strangers", account);
 }
 
-/** An account that is one of many which count as one beside the others, and share among themselves what that one gets. */
+/**
+ * Returns the name of an account that is one of many: together they count as one beside the others, and they share
+ * among themselves what that one gets.
+ */
 export function memberOf(group: string, name: string): string {
   return group + MEMBER + name;
 }
 
-/** What an account is a member of; null for one that stands for itself. */
+/** Returns the group that an account is a member of; null for an account that stands for itself. */
 export function groupOf(account: string): string | null {
   const at = account.indexOf(MEMBER);
   return at < 0 ? null : account.slice(0, at);
@@ -70,9 +79,9 @@ export function nameOf(account: string): string {
   return account.slice(account.indexOf(MEMBER) + 1);
 }
 
-/** A job that was enqueued, as far as it matters for whether to look for it. */
+/** What decides whether to look for a job that was enqueued. */
 export interface Newcomer {
-  /** See `lineOf`; empty for one that counts for nobody. */
+  /** See `lineOf`; empty for a job that counts for nobody. */
   line: string;
   weight: number;
 }
@@ -86,14 +95,14 @@ export function linesOf(account: string): string[] {
   return [account, account + STRANGERS];
 }
 
-/** The share of whoever waits in a line. */
+/** Returns the share of the jobs that wait in a line. */
 export function shareOf(line: string, slots: number | null): Share {
   return line.endsWith(STRANGERS)
     ? { account: line.slice(0, -STRANGERS.length), slots, strangers: true }
     : { account: line, slots };
 }
 
-/** What a stored job takes. */
+/** Returns what a stored job takes of its pool. */
 export function useOf({
   account,
   account_slots,
@@ -109,7 +118,7 @@ interface EnqueueOptions {
   lane?: string;
   /** One job at most with this key is waiting or running. */
   dedupe_key?: string;
-  /** None: the job counts for nobody. */
+  /** Without a share, the job counts for nobody. */
   share?: Share | null;
   weight?: number;
   target?: string | null;
@@ -121,7 +130,10 @@ const FIRST_BACKOFF_SECONDS = 2;
 const MAX_BACKOFF_SECONDS = 3_600;
 const MAX_ERROR_CHARS = 1_000;
 
-/** Adds a job in the caller's transaction; the worker hears of it at once. Null, with nothing added, for a known `dedupe_key`. */
+/**
+ * Adds a job in the caller's transaction; the worker hears of it at once. Returns null, with nothing added, for a known
+ * `dedupe_key`.
+ */
 export async function enqueue<K extends JobKind>(
   app: App,
   tx: Db,
@@ -168,7 +180,7 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
   };
 }
 
-/** False for a known `dedupe_key`. */
+/** Returns false for a known `dedupe_key`. */
 async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   const { dedupe_key } = row;
   if (dedupe_key !== null && (await jobWithKey(tx, { dedupe_key })).length > 0) return false;
@@ -176,7 +188,10 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   return true;
 }
 
-/** Nobody else writes meanwhile; a query of its own, for both are compiled once, which an insert with a condition is not. */
+/**
+ * A query before the insert is enough, because nobody else writes meanwhile. Both are compiled once, which an insert
+ * with a condition is not.
+ */
 const jobWithKey = prepared((db, key: { dedupe_key: string }) =>
   db.selectFrom("jobs").select("id").where("dedupe_key", "=", key.dedupe_key),
 );
@@ -184,14 +199,14 @@ const jobWithKey = prepared((db, key: { dedupe_key: string }) =>
 export const UNCLAIMED = { status: "pending", lease_until: null } as const;
 
 /**
- * Ends a job in the transaction that records its outcome. Throws when the lease was lost meanwhile, so that
- * the outcome is undone: somebody else has the job now. So do the next three.
+ * Ends a job in the transaction that records its outcome. Throws when the lease was lost meanwhile, so that the outcome
+ * is undone: somebody else has the job now. `postponeJob`, `returnJob`, `deferJob` and `buryJob` throw likewise.
  */
 export async function finishJob(tx: Db, job: Job): Promise<void> {
   const held = await deleteHeld(tx, { id: job.id, attempts: job.attempts });
   if (held.length === 0) throw new LeaseLostError(job);
   job.is_last = held[0]?.followed === 0;
-  // A job whose end was undone is looked for again at its time.
+  // A job whose end was undone is not the last of its lane: it is looked for again at its time.
   unlessCommitted(tx, () => delete job.is_last);
 }
 
@@ -216,7 +231,7 @@ const deleteHeld = prepared((db, job: { id: string; attempts: number }) =>
     ]),
 );
 
-/** Gives a job another payload, whatever state it is in. */
+/** Replaces the payload of a job, whatever state the job is in. */
 export const rewriteJob = prepared((db, { id, payload }: { id: string; payload: string }) =>
   db.updateTable("jobs").set({ payload }).where("id", "=", id),
 );
@@ -231,7 +246,10 @@ export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; err
   });
 }
 
-/** Gives a job back untouched, as when the server stops in the middle of it; with `run_at` for that time, and with `error` saying why. */
+/**
+ * Puts a job back without counting the try, as when the server stops in the middle of it. It begins again at `run_at` if
+ * that is given; `error` says why it was put back.
+ */
 export async function returnJob(
   tx: Db,
   job: Job,
@@ -241,13 +259,13 @@ export async function returnJob(
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, ...later, ...why });
 }
 
-/** Ends a job that has more to do at `run_at`: another takes its place, which starts with nothing counted. */
+/** Ends a job that has more to do at `run_at`: another job takes its place, with no attempts and failures counted. */
 export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> {
   const anew = { id: Bun.randomUUIDv7(), attempts: 0, failures: 0, last_error: null };
   await updateHeld(tx, job, { ...UNCLAIMED, ...anew, run_at });
 }
 
-/** Keeps a job that cannot be finished, for a person to look at; it stands in nobody's way any more. */
+/** Keeps a job that cannot be finished for a person to look at; it holds up no other job any more. */
 export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {
   await updateHeld(tx, job, {
     status: "dead",
@@ -269,7 +287,7 @@ async function updateHeld(tx: Db, job: Job, change: Partial<JobRow>): Promise<vo
   if (numUpdatedRows === 0n) throw new LeaseLostError(job);
 }
 
-/** One process owns a data folder, so at its start every lease belongs to a dead process. */
+/** Frees all leases: one process owns a data folder, so at its start every lease belongs to a dead process. */
 export async function voidLeases(tx: Db): Promise<void> {
   await tx.updateTable("jobs").set(UNCLAIMED).where("status", "=", "running").execute();
 }

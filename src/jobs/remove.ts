@@ -8,17 +8,25 @@ export const deleteJob = prepared((db, job: { id: string }) =>
   db.deleteFrom("jobs").where("id", "=", job.id),
 );
 
-/** Takes out the job with a `dedupe_key`, whatever state it is in. */
+/** Takes a job that was given up out of the queue; returns no row when it is there no more: two may want it at once. */
+export const takeDeadJob = prepared((db, job: { id: string }) =>
+  db.deleteFrom("jobs").where("id", "=", job.id).where("status", "=", "dead").returning("id"),
+);
+
+/** Takes the job with a `dedupe_key` out of the queue, whatever state it is in. */
 export const deleteJobWithKey = prepared((db, job: { dedupe_key: string }) =>
   db.deleteFrom("jobs").where("dedupe_key", "=", job.dedupe_key),
 );
 
-/** Takes it out unless it runs. */
+/** Takes the job with a `dedupe_key` out of the queue unless it runs. */
 export const deleteWaitingJobWithKey = prepared((db, job: { dedupe_key: string }) =>
   db.deleteFrom("jobs").where("dedupe_key", "=", job.dedupe_key).where("status", "=", "pending"),
 );
 
-/** Takes out the jobs of a kind that name one of `values` as what they are for. Looks through all jobs of the kind. */
+/**
+ * Takes out of the queue the jobs of a kind that name one of `values` as what they are for. Looks through all jobs of
+ * the kind.
+ */
 export async function deleteJobsFor(tx: Db, kind: JobKind, values: string[]): Promise<void> {
   const { names } = JOB_RULES[kind];
   if (names === null || values.length === 0) return;
@@ -31,8 +39,9 @@ export async function deleteJobsFor(tx: Db, kind: JobKind, values: string[]): Pr
 }
 
 /**
- * Takes out the job that works on a message, or waits to: the one in its lane, or any where there is none. One that began a
- * conversation of its own (`--new`) keeps the lane of the first.
+ * Takes out of the queue the job that works on a message, or waits to: the one in the lane of its conversation, or in
+ * any lane where there is none. A message that began a conversation of its own (`--new`) keeps the lane of the first
+ * conversation.
  */
 export async function deleteJobOfMessage(
   tx: Db,

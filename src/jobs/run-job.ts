@@ -17,13 +17,13 @@ import type { Room } from "./shares.ts";
 import { GIVEN_UP_FROM, SUSPECT_AGAIN_SECONDS, type Suspects } from "./suspects.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
-/** How long a job waits that this machine itself kept from its work, by its storage or for want of file handles. */
+/** How long a job waits that this machine itself kept from its work, by its storage or by a lack of file handles. */
 const STORAGE_AGAIN_SECONDS = 15;
 
 /** How long to wait before trying again to write down what became of a job (the disk is full, say). */
 const RECORD_AGAIN_MS = 1_000;
 
-/** Why a job's signal was aborted, when it was not its lease that ran out. */
+/** Why a job's signal was aborted, when the reason was not its lease running out. */
 export const STOPPING = new Error("The server is stopping");
 /** The owner cancelled what a job was for: it has been ended, and the job is gone. */
 export const CANCELLED = new Error("The work was cancelled");
@@ -31,21 +31,24 @@ export const CANCELLED = new Error("The work was cancelled");
 export interface JobHandler<K extends JobKind> {
   /** Does the work and ends the job in its own closing transaction. */
   run: (app: App, job: Job<K>, signal: AbortSignal) => Promise<void>;
-  /** Says what it means for the rest that the job is dead, in the transaction that buries it. */
+  /** Does, in the transaction that buries the job, what follows for everything else from its being dead. */
   giveUp?: (app: App, tx: Db, job: Job<K>, error: string) => Promise<void>;
-  /** The same of a job that cannot be read any more: what it was for is whatever no job is for. */
+  /**
+   * Called instead of `giveUp` for a job whose payload cannot be read: ends every piece of work that no job is for any
+   * more.
+   */
   lost?: EndLost;
-  /** For what comes back by the clock: plans it, at a start and when the clock was set back. */
+  /** For work that comes back by the clock: plans it, at a start and when the clock was set back. */
   plan?: (app: App, tx: Db) => Promise<void>;
-  /** Jobs of this kind that may run at once: a pool of its own, so that no kind holds up another. */
+  /** Jobs of this kind that may run at once. Each kind has a pool of its own, so that no kind holds up another. */
   slots: number;
-  /** Bytes that all that run may hold in memory together, by their weights; whatever is more waits. */
+  /** Bytes that all running jobs of this kind may hold in memory together, by their weights; further jobs wait. */
   bytes?: number;
-  /** Slots that may work with one target at once. */
+  /** Jobs of this kind that may work with one target at once. */
   target_slots?: number;
 }
 
-/** Ends what a job was for that is not known any more, and that therefore nothing else will end. */
+/** Ends every piece of work that no job is for any more: one of them is what the unreadable job was for. */
 export type EndLost = (app: App, tx: Db, job: Pick<Job, "share">) => Promise<unknown>;
 
 export type JobHandlers = { [K in JobKind]: JobHandler<K> };
@@ -58,7 +61,10 @@ export function roomOf({
   return { slots, bytes, target_slots };
 }
 
-/** Never rejects. A job whose end cannot be written stays claimed until its lease or this process ends. */
+/**
+ * Runs a job to its end, and never rejects. A job whose end cannot be written stays claimed until its lease or this
+ * process ends.
+ */
 export async function runJob(
   app: App,
   handlers: JobHandlers,
@@ -69,18 +75,20 @@ export async function runJob(
   const { signal } = stop;
   const late = new Error(`The work was not done within ${lease_seconds} seconds`);
   const timer = waitLimit(lease_seconds * 1_000, () => stop.abort(late));
-  try {
-    await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, { signal, suspects }));
-  } catch (error) {
-    if (signal.reason === CANCELLED) app.log.info({ job_id: job.id }, "the work was cancelled");
-    else if (error instanceof LeaseLostError) app.log.info({ job_id: job.id }, error.message);
-    else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
-  } finally {
-    timer.clear();
-  }
+  await withLogFields(fieldsOf(job), async () => {
+    try {
+      await attemptOrBury(app, handlers, job, { signal, suspects });
+    } catch (error) {
+      if (signal.reason === CANCELLED) app.log.info("the work was cancelled");
+      else if (error instanceof LeaseLostError) app.log.info(error.message);
+      else app.log.error({ kind: job.kind, err: error }, "the end of a job was not written");
+    } finally {
+      timer.clear();
+    }
+  });
 }
 
-/** What every line about a job has. */
+/** The fields of every log line about a job. */
 function fieldsOf({ id: job_id, payload }: Job): Record<string, unknown> {
   const { message_id } = payload as { message_id?: string };
   return message_id === undefined ? { job_id } : { job_id, message_id };
@@ -105,7 +113,7 @@ async function attemptOrBury(
   }
 }
 
-/** It was not begun, which does not count. */
+/** Puts back a job that was not begun, which does not count as a try. */
 async function waitAsSuspect(
   app: App,
   job: Job,
@@ -116,8 +124,8 @@ async function waitAsSuspect(
 }
 
 /**
- * Writes down what became of a job, as often as it takes until the disk has room again: an outcome that is known
- * but not written would be worked for twice. Ends with the error when the server stops first.
+ * Writes down what became of a job, as often as it takes until the disk has room again: an outcome that is known but
+ * not written would be worked for twice. Throws the last error when the server stops first.
  */
 export async function writeOutcome<T>(
   app: App,
@@ -150,7 +158,10 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
   }
 }
 
-/** A disk that cannot be read for an hour, or too many open files, is no fault of the job: it uses up none of its tries. */
+/**
+ * Has a job wait for the machine. A disk that cannot be read for an hour, or too many open files, is no fault of the
+ * job and uses up none of its tries.
+ */
 async function waitForStorage(
   app: App,
   job: Job,
@@ -171,7 +182,7 @@ async function returnLater(
   await writeOutcome(app, signal, (tx) => returnJob(tx, job, later));
 }
 
-/** Logged, because nobody looks into the table of jobs unasked. */
+/** Buries a job that has failed for good, and logs it, because nobody looks into the table of jobs unasked. */
 async function bury(
   app: App,
   handlers: JobHandlers,
@@ -184,7 +195,7 @@ async function bury(
   });
 }
 
-/** Nothing of it can be done. */
+/** Buries a job whose payload cannot be read, so that its work cannot be done. */
 async function setAside(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
   const error = "What it is for cannot be read: the database is damaged there";
   app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");

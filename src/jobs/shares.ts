@@ -3,7 +3,7 @@ import { groupOf, linesOf, type Share } from "./queue.ts";
 /** Share of the slots that one account leaves free even while nobody else is there: whoever comes next begins at once. */
 const KEPT_FREE = 1 / 4;
 const MIN_KEPT_FREE = 4;
-/** A job that takes no more of the memory than this needs none that is free, where it is the first of its account. */
+/** A job that takes no more than this part of the memory needs none that is free, if it is the first of its account. */
 const SMALL = 1 / 128;
 
 /** What a job takes of its pool while it runs. */
@@ -11,11 +11,14 @@ export interface Use {
   share: Share | null;
   /** Bytes that it may hold in memory; 0 where that does not matter. */
   weight: number;
-  /** The place outside that it works with, for which a pool has only so many slots; null where that does not matter. */
+  /**
+   * The outside server or service that the job works with, for which a pool has only so many slots; null where that
+   * does not matter.
+   */
   target: string | null;
 }
 
-/** How much there is of everything. */
+/** How much there is of everything in a pool. */
 export interface Room {
   slots: number;
   bytes: number;
@@ -33,30 +36,30 @@ interface Sums {
   bytes: number;
 }
 
-/** What runs, and who has it. */
+/** What runs, and for which accounts. */
 export interface Uses {
   add: (use: Use) => void;
   remove: (use: Use) => void;
-  /** What all jobs have; those without a share do not count among `jobs`. */
+  /** What all running jobs take together; jobs without a share do not count among `jobs`. */
   all: () => Sums;
   ofAccount: (account: string) => Sums;
-  /** What of that strangers caused. */
+  /** The part of `ofAccount` that strangers caused. */
   ofStrangers: (account: string) => Sums;
-  /** What the members of a group have together. */
+  /** What the members of a group take together. */
   ofGroup: (group: string) => Sums;
   ofTarget: (target: string) => Sums;
   ofAccountAt: (place: Place) => Sums;
-  /** Who works where. */
+  /** Which accounts have a job at which targets. */
   places: () => Place[];
-  /** Has a job's account begin nothing more at its target, until what this returns is called. */
+  /** Has a job's account begin nothing more at the job's target until the returned function is called. */
   close: (use: Use) => () => void;
-  /** Who may begin nothing where. */
+  /** Which accounts may begin nothing more at which targets. */
   closed: () => Place[];
-  /** Bytes that accounts have beyond so many each. */
+  /** Bytes that accounts take beyond `bytes` each, summed up. */
   beyond: (bytes: number) => number;
   /** The accounts of which anything runs. */
   accounts: () => IteratorObject<string>;
-  /** One to go on with that changes nothing here. */
+  /** Returns a copy to go on with; what changes there changes nothing here. */
   fork: () => Uses;
 }
 
@@ -122,7 +125,10 @@ function placeAt(key: string): Place {
   return { account, target };
 }
 
-/** Besides what runs, the slots that are left, and how many an account may have for now. */
+/**
+ * What decides whether a job may run: what runs, the whole room, the free slots, and `most`, the jobs an account may
+ * have for now.
+ */
 interface State {
   uses: Uses;
   room: Room;
@@ -133,9 +139,9 @@ interface State {
 type Lack = "account" | "target" | "memory" | null;
 
 /**
- * Why a job may not run now, with `free` slots left: its account or its target has all that it may have. An account has
- * no more slots, and no more memory, than it leaves free, so that it never has more than half while others wait; alone
- * it has more slots, but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
+ * Returns what a job lacks to run now, with `free` slots left. An account has no more slots, and no more memory, than
+ * it leaves free: it never has more than half while others wait. Alone it may have more slots, except those that are
+ * kept for whoever comes. Its first job needs nothing but a slot and the memory.
  */
 export function whyNot(use: Use, state: State): Lack {
   const { share, weight } = use;
@@ -157,7 +163,7 @@ export function whyNot(use: Use, state: State): Lack {
 
 /**
  * Whether an account may have no more of the slots for a target: it has no more of them than it leaves free, not even
- * alone, and its first needs but one that is free.
+ * alone. Its first job needs only one slot that is free.
  */
 function isFullFor(place: Place, { uses, room }: Pick<State, "uses" | "room">): boolean {
   const free = room.target_slots - uses.ofTarget(place.target).jobs;
@@ -165,7 +171,10 @@ function isFullFor(place: Place, { uses, room }: Pick<State, "uses" | "room">): 
   return free <= 0 || (own > 0 && own >= free);
 }
 
-/** What a claim need not look at: targets for which nobody may have a slot, and by its line who may have no more for one. */
+/**
+ * Returns what a claim need not look at: targets for which nobody may have a slot, and, by line, accounts that may have
+ * no more slots for a target.
+ */
 export function fullTargets(uses: Uses, room: Room): string[] {
   if (room.target_slots === Number.POSITIVE_INFINITY) return [];
   const full = uses.places().flatMap((place) => {
@@ -181,8 +190,8 @@ function linesAt({ account, target }: Place): string[] {
 }
 
 /**
- * Members of a group have together no more than they leave free, as one account has; of what that leaves to them, none
- * has more than it leaves to the others.
+ * Returns what a job lacks within its group. The members of a group have together no more than they leave free, as one
+ * account has; of what that leaves to them, no member has more than it leaves to the others.
  */
 function lackInGroup({ share, weight }: Shared, { uses, free, left }: Left): Lack {
   const group = groupOf(share.account);
@@ -204,9 +213,9 @@ type Shared = Use & { share: Share };
 type Left = State & { left: number };
 
 /**
- * As long as strangers have caused all that an account runs, they leave room for one more like theirs. Where others have
- * come since and made the account's share smaller, a small job of the household needs nothing but a slot that is not
- * the last.
+ * Returns what a job lacks where strangers have caused all that its account runs. A job of strangers has to leave room
+ * for one more like it. A small job of the household needs nothing but a slot that is not the last: others may have
+ * come since and made the account's share smaller.
  */
 function lackBesideStrangers(lack: Lack, own: Sums, use: Shared, state: Left): Lack {
   const { weight, share } = use;
@@ -218,7 +227,7 @@ function lackBesideStrangers(lack: Lack, own: Sums, use: Shared, state: Left): L
   return isWithinPlan && state.free > 1 && isSmall(use, state.room) ? null : lack;
 }
 
-/** What a job lacks beside what its account has. */
+/** Returns what a job lacks beside what its account has already. */
 function lackBeside(own: Sums, { share, weight }: Shared, state: Left): Lack {
   if (!mayHaveSlot(share, own, state)) return "account";
   return own.bytes + weight > state.left - weight ? "memory" : null;
@@ -235,7 +244,7 @@ function isSmall({ weight }: Use, room: Room): boolean {
   return weight <= room.bytes * SMALL;
 }
 
-/** Whether a job may run now that nobody waits for its slot and its memory. */
+/** Whether a job may run now, if nobody waits for its slot and its memory. */
 export function hasRoom(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
   return free > 0 && whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
 }
@@ -254,8 +263,8 @@ export function mayHaveKept(use: Use, { uses, room }: Pick<State, "uses" | "room
 }
 
 /**
- * Whether the memory is there that was kept for a job. What needs none that is free does not count: it goes on beginning
- * while others wait for memory.
+ * Whether the memory that was kept for a job is there. Memory of small first jobs, which need none that is free, does
+ * not count: such jobs go on beginning while others wait for memory.
  */
 export function hasKept(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
   if (free <= 0 || !mayHaveKept(use, { uses, room })) return false;
@@ -263,17 +272,17 @@ export function hasKept(use: Use, { uses, room, free }: Omit<State, "most">): bo
   return memoryOf(use, room) <= room.bytes - uses.beyond(room.bytes * SMALL);
 }
 
-/** A job that is larger than all of the memory takes all of it. */
+/** Returns the memory a job takes, in bytes; a job that is larger than all of the memory takes all of it. */
 export function memoryOf({ weight }: Pick<Use, "weight">, room: Room): number {
   return Math.min(weight, room.bytes);
 }
 
-/** The largest job that may find memory. */
+/** Returns the weight of the largest job that may find memory. */
 export function largestJob(uses: Uses, room: Room): number {
   return Math.max(memoryLeft(uses, room), Math.min(room.bytes * SMALL, Number.MAX_SAFE_INTEGER));
 }
 
-/** The memory that is free. A job that is larger than all of it runs when nothing else does. */
+/** Returns the bytes of memory that are free. A job that is larger than all of it runs when nothing else does. */
 function memoryLeft(uses: Uses, room: Room): number {
   const { bytes } = uses.all();
   return bytes === 0 ? Number.MAX_SAFE_INTEGER : Math.min(Number.MAX_SAFE_INTEGER, room.bytes - bytes);

@@ -4,19 +4,19 @@ import type { Db } from "../db/database.ts";
 import { eraseLater, eraseRangesLater, sweepLater } from "./erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
-/** How long a transaction of a long deletion may hold everybody up; its commit comes on top. */
+/** How long one transaction of a long deletion may hold everybody up; its commit comes on top. */
 const TURN_MS = 8;
-/** How long everybody else has the database to themselves after each. */
+/** How long everybody else has the database to themselves after each such transaction. */
 const BREATH_MS = 8;
-/** Then the job begins anew, well before its lease ends. */
+/** How long one job works on it. Then the job begins anew, well before its lease ends. */
 const SHIFT_SECONDS = 600;
 
-/** Deletes some rows, and adds where in the segments they had bytes; false when there are no more of them. */
+/** Deletes some rows, and adds to `ranges` where in the segments they had bytes; false when no rows are left. */
 export type Step = (tx: Db, ranges: SegmentRange[]) => Promise<boolean>;
 
 /**
- * Goes through rows in their order, so many at a time, and removes those that have `ended`: `find` gets the last one that
- * was looked at, so that what has to stay is looked at once, however much of it there is.
+ * Returns a step that goes through rows in their order, `rows` at a time, and removes those that have `ended`. `find`
+ * is given the last row that was looked at, so that each row that has to stay is looked at only once.
  */
 export function goThrough<Row extends { ended: SqlBool }>(
   rows: number,
@@ -36,7 +36,7 @@ export function goThrough<Row extends { ended: SqlBool }>(
   };
 }
 
-/** The time that there is for a long deletion, or a long change. */
+/** The time that one job has for a long deletion, or a long change. */
 export interface Shift {
   app: App;
   signal: AbortSignal;
@@ -47,7 +47,7 @@ export function beginShift(app: App, signal: AbortSignal): Shift {
   return { app, signal, until: app.steadyNow() + SHIFT_SECONDS };
 }
 
-/** For whoever waits for the end of it. */
+/** A shift without end, for callers that wait until all is done. */
 export function endlessShift(app: App): Shift {
   return { app, signal: new AbortController().signal, until: Number.POSITIVE_INFINITY };
 }
@@ -75,7 +75,7 @@ export async function takeTurns(shift: Shift, step: Step): Promise<void> {
   }
 }
 
-/** Gives the space back to the disk, and has the log forget what was deleted. */
+/** Returns freed space to the disk, and makes the database's log forget what was deleted. */
 export async function tidyUp(shift: Shift): Promise<void> {
   await takeTurns(shift, async () => shift.app.upkeep.giveBackSpace());
   await shift.app.write(async (tx) => {

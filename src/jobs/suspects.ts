@@ -3,46 +3,56 @@ import type { JobKind } from "./kinds.ts";
 
 /** How often a job may be begun without any ending, because the process was killed, before it is begun with care. */
 const WATCHED_FROM = 5;
-/** How often, before it may be the killer itself: from then on one such job at a time is begun, until it ends. */
+/**
+ * How often, before a job may itself be what kills the process: from then on one such job at a time is begun, until it
+ * ends.
+ */
 const ALONE_FROM = 10;
-/** How often, before it is given up. */
+/** How often a job may be begun without any ending before it is given up. */
 export const GIVEN_UP_FROM = 15;
-/** How long one waits at the most before it is looked at again. Usually it is called before. */
+/** How long such a job waits at the most before it is looked at again. Usually it is called earlier. */
 export const SUSPECT_AGAIN_SECONDS = 5;
-/** For how long a job is watched at first, in milliseconds. What kills is reading, building and memory; waiting does not. */
+/**
+ * For how long a job is watched at first, in milliseconds. Reading, building and memory can kill the process; waiting
+ * does not.
+ */
 export const WATCH_MS = 2_000;
-/** How much longer it is watched for each time more: one that kills late is found as well. */
+/** The factor by which it is watched longer for each further time: a job that kills late is found as well. */
 const LONGER = 4;
 
 type Suspect = { id: string; kind: JobKind };
 
 export interface Suspects {
   /**
-   * Says that a job is begun which the process did not outlive `unended` times; what it returns is to be called when it
-   * has ended. Null: it must wait, until its id is given to `call`.
+   * Says that a job is begun that the process did not outlive `unended` times. Returns a function to call when the job
+   * has ended, or null: the job must then wait until its id is given to `call`.
    */
   begin(job: Suspect, unended: number): (() => void) | null;
 }
 
 interface SuspectOptions {
   watch_ms: number;
-  /** Has jobs come again that wait. */
+  /** Has waiting jobs tried again. */
   call: (kind: JobKind, ids: string[]) => void;
 }
 
-/** Those of one kind that were begun as often: one that is watched for longer holds up none that is watched less. */
+/**
+ * The jobs of one kind that were begun as often as each other. There is a gate for each number, so that a job which is
+ * watched for longer holds up none that is watched less.
+ */
 interface Gate {
-  /** How many are being tried, and how many may be. */
+  /** How many jobs are being tried, and how many (`width`) may be. */
   tried: number;
   width: number;
-  /** Their ids. */
+  /** The ids of the jobs that wait. */
   waiting: Set<string>;
 }
 
 /**
- * Finds out which of the jobs that were in hand each time kills the process. Those in question are begun one, then two,
- * then four at once and so on, and each makes room as soon as it has ended or outlived its watch: the killer is counted
- * with fewer of the others each time, and after a few starts with none. From `ALONE_FROM` on nobody is counted with it.
+ * Finds out which of the jobs that were under way each time kills the process. The jobs in question are begun one, then
+ * two, then four at once and so on, and each makes room as soon as it has ended or outlived its watch. So the killer is
+ * counted with fewer of the others each time, and after a few starts with none. From `ALONE_FROM` on nothing is counted
+ * with it.
  */
 export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
   const gates = new Map<string, Gate>();
@@ -89,7 +99,7 @@ export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
   };
 }
 
-/** That jobs wait for others to be tried; undefined while none does. */
+/** Returns the warning that jobs wait for others to be tried; undefined while none does. */
 export async function suspectsWarning({ db, now }: Pick<App, "db" | "now">): Promise<string | undefined> {
   const { jobs } = await db
     .selectFrom("jobs")

@@ -2,20 +2,20 @@ import type { Db } from "../db/database.ts";
 import { readyLines, ripen } from "../db/due-jobs.ts";
 import { shareOf } from "./queue.ts";
 
-/** Lines that a look is for, however many have work. */
+/** Lines (each the due jobs of one account) that one look covers, however many have work. */
 export const LINES_AT_ONCE = 32;
-/** Turns at targets that are remembered. */
+/** How many last visits of accounts to targets are remembered. */
 const VISITS_KNOWN = 1_000;
-/** Jobs of which one look sees that their time has come; for more there is another at once. */
+/** Jobs that one look marks as due once their time has come; if there are more, another look follows at once. */
 const RIPENED_AT_ONCE = 256;
 
-/** The lines whose turn it is. */
+/** The lines whose turn it is, as one look found them. */
 export interface Look {
-  /** In their turn, and behind them those that were asked for. */
+  /** The lines in their turn, and behind them those that were asked for. */
   lines: string[];
-  /** How many of them are there in their turn. */
+  /** How many of `lines` are there in their turn. */
   in_turn: number;
-  /** Whether no other has anything that is due. */
+  /** Whether no other line has anything that is due. */
   all: boolean;
   /** The unix second at which the next job falls due; null for none. */
   next_at: number | null;
@@ -27,28 +27,28 @@ interface Waiting {
 }
 
 /**
- * Has all lines of accounts with due work take turns where a claim cannot look at all of them. Only whose turn it is next
- * is known here, and nothing is lost with it: what is due is read anew each time.
+ * Has the lines of all accounts with due work take turns where a claim cannot look at all of them. Only whose turn it
+ * is next is known here, and nothing is lost with it: what is due is read anew each time.
  */
 export interface Turns {
   look: (tx: Db, what: { kind: string; now: number }) => Promise<Look>;
   /**
-   * Puts behind the others whoever has had its turn since the others had theirs; of those who wait for one target, whoever
-   * was there longest ago comes first.
+   * Puts lines that have had their turn behind those that have not. Among jobs that wait for one target, the account
+   * that was there longest ago comes first.
    */
   inOrder: <Row extends Waiting>(look: Look, due: Row[]) => Row[];
-  /** What has been taken. */
+  /** Notes the jobs that have been taken. */
   took: (rows: Iterable<Waiting>) => void;
-  /** Which lines have been given anything at a look, and whether there was more to give. */
+  /** Notes which lines have been given anything at a look, and whether there was more to give. */
   settle: (look: Look, given: Set<string>, isLeft: boolean) => void;
-  /** Has the next look be for this line too, so that it need not wait for its turn where nobody else can begin. */
+  /** Has the next look cover this line too, so that it need not wait for its turn where nobody else can begin. */
   ask: (line: string) => void;
 }
 
 export function createTurns(): Turns {
-  /** Where the lines begin that are next. */
+  /** The line at which the next turn begins. */
   let from = "";
-  /** Those of them that have had their turn. */
+  /** The lines that have had their turn in this round. */
   let served = new Set<string>();
   const asked = new Set<string>();
   const visits = createVisits();
@@ -57,7 +57,7 @@ export function createTurns(): Turns {
     if (asked.size < LINES_AT_ONCE) asked.add(line);
   };
 
-  /** Once the last line is reached, the first ones follow. */
+  /** Returns the lines from `from` on; once the last line is reached, the first ones follow. */
   const nextLines = async (tx: Db, kind: string): Promise<{ lines: string[]; next_at: number | null }> => {
     const next = await linesFrom(tx, { kind, from, limit: LINES_AT_ONCE });
     if (from === "" || next.lines.length === LINES_AT_ONCE) return next;
@@ -81,7 +81,7 @@ export function createTurns(): Turns {
       }
       const wanted = [...lines, ...asked];
       asked.clear();
-      // Strangers are begun only where it is known what their household waits for.
+      // The lines of households are added: strangers are begun only where it is known what their household waits for.
       const households = wanted.map((line) => shareOf(line, null).account);
       return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
     },
@@ -102,7 +102,7 @@ export function createTurns(): Turns {
       }
       const turn = lines.slice(0, in_turn);
       const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
-      // Once one has its second turn, whoever still waits was passed over for want of something.
+      // Once a line has its second turn, those that still wait were passed over because they lacked something.
       const second = [...given].some((line) => served.has(line) || !turn.includes(line));
       const next = isLeft || second ? undefined : turn.find((line) => !had.has(line));
       served = next === undefined ? new Set() : had;
@@ -113,7 +113,7 @@ export function createTurns(): Turns {
   };
 }
 
-/** Who was at which target, and when. */
+/** Remembers which account was last at which target, and in which order. */
 function createVisits() {
   const visits = new Map<string, number>();
   let count = 0;
@@ -129,7 +129,10 @@ function createVisits() {
         if (visits.size > VISITS_KNOWN) visits.delete(oldest);
       }
     },
-    /** Each target has its places in the order, and gives the first of them to whoever was there longest ago, or never. */
+    /**
+     * Leaves each target its places in the order, and gives the first of them to the account that was there longest
+     * ago, or never.
+     */
     inOrder<Row extends Waiting>(due: Row[]): Row[] {
       if (visits.size === 0) return due;
       const sorted = new Map<string | null, Iterator<Row>>();
@@ -152,7 +155,7 @@ async function linesFrom(
   return { lines: JSON.parse(found?.lines ?? "[]") as string[], next_at: found?.next_at ?? null };
 }
 
-/** The first that a line may have which comes behind another. */
+/** Returns the smallest name that a line behind this one can have. */
 function behind(line: string): string {
   return `${line}\u0001`;
 }

@@ -11,16 +11,18 @@ import { CANCELLED, type JobHandlers, roomOf, runJob, STOPPING } from "./run-job
 import type { Use } from "./shares.ts";
 import { createSuspects, type Suspects, WATCH_MS } from "./suspects.ts";
 
-/** How long a stop waits. The unit and the compose file in `deploy` give it more time than all of this. */
+/**
+ * How long a stop waits, step by step. The unit and the compose file in `deploy` give it more time than all of this.
+ */
 const PATIENCE = {
-  /** For work in progress, before it hands the work back to the table. */
+  /** For work in progress, before the work is handed back to the table. */
   drain_ms: 20_000,
   /** Then for work that was told to stop. What still goes on is redone at the next start. */
   abandon_ms: 5_000,
   /** Then for jobs of which `waitForWord` was told. */
   word_ms: 40_000,
 };
-/** How soon it is seen that a command line changed the queue, or somebody the clock or a lock. */
+/** How soon it is noticed that a command line changed the queue, that the clock was set, or that a lock is gone. */
 const LOOK_MS = 1_000;
 
 export interface JobWorker extends AsyncDisposable {
@@ -30,8 +32,8 @@ export interface JobWorker extends AsyncDisposable {
   wake(kind: JobKind, newcomer?: Newcomer): void;
   wakeAll(): void;
   /**
-   * Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release` at once after the commit:
-   * with the next one, a claim takes what does not run for lost.
+   * Takes a free slot for a job the caller enqueues as `claimed`. Follow with `run` or `release` at once after the
+   * commit: in the next commit a claim takes a claimed job that does not run for lost.
    */
   reserve(kind: JobKind, use: Use): boolean;
   release(kind: JobKind, use: Use): void;
@@ -39,18 +41,21 @@ export interface JobWorker extends AsyncDisposable {
   /** See `Pool.claimNext` and `Pool.follow`. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   follow(job: Job): void;
-  /** Says that a job, which its handler gives back, has no room at its target yet. Until it has, nothing of its account is begun there. */
+  /**
+   * Says that a job, which its handler gives back, has no room at its target yet. Until `room` resolves, no job of its
+   * account is begun there.
+   */
   waitForRoom(job: Job, room: Promise<void>): void;
   /**
-   * Says that somebody outside has been given what cannot be taken back, and has not said yet what became of it: redone, it
-   * would be there twice. A stop waits longer for such a job.
+   * Says that somebody outside has been given what cannot be taken back, and has not said yet what became of it: if the
+   * job were redone, it would arrive twice. A stop waits longer for such a job.
    */
   waitForWord(job: Job): void;
-  /** Ends the work on a message, of which the job has been taken out of the table. */
+  /** Ends the work on a message whose job has been taken out of the table. */
   cancel(message_id: string): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
-  /** Whether a job that goes on and on should end: what is on its way is waited for, and nothing more is begun. */
+  /** Whether a job that goes on and on should end: it waits for what is on its way, and begins nothing more. */
   isStopping(): boolean;
 }
 
@@ -85,7 +90,8 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
 
   const wakeAll = () => (started ? pools.forEach((pool) => pool.wake()) : undefined);
 
-  // Whoever wakes a pool, or is followed by another job, has nothing to do with what is then begun.
+  // The log fields of whoever wakes a pool, or is followed by another job, do not belong to the work that is then
+  // begun.
   const begin = (job: Job): void => withoutLogFields(() => run(job));
   const ids = () => idsOf(running);
   for (const kind of Object.keys(handlers) as JobKind[])
@@ -112,7 +118,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
         const before = ended;
         await allPools((pool) => pool.fill());
         if (running.size > 0) await Promise.race(running.keys());
-        // A job that ended behind its pool's look may be due again, or have made others due.
+        // A job that ended after its pool's look may be due again, or have made others due.
         else if (ended === before) return;
       }
     },
@@ -126,7 +132,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
   };
 }
 
-/** One that cannot be called comes by itself, a little later. */
+/** A job for which the call fails is looked at again by itself, a little later. */
 function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping: () => boolean): Suspects {
   return createSuspects({
     watch_ms,
@@ -138,7 +144,7 @@ function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
 
-/** `wake`: others of its conversation may be begun then. */
+/** `wake` is called because other jobs of the conversation may be begun then. */
 function cancelRun(running: Running, message_id: string, wake: () => void): void {
   for (const { job, stop } of running.values())
     if (job.kind === "route_message" && (job as Job<"route_message">).payload.message_id === message_id)
@@ -160,7 +166,7 @@ async function endAll(
   await waitAtMost(patience.word_ms, allSaid(running, unsaid));
 }
 
-/** Also those jobs that come to it only now. */
+/** Waits for the jobs in `unsaid`, also for those that are added only now. */
 async function allSaid(running: Running, unsaid: WeakSet<Job>): Promise<void> {
   for (;;) {
     const waiting = [...running].filter(([, { job }]) => unsaid.has(job));
@@ -169,20 +175,20 @@ async function allSaid(running: Running, unsaid: WeakSet<Job>): Promise<void> {
   }
 }
 
-/** At what happens to this process unasked: another one writes, a lock goes, or the clock is set. */
+/** Looks for what happens to this process from outside: another process writes, a lock goes, or the clock is set. */
 function lookNowAndThen(
   app: App,
   handlers: JobHandlers,
   wakeAll: () => void,
 ): ReturnType<typeof setInterval> {
   const lookAtClock = watchClock(app, handlers);
-  // From now on: what was written before is seen by the first look of the pools.
+  // Counted from now on: what was written before is seen by the first look of the pools.
   app.upkeep.changedElsewhere();
   const timer = setInterval(() => {
     if (app.upkeep.changedElsewhere()) wakeAll();
-    // What is refused is said in the log, also where nobody comes.
+    // A write that is refused logs the reason, also where no other write comes.
     if (app.lockGone()) void app.write(() => Promise.resolve()).catch(() => undefined);
-    // Whoever cannot write is told so, and comes again; what waits is tried with the next leap or start.
+    // An error is dropped: callers that cannot write are told so, and what waits is tried with the next leap or start.
     void lookAtClock().catch(() => undefined);
   }, LOOK_MS);
   timer.unref();

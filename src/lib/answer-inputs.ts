@@ -6,21 +6,21 @@ declare const self: Worker;
 /** Asks a thread for a sign of life. */
 export const ASK = "ask";
 
-/** For as long inputs are begun one after the other; then whoever asks for a sign of life is answered first. */
+/** How long inputs are begun one after the other, before a question for a sign of life is answered. */
 const MAX_TURN_MS = 50;
 
-/** What goes over to a thread, together with others in one message. */
+/** An input on its way to a thread; several go in one message. */
 export interface NumberedInput<Input> {
   id: number;
   input: Input;
 }
 
-/** What comes back: the output, or the words of the error that was thrown. */
+/** The answer to an input: the output, or the message of the error that was thrown. */
 export type NumberedOutput<Output> = { id: number; output: Output } | { id: number; error: string };
 
 /**
- * The other side of `createThread`, in the worker: answers each input with what `work` makes of it. `goOn` is to be
- * called by it when it goes on after a wait, as others may have had their turn meanwhile.
+ * Answers each input of `createThread`, in the worker, with the result of `work`. After each wait `work` calls `goOn`,
+ * as others may have had their turn meanwhile.
  */
 export function answerInputs(work: (input: never, goOn: () => void) => Promise<unknown>): void {
   let outputs: NumberedOutput<unknown>[] = [];

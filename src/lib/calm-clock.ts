@@ -1,12 +1,12 @@
 import { HOUR_MS, MINUTE_MS } from "./durations.ts";
-/** What the clock of a machine is set right by without anybody's harm. */
+/** Corrections of the machine's clock up to this size harm nobody. */
 const SMALL_MS = 10 * MINUTE_MS;
-/** How long another time has to stay until it is believed. */
+/** How long the machine's clock has to keep another time until that is believed. */
 const TRIAL_MS = HOUR_MS;
 /** How long a server may stand still, so that the time it starts at is believed at once. */
 const STANDSTILL_MS = 12 * HOUR_MS;
 
-/** Where a calm clock was, and what the machine's own clock said then; in milliseconds since the epoch. */
+/** The time of a calm clock and of the machine's own clock at one moment, in milliseconds since the epoch. */
 export interface KeptTime {
   calm_ms: number;
   wall_ms: number;
@@ -28,8 +28,8 @@ interface Trial {
 }
 
 /**
- * A clock that goes with that of the machine, but not where it leaps: it goes on by `steadyMs`, which nobody sets, until
- * the other time has stayed for an hour in which somebody looked. Over a standstill it goes on from where it was `kept`.
+ * A clock that follows the machine's clock but none of its leaps: after a leap it goes on by `steadyMs`, which nobody
+ * sets, until the new time has stayed for an hour in which somebody looked. After a restart it goes on from `kept`.
  */
 export function createCalmClock({
   wallMs,
@@ -71,7 +71,7 @@ export function createCalmClock({
   };
 }
 
-/** It stood still for as long as the machine's clock says, if that may be. */
+/** Takes the time that the server was off from the machine's clock, where that is possible. */
 function afterStandstill({ calm_ms, wall_ms }: KeptTime, wall: number): number {
   const passed = wall - wall_ms;
   return passed >= 0 && passed <= STANDSTILL_MS ? calm_ms + passed : calm_ms;

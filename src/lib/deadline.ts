@@ -5,8 +5,8 @@ export interface Deadline extends Disposable {
 }
 
 /**
- * A signal that goes off with `parent`, or with a TimeoutError after `ms`. Once disposed of it is nobody's burden:
- * what AbortSignal.timeout makes stays in memory until its time has come, however soon the work was done.
+ * A signal that aborts with `parent`, or with a TimeoutError after `ms`. It is freed once it is disposed of, while one
+ * of AbortSignal.timeout stays in memory until its time has come, however soon the work was done.
  */
 export function deadline(parent: AbortSignal, ms: number): Deadline {
   const own = new AbortController();
@@ -23,7 +23,7 @@ export function deadline(parent: AbortSignal, ms: number): Deadline {
   };
 }
 
-/** What `work` gives, or a throw of the signal's reason if that comes first. The work itself goes on. */
+/** Returns the result of `work`, or throws the signal's reason if that comes first. The work itself goes on. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);

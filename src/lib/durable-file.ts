@@ -3,8 +3,8 @@ import { link, open, readFile, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
- * Makes a private file with `text`, all of it or none even when the power goes, and gives what the file says once
- * it is on disk: that of another process, when that one was faster.
+ * Makes a private file with `text`, all of it or none even when the power goes. Returns the text that is on disk then,
+ * which is another process's if that one was faster.
  */
 export async function writeOnce(path: string, text: string): Promise<string> {
   const draft = `${path}.${randomUUID()}.tmp`;
@@ -39,7 +39,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Has the disk keep the name of a file. */
+/** Syncs the folder of a file, so that its name survives a power cut. */
 export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(dirname(path), "r");
   await folder.sync();

@@ -13,6 +13,11 @@ const UNITS = [
   ["second", 1],
 ] as const;
 
+/** Returns the day of a moment (Unix seconds) in UTC: "2026-11-27". */
+export function dayAt(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString().slice(0, "YYYY-MM-DD".length);
+}
+
 /** Returns a span in its largest whole unit, such as "5 minutes" or "90 seconds". */
 export function spanWords(seconds: number): string {
   const [name, unit] = UNITS.find(([, size]) => seconds >= size && seconds % size === 0) ?? ["second", 1];

@@ -1,7 +1,7 @@
 import { createFairTurns, type TurnOptions } from "./fair-turns.ts";
 import { createWorkerPool, type WorkOutcome } from "./worker-pool.ts";
 
-/** One for whoever comes while another account has one for its household beside one for strangers. */
+/** Threads: an account has one for itself and one for its strangers, and the third is for the next account. */
 export const THREADS_FOR_ALL = 3;
 
 /** An input made for one attempt, and what it may take; the buffers in `transfer` are lost to the caller. */

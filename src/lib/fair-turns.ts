@@ -11,7 +11,7 @@ export interface TurnOptions {
   alone?: boolean;
 }
 
-/** Does some pieces of work at once, and everybody's in turn. */
+/** Does a number of pieces of work at once, and lets all parties have their turns. */
 export type FairTurns = <T>(options: TurnOptions, work: () => Promise<T>) => Promise<T>;
 
 interface Waiting {
@@ -19,7 +19,7 @@ interface Waiting {
   begin: () => void;
 }
 
-/** What a party did itself, or what others caused. */
+/** Pieces of one kind that wait for a party: its own, or those that strangers caused. */
 interface Line {
   waiting: Waiting[];
   running: number;
@@ -110,7 +110,7 @@ function longestUnserved(parties: Map<string, Party>, share: number): Party | un
   return found;
 }
 
-/** Where a party has a piece that may be begun: its own before those of strangers. */
+/** Finds the piece of a party that may be begun: its own come before those of strangers. */
 function nextLine(party: Party, share: number): Line | undefined {
   const { own, strangers } = party;
   const hasRoom = heldBy(party) < share;

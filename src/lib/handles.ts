@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, statSync } from "node:fs";
 
-/** File handles that this process has open, about; infinitely many when no further one is to be had. */
+/** Returns about how many file handles this process has open; Infinity when it can open no more. */
 export function handlesInUse(): number {
   // proc(5): the size of this folder is their count, since Linux 6.2.
   const counted = statSync("/proc/self/fd", { throwIfNoEntry: false })?.size ?? 0;
@@ -18,7 +18,7 @@ function lowestFree(): number {
   }
 }
 
-/** How many it may have open (the soft limit); undefined where that cannot be read. */
+/** Returns how many handles this process may have open (the soft limit); undefined where that cannot be read. */
 export function handleLimit(): number | undefined {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1")) ?? [];

@@ -1,9 +1,9 @@
-/** Parts in one piece of JSON of others: far more than any answer that is meant, and built in a few milliseconds. */
+/** Limit of the parts in one JSON text of others: far more than honest answers have, and built in a few milliseconds. */
 export const MAX_PARTS = 50_000;
-/** Levels in it: more than any answer that is meant, the schemas of tools included. */
+/** Limit of the levels in it: more than honest answers and the schemas of tools have. */
 export const MAX_DEPTH = 200;
 
-/** JSON of others that is not built: it would hold up everybody. The message says what it has too much of. */
+/** Thrown for JSON of others that would hold up everybody if it were built. The message says of what it has too much. */
 export class JsonExcess extends Error {
   constructor(message: string) {
     super(message);
@@ -11,7 +11,7 @@ export class JsonExcess extends Error {
   }
 }
 
-/** JSON that others wrote, its size bounded before. Throws JsonExcess, and SyntaxError for what is no JSON. */
+/** Parses JSON that others wrote, whose size the caller has bounded. Throws JsonExcess, or SyntaxError for no JSON. */
 export function parseForeign(text: string, max_parts: number = MAX_PARTS): unknown {
   if (hasMoreParts(text, max_parts))
     throw new JsonExcess(`more than ${max_parts.toLocaleString("en")} parts`);
@@ -19,18 +19,18 @@ export function parseForeign(text: string, max_parts: number = MAX_PARTS): unkno
   return JSON.parse(text);
 }
 
-/** What a text is that `parseForeign` did not take. */
+/** Says in words why `parseForeign` did not take a text. */
 export function whyUnread(text: string, error: unknown): string {
   if (error instanceof JsonExcess) return error.message;
   return /^\s*</.test(text) ? "a web page" : "something else than JSON";
 }
 
-/** The same bounds for what another library parses. */
+/** Throws JsonExcess for a text beyond the same bounds, which another library is to parse. */
 export function isTooMuch(text: string): boolean {
   return hasMoreParts(text, MAX_PARTS) || isNestedDeeper(text, MAX_DEPTH);
 }
 
-/** Tells the same of JSON that comes in pieces of bytes. Strings hold no line breaks, so each line begins outside of one. */
+/** Finds the same excess in JSON that comes in pieces of bytes. No string holds a line break, so each line begins outside of one. */
 export class JsonMeter {
   parts = 0;
   depth = 0;

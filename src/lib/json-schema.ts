@@ -1,6 +1,6 @@
 import type { AnySchema, ValidateFunction } from "ajv";
 
-/** Says what does not fit, in a few words; null if all does. */
+/** Says in a few words what of a value does not fit the schema; null if all does. */
 export type SchemaCheck = (value: unknown) => string | null;
 
 const MAX_FAULTS_SHOWN = 3;
@@ -41,7 +41,7 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
   }
 }
 
-/** What could take for ever; and what would ask for more than its author did, now that the rest is asked less. */
+/** Keywords that are left out: checking them could take for ever, or would ask for more than their author did once others are gone. */
 const LEFT_ASIDE = new Set([
   "not",
   "if",
@@ -59,7 +59,7 @@ const LEFT_ASIDE = new Set([
   "$defs",
   "definitions",
 ]);
-/** What is left aside in an object whose properties are told by a pattern. */
+/** Keywords that are left out of an object whose properties a pattern names. */
 const LEFT_OPEN = new Set([...LEFT_ASIDE, "additionalProperties", "unevaluatedProperties"]);
 const VALUES = /^(const|enum|default|examples|required)$/;
 const MAPS = /^(properties|dependentSchemas)$/;
@@ -79,7 +79,7 @@ function isTooMuch(value: unknown, nodes: number): boolean {
   return workOf(value, most) > most;
 }
 
-/** What there is to look at: values, names, and the characters of texts. Counted no further than to a little over `most`. */
+/** Counts what a check would look at: values, names, and the characters of texts; no further than a little over `most`. */
 function workOf(value: unknown, most: number): number {
   if (typeof value === "string") return 1 + value.length / CHARS_TO_A_PART;
   if (typeof value !== "object" || value === null) return 1;
@@ -92,8 +92,8 @@ function workOf(value: unknown, most: number): number {
 }
 
 /**
- * A schema without references, and without what is left aside, and how many nodes it has. Throws for what cannot be had
- * so.
+ * Returns a schema without its references and the keywords that are left out, and its number of nodes. Throws where that
+ * cannot be made.
  */
 function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: number } {
   let nodes = 0;
@@ -133,7 +133,7 @@ function mapped(
   );
 }
 
-/** What a reference within the same schema means (RFC 6901). */
+/** Returns the part of a schema that a reference within it points to (RFC 6901). */
 function resolve(root: unknown, ref: string): unknown {
   if (!ref.startsWith("#")) throw new Error("The reference leads elsewhere");
   const steps = decodeURIComponent(ref.slice(1)).split("/").slice(1);

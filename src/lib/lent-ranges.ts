@@ -14,7 +14,7 @@ export interface LentRanges {
   inSegment(segment: number): SegmentRange[];
 }
 
-/** By the seconds of a clock that nobody sets. */
+/** Creates an empty set of lent ranges; `steadyNow` is a clock in seconds that nobody sets. */
 export function createLentRanges(steadyNow: () => number): LentRanges {
   /** In the order in which they end. */
   const lent = new Map<string, { range: SegmentRange; until: number }>();

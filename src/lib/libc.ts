@@ -1,10 +1,10 @@
 import type { FFIFunction } from "bun:ffi";
 import { messageOf } from "../errors.ts";
 
-/** Where the C library is called so: GNU, and musl on both processors. */
+/** File names of the C library: of GNU, and of musl on both processors. */
 const NAMES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
-/** For what the runtime has no call for. Throws where there is no such library, as on macOS. */
+/** Opens the C library, for calls that the runtime lacks. Throws where there is none of these, as on macOS. */
 export async function openLibc<Symbols extends Record<string, FFIFunction>>(symbols: Symbols) {
   const { dlopen } = await import("bun:ffi");
   const faults: string[] = [];

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import pino from "pino";
 import { UNSHOWN } from "./one-line.ts";
 
-/** Without `child`, which adds members that nobody looks through for secrets. */
+/** A logger without pino's `child`, which adds members that nobody looks through for secrets. */
 export type Log = pino.BaseLogger & Pick<pino.Logger, "isLevelEnabled">;
 
 /** Names whose values never reach a log line, wherever they stand in the logged object. */
@@ -37,7 +37,7 @@ export function withLogFields<T>(fields: Record<string, unknown>, work: () => T)
   return about.run({ ...about.getStore(), ...fields }, work);
 }
 
-/** As `withLogFields`, for the rest of the work that goes on in here. */
+/** Adds members to every line that is logged by the rest of the work that calls it (see `withLogFields`). */
 export function addLogField(name: string, value: unknown): void {
   const fields = about.getStore();
   if (fields) fields[name] = value;
@@ -48,15 +48,15 @@ export function withoutLogFields<T>(work: () => T): T {
   return about.exit(work);
 }
 
-/** For work that others run later: its lines have the members that they would have now. */
+/** Wraps work that others run later, so that its lines have the members of this moment. */
 export function keepLogFields<A, T>(work: (given: A) => T): (given: A) => T {
   const fields = about.getStore();
   return fields === undefined ? work : (given) => about.run(fields, () => work(given));
 }
 
 /**
- * Lines on standard output: `json` for machines, `text` for people. `level` is a pino level or `silent`. `aside`: text on
- * standard error instead, for a command whose output is data.
+ * Opens a log on standard output: `json` for machines, `text` for people. `level` is a pino level or `silent`. `aside`:
+ * text on standard error instead, for a command whose output is data.
  */
 export function createLog(options: { level: string; format: "text" | "json"; aside?: boolean }): Log {
   const mixin = (): object => ({ ...about.getStore() });
@@ -87,7 +87,7 @@ function shownValue(value: unknown, depth: number): unknown {
   return withoutSecrets(value, depth + 1);
 }
 
-/** Nothing else that hangs on an error: libraries put whole requests there, with the headers. */
+/** The members of an error that are logged: into others libraries put whole requests, with the headers. */
 function viewError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === "string" ? withoutPasswords(error) : error;
   const { name, message, stack = "", cause } = error;
@@ -102,7 +102,7 @@ function viewError(error: unknown, depth = 0): unknown {
   };
 }
 
-/** Of URLs such as that of a relay. */
+/** Takes passwords out of URLs, such as that of a relay. */
 function withoutPasswords(text: string): string {
   return text.replaceAll(/(\w:\/\/[^\s/:@]*:)[^\s/@]+@/g, "$1[redacted]@");
 }

@@ -19,7 +19,7 @@ export function splitAddress(address: string): Address {
   };
 }
 
-/** The words of a `+tag`; none of a reply token (`c_…`) or of what is no tag by its form. */
+/** Returns the words of a `+tag`; none for a reply token (`c_…`) or where its form is not that of a tag. */
 export function tagsOf({ tag }: Address): string[] {
   if (tag === null || tag.startsWith("c_")) return [];
   return [...new Set(tag.split("+"))].filter((word) => TAG_FORM.test(word));
@@ -38,7 +38,7 @@ export function withoutQuotes(address: string): string {
     : address;
 }
 
-/** The reverse: how such an address is written in a command, where others may refuse it without quotes. */
+/** Quotes a local part that has such dots, for SMTP commands: other servers may refuse it without quotes. */
 export function withQuotes(address: string): string {
   const at = address.lastIndexOf("@");
   const local = address.slice(0, Math.max(0, at));

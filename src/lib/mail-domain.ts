@@ -3,7 +3,7 @@ import { domainToASCII } from "node:url";
 /** RFC 1035 §2.3.4. A longer one could take minutes to convert. */
 const MAX_CHARS = 253;
 
-/** A domain in its A-label form; undefined for what no mail can be sent to, such as an IP address. */
+/** Returns a domain in its A-label form; undefined where no mail can be sent to it, as to an IP address. */
 export function mailDomain(text: string): string | undefined {
   // A URL's host ends at these, and what follows would be dropped without a word.
   if (text.length > MAX_CHARS || /[/?#%\\:]/.test(text)) return undefined;

@@ -1,4 +1,4 @@
-/** What ends a line, turns letters round or is an order to a terminal: others may have written it. */
+/** Characters of others that end a line, turn letters round or are an order to a terminal. */
 export const UNSHOWN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** A text on one line, without blanks around it, and without halves of characters: those could not be stored. */

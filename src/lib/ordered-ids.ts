@@ -1,4 +1,4 @@
-/** So far back the clock may go without the order of what is made being lost. */
+/** How far back the clock may be set while ids stay in order. */
 export const HELD_MS = 31 * 86_400_000;
 /** The speed of this clock while it is ahead of the other: slower, so that the other catches up. */
 const SPEED = 1 / 2;
@@ -15,9 +15,9 @@ export interface OrderedIds {
 }
 
 /**
- * Goes with the clock `wallMs`, but half as fast by `steadyMs`, which nobody sets, where that was set back, until it is
- * as late again: what is made then comes behind what was made before, also before the start (`last_ms`). A clock that was
- * set back by more than a month had been wrong before, and is followed.
+ * Follows the clock `wallMs`. Where that was set back it goes on half as fast by `steadyMs`, which nobody sets, until
+ * `wallMs` has caught up, so that new ids come behind older ones, also behind those from before the start (`last_ms`). A
+ * clock that was set back by more than a month had been wrong before, and is followed.
  */
 export function createOrderedIds({
   wallMs,

@@ -1,15 +1,15 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
-import { member } from "./quote.ts";
+import { member } from "./foreign-json.ts";
 
 /** Too many open files: of this process, and of the machine. */
 const CODES = new Set(["EMFILE", "ENFILE"]);
 const MAX_CAUSES = 8;
-/** How it is said that nobody was reached, be it by the system, the resolver or the runtime. */
+/** Codes by which the system, the resolver and the runtime say that nobody was reached. */
 const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "ENODATA", "EAI_AGAIN", "ESERVFAIL"]);
-/** With fewer left than this they were most likely out a moment ago. */
+/** With fewer free handles than this there was most likely none a moment ago. */
 const SPARE = 8;
-/** A thread that finds none while it starts takes the whole process with it. */
+/** Handles that have to be free for a thread to start: one that finds none then ends the whole process. */
 const THREAD_SPARE = 32;
 
 /** A fault of this machine, whoever it was met on the way to. */

@@ -1,9 +1,9 @@
-import { parseForeign } from "./json-depth.ts";
+import { member, parseJson } from "./foreign-json.ts";
 import { headOf } from "./text-length.ts";
 
 const MAX_QUOTED_CHARS = 300;
-/** How many times the quotable length is read: enough after redaction, and a bound on its work. */
-const READ_SHARE = 2;
+/** So many times `max_chars` are read, so that enough remains once secrets are cut out, and the work stays bounded. */
+const READ_FACTOR = 2;
 const MAX_RAW_CHARS = 8_000;
 /** Shorter secrets would also match ordinary words. */
 const MIN_SECRET_CHARS = 4;
@@ -34,7 +34,7 @@ export function quote(text: string, secrets: string[], max_chars: number = MAX_Q
     .replace(/[\s\p{C}]+/gu, " ")
     .trim();
   const long = secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS);
-  const clean = hideParts(hideMasked(line.slice(0, READ_SHARE * max_chars), long), long.flatMap(formsOf));
+  const clean = hideParts(hideMasked(line.slice(0, READ_FACTOR * max_chars), long), long.flatMap(formsOf));
   return clean.length > max_chars ? `${clean.slice(0, max_chars - 1)}…` : clean;
 }
 
@@ -47,19 +47,6 @@ export function repeats(text: string, secret: string): boolean {
 /** As `repeats`, or a part of it that is long enough to tell. */
 export function repeatsPart(text: string, secret: string): boolean {
   return hideParts(text, formsOf(secret)) !== text;
-}
-
-export function member(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-/** Undefined for what is no JSON, and for too much of it (see `parseForeign`). */
-export function parseJson(text: string): unknown {
-  try {
-    return parseForeign(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** How a secret may be written. */

@@ -12,7 +12,7 @@ interface Range {
 
 /** What the system can do about parts of files that hold nothing. */
 interface Sparse {
-  /** Gives the blocks of a range back to the disk, whose bytes are zeros from then on; false where that is not possible. */
+  /** Returns the blocks of a range to the disk; its bytes read as zeros from then on. False where that is not possible. */
   punch: (file: FileHandle, range: Range) => boolean;
   /** The first byte from `offset` on that may be none of a hole; infinite when there is none. */
   nextData: (file: FileHandle, offset: number) => number;

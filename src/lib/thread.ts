@@ -12,7 +12,7 @@ const MAX_SILENCE_AT_START = 60;
 const MAX_ENDED = 3;
 /** How long all inputs of whoever had one that ended a thread are worked on alone, which is slow. */
 const SUSPECT_MS = 120_000;
-/** What an input may take that is worked on alone, and what it may take more for its size. */
+/** How long an input may take that is worked on alone, and how much longer for each megabyte. */
 const ALONE_MS = 5_000;
 const ALONE_MS_PER_MB = 500;
 const MB = 1_048_576;

@@ -2,9 +2,9 @@ import { createFairTurns } from "./fair-turns.ts";
 import { createThread, type Parcel, type Thread } from "./thread.ts";
 import type { WorkOutcome } from "./worker-pool.ts";
 
-/** What is larger may keep a thread busy for seconds. */
+/** Larger inputs may keep a thread busy for seconds. */
 const LARGE_BYTES = 262_144;
-/** Half of them are left for others. */
+/** Threads for large inputs; one party gets no more than half of them. */
 const LARGE_AT_ONCE = 4;
 
 /** Whether an input of so many bytes is given a thread of its own. */

@@ -1,9 +1,9 @@
 /** A timer that fires later than this was held up: by a long turn of the event loop, or a process that stood still. */
 const LATE_MS = 50;
-/** What has come in meanwhile is read within a moment. */
+/** How long a late timer waits for what has come in meanwhile to be read. */
 const MAX_GRACE_MS = 2_000;
 
-/** For libraries with a clock of their own, which is not as patient; the longest that a timer takes. */
+/** The longest time that a timer takes: for libraries whose own clock is less patient. */
 export const NEVER_MS = 2 ** 31 - 1;
 
 export interface WaitLimit {

@@ -13,12 +13,12 @@ export interface ZipEntry {
 }
 
 const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: object) => Promise<Buffer>;
-/** Fast, and most of what can be gained: the largest files are packed already. */
+/** Level of compression: fast, and good enough, as the largest files are compressed already. */
 const PACKING = { level: 3, finishFlush: constants.Z_SYNC_FLUSH };
 /** An empty last block (RFC 1951 §3.2.3): what comes before ends on a whole byte, and may be put together. */
 const DEFLATE_END = Buffer.from([3, 0]);
 
-/** How much is handed on at a time. */
+/** Bytes that are handed on at a time. */
 const PIECE_BYTES = 64 * 1024;
 const MAX_32 = 0xffff_ffff;
 const MAX_16 = 0xffff;
@@ -88,7 +88,7 @@ interface Head {
   local: Buffer;
 }
 
-/** What stands in front of the content: of its sums nothing is known yet. */
+/** The local header of an entry, in which its sums are zero: they are not known yet. */
 function headOf({ name: text, modified, large = false }: ZipEntry): Head {
   const name = Buffer.from(text);
   const moment = dosMoment(modified);
@@ -105,7 +105,7 @@ interface Sums {
   size: number;
 }
 
-/** What the index at the end says of an entry. */
+/** The entry's record in the central directory. */
 function recordOf({ name, large, moment }: Head, { crc, packed, size }: Sums, offset: number): Buffer {
   const far = offset >= MAX_32;
   const extra = wideField([...(large ? [size, packed] : []), ...(far ? [offset] : [])]);
@@ -121,7 +121,7 @@ function recordOf({ name, large, moment }: Head, { crc, packed, size }: Sums, of
   ]);
 }
 
-/** What has no room in its own field (APPNOTE 4.5.3). */
+/** The Zip64 field, for numbers that have no room in their own fields (APPNOTE 4.5.3). */
 function wideField(numbers: number[]): Buffer {
   if (numbers.length === 0) return Buffer.alloc(0);
   return fields([2, 1], [2, 8 * numbers.length], ...numbers.map((number) => [8, number] as const));

@@ -67,7 +67,7 @@ export function createArrivals(budget: number): (party: string) => Arrival {
   };
 }
 
-/** What is being worked on is gone for nobody's sake; what holds nothing frees nothing. */
+/** Whether a stream may be given up for others: not while it is worked on, nor where it holds nothing. */
 function mayGo({ bytes, taken }: Held): boolean {
   return !taken && bytes > 0;
 }

@@ -1,6 +1,6 @@
 /**
- * What a generator gives, as fast as it is read. An error of it ends the stream and is told to `onError`. Whoever stops
- * reading has `onLeave` called, which is to end the generator: what that still gives is for nobody.
+ * Streams the output of a generator as fast as it is read. Its error ends the stream and goes to `onError`. When the
+ * reader leaves, `onLeave` is called, which is to end the generator.
  */
 export function byteStreamOf(
   parts: AsyncGenerator<Uint8Array>,

@@ -7,10 +7,10 @@ export interface Question {
   rrtype: keyof DnsAnswers;
 }
 
-/** What the DNS said. Plain data, as all of this. */
+/** One answer of the DNS, as plain data. */
 type Noted = Question & ({ values: DnsAnswers[keyof DnsAnswers] } | { error: DnsErrorCode });
 
-/** What was asked for one piece of work, for doing it again without waiting for the DNS. */
+/** The questions and answers of one piece of work, so that it can be done again without waiting for the DNS. */
 export interface DnsNotes {
   answers: Noted[];
   /** What has not been asked yet. */
@@ -23,8 +23,8 @@ export interface NotedResolver {
 }
 
 /**
- * A resolver that knows the answers in `notes`. What else it is asked it has from `live`, and notes; without that it
- * notes the question, and seems not to get an answer.
+ * A resolver that answers from `notes`. Other questions go to `live`, and their answers into the notes; without `live`
+ * the question is noted, and has no answer yet.
  */
 export function withNotes(notes: DnsNotes, live?: Resolver): NotedResolver {
   const known = new Map(notes.answers.map((noted) => [keyOf(noted), noted]));

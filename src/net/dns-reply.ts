@@ -22,7 +22,7 @@ export type DnsErrorCode =
   | "EBADNAME"
   | "EINSECURE";
 
-/** What each kind of question answers, in the shapes of `node:dns` `promises.resolve`. */
+/** The answers to each kind of question, in the shapes of `node:dns` `promises.resolve`. */
 export interface DnsAnswers {
   A: string[];
   AAAA: string[];
@@ -45,7 +45,7 @@ export type DnsOutcome = { ttl_seconds: number; bytes: number; validated: boolea
 );
 
 const MAX_TTL_SECONDS = 3_600;
-/** Short, so that somebody who has just published a record does not wait for our memory of its absence. */
+/** How long an absence is remembered: short, for those who have just published the record. */
 const MAX_NEGATIVE_TTL_SECONDS = 30;
 const MAX_CNAME_HOPS = 8;
 

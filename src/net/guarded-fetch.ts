@@ -9,7 +9,7 @@ import { timeoutSignal } from "../lib/wait-limit.ts";
 const ADDRESS_CACHE_MS = 30_000;
 const MAX_CACHED_HOSTS = 1_000;
 const MAX_ADDRESSES_TRIED = 3;
-/** For a caller that sets no signal of its own. */
+/** The time limit of a caller that sets no signal of its own. */
 const DEFAULT_WAIT_MS = 60_000;
 
 /** Never dialled: not the public internet, by the IANA special-purpose registries (RFC 6890). */
@@ -18,7 +18,7 @@ const SPECIAL_V4 = subnets(
     "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
 );
 const SPECIAL_V6 = subnets("2001::/23 2001:db8::/32 2002::/16 3fff::/20");
-/** RFC 4291 §2.4: what is outside of this is loopback, private, link-local, multicast or unassigned. */
+/** Global unicast (RFC 4291 §2.4): all other addresses are loopback, private, link-local, multicast or unassigned. */
 const GLOBAL_V6 = subnets("2000::/3");
 const NAT64 = subnets("64:ff9b::/96"); // RFC 6052 §2.1: the last 32 bits are an IPv4 address
 

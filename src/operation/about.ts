@@ -1,10 +1,13 @@
 import type { Db } from "../db/database.ts";
+import type { WebhookDeliveryRow } from "../db/schema.ts";
 import type { JobPayloads } from "../jobs/kinds.ts";
 
-/** What a job is for, in words, and whose it is. */
+/** The purpose of a job in words, and the account that it is for. */
 export interface About {
   about: string;
   account: string | null;
+  /** The last failure in words, where the parts of a job count failures themselves. */
+  failed?: string | undefined;
 }
 
 const GONE: About = { about: "something that has been deleted meanwhile", account: null };
@@ -49,8 +52,35 @@ export async function aboutEndpoint(
     .select(["url", "users.email as account"])
     .where("webhook_endpoints.id", "=", endpoint_id)
     .executeTakeFirst();
+  if (!row) return GONE;
+  const failing = await db
+    .selectFrom("webhook_deliveries")
+    .select(["attempts", "response_status", "error"])
+    .where("endpoint_id", "=", endpoint_id)
+    .where("status", "=", "pending")
+    .where("attempts", ">", 0)
+    .orderBy("id")
+    .limit(1)
+    .executeTakeFirst();
   // Paths and queries of such addresses often hold a secret.
-  return row ? { about: `webhooks to ${new URL(row.url).origin}`, account: row.account } : GONE;
+  return {
+    about: `webhooks to ${new URL(row.url).origin}`,
+    account: row.account,
+    failed: failing && failedInWords(failing),
+  };
+}
+
+function failedInWords({
+  attempts,
+  response_status,
+  error,
+}: Pick<WebhookDeliveryRow, "attempts" | "response_status" | "error">): string {
+  const times = attempts === 1 ? "" : ` ${attempts} times`;
+  const why =
+    response_status === null
+      ? (error ?? "no answer").replaceAll("_", " ")
+      : `the receiver answered ${response_status}`;
+  return `the oldest delivery failed${times}: ${why}`;
 }
 
 export async function aboutMessage(db: Db, { message_id }: { message_id: string }): Promise<About> {

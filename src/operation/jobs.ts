@@ -51,7 +51,7 @@ const MB = 1_048_576;
 const SENDING_SLOTS = { direct: 512, relay: RELAY_CONNECTIONS, capture: 0 };
 /** Mails on their way at once to one domain: a slow one must not hold up the rest, nor one for which the relay is slow. */
 const DOMAIN_SLOTS = { direct: 8, relay: RELAY_CONNECTIONS / 2, capture: 0 };
-/** What the mails on their way may hold in memory: with large calls beside them they fit in two gigabytes. */
+/** Memory for the mails that are being sent: with large calls beside them they fit in two gigabytes. */
 const SENDING_BYTES = 256 * MB;
 const CODE_SLOTS = 4;
 const CHECKING_SLOTS = 4;
@@ -80,7 +80,7 @@ interface JobUse<K extends JobKind> extends Omit<JobHandler<K>, "slots" | "bytes
   about: (db: Db, payload: JobPayloads[K]) => Promise<About>;
   /** Null for what has to be done some day, or something is left half. */
   drop: Drop<K> | null;
-  /** The same of one of which nobody can read what it is for: that is whatever no job is for. */
+  /** How a job is dropped whose payload cannot be read: its rows are those that no job is for. */
   drop_lost?: Drop<K>;
   /** Has one worked on again that was given up. */
   revive: Revive;
@@ -261,7 +261,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   },
 };
 
-/** What is done for each kind of job, and how many of a kind at once. */
+/** Returns the handler of each kind of job, and how many of a kind run at once. */
 export function jobHandlers(app: App): JobHandlers {
   const handlers = JOB_KINDS.map((kind) => {
     const { room, ...use } = JOBS[kind];
@@ -270,7 +270,7 @@ export function jobHandlers(app: App): JobHandlers {
   return Object.fromEntries(handlers) as JobHandlers;
 }
 
-/** What a job is for, in words. */
+/** Returns the purpose of a job in words, and its account. */
 export async function aboutJob(db: Db, { kind, payload }: Pick<JobRow, "kind" | "payload">): Promise<About> {
   const stored = payloadOf({ kind, payload });
   if (stored === DAMAGED_PAYLOAD) return DAMAGED;
@@ -283,7 +283,7 @@ const DAMAGED: About = {
   account: null,
 };
 
-/** What it means that a job is dropped; undefined where it must not be. */
+/** Returns how a job is dropped; undefined where it must not be. */
 export function dropOf({ kind }: JobRow, payload: object): Drop<JobKind> | undefined {
   const use = useOf(kind);
   if (payload === DAMAGED_PAYLOAD) return use?.drop_lost ?? nothing;

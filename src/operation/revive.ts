@@ -4,7 +4,7 @@ import type { JobRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import type { JobPayloads } from "../jobs/kinds.ts";
 import { beginAgain } from "../jobs/again.ts";
-import { deleteJob } from "../jobs/remove.ts";
+import { takeDeadJob } from "../jobs/remove.ts";
 import { sendAgain } from "../mail/sending/outgoing.ts";
 import { retryMessage } from "../resources/messages/retry.ts";
 
@@ -14,15 +14,24 @@ export type Revive = (app: App, job: JobRow, payload: object) => Promise<void>;
 /** The message has ended with its job, so a new one does its work. */
 export async function runAgain(app: App, job: JobRow, payload: object): Promise<void> {
   const { message_id } = payload as JobPayloads["route_message"];
-  const admit = async (tx: Db): Promise<void> => void (await deleteJob(tx, { id: job.id }));
+  const admit = (tx: Db): Promise<void> => take(tx, job);
   await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit, now: true });
 }
 
 /** So has the mail. */
 export async function mailAgain(app: App, job: JobRow, payload: object): Promise<void> {
   await app.write(async (tx) => {
-    await deleteJob(tx, { id: job.id });
+    await take(tx, job);
     if (!(await sendAgain(app, tx, payload as JobPayloads["send_mail"]))) throw nothingThere();
+  });
+}
+
+/** Takes the job for whoever tries it again first. */
+async function take(tx: Db, { id }: JobRow): Promise<void> {
+  const [taken] = await takeDeadJob(tx, { id });
+  if (taken) return;
+  throw new AppError("conflict", "This job is being tried again already, or was dropped.", {
+    fix: "Look at the queue: what it is about is under way, or has ended.",
   });
 }
 

@@ -12,16 +12,17 @@ import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 import type { RoomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
-import { type StepDraft, toldOf, warning } from "./steps.ts";
-import { type Guarded, workOn } from "./text-work.ts";
+import { type StepDraft, sentencesToRepeat, warningStep } from "./steps.ts";
+import { type Guarded, workOnText } from "./text-work.ts";
 
 const MB = 1_048_576;
-/** Base64 makes a third more of them, and many mail servers take no more than 20 MB. */
+/** Base64 makes the files a third larger, and many mail servers take no more than 20 MB. */
 const MAX_MAILED_BYTES = 10 * MB;
 
 /**
- * The answer to mail back: the result with its files and the `words` that it lacked to do more, or a notice of the failure for a person who could act on it.
- * What the answer has to say about itself is added to the steps of the run.
+ * Returns the answer to mail back: the result with its files and `words` about what the run lacked to do more, or a
+ * notice of the failure for a person who could act on it. What the answer has to say about itself is added to the steps
+ * of the run.
  */
 export async function answerTo(
   app: App,
@@ -32,7 +33,7 @@ export async function answerTo(
   const { message: accepted, input, settings } = run;
   const now = await nowForAnswer(app, run);
   if (now === undefined || now.why !== null || !input.headers) {
-    if (files.length > 0 && settings.private) run.steps.push(warning(NOT_HANDED_OVER));
+    if (files.length > 0 && settings.private) run.steps.push(warningStep(NOT_HANDED_OVER));
     const owed = ending.state === "failed" && hasAuthority(accepted);
     return owed && now !== undefined && isGone(now) ? tellOwnerInstead(app, accepted) : undefined;
   }
@@ -64,16 +65,19 @@ export async function answerTo(
   });
 }
 
-/** What holds at the end of the run, if it is to be answered; what forbids it by now is told in the steps. */
+/**
+ * Returns what holds at the end of the run, if it is to be answered; what forbids an answer by now is added to the
+ * steps.
+ */
 async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld | undefined> {
   const { message, settings, steps } = run;
   if (!settings.reply || !mayAnswer(message, run.inbox)) return undefined;
   const now = await answerNow(app.db, message);
-  if (now.why !== null) steps.push(warning(now.why));
+  if (now.why !== null) steps.push(warningStep(now.why));
   return now;
 }
 
-/** The text of a notice; `changed`: tools had been called. */
+/** Returns the text of a notice of failure; `changed`: tools had been called. */
 export function failureWords(error: string, { changed }: { changed: boolean }): string {
   return `Your mail could not be worked on.\n\n${error}\n\nNothing was charged.${changed ? CHANGED : ""}`;
 }
@@ -95,24 +99,27 @@ async function answerWords(
 ): Promise<{ words: Written; notes: Written }> {
   const { steps, settings, trust, message } = run;
   const { text: markdown, left_out } = await guarded(app, result, run);
-  const wrote = await workOn(app, "write", { markdown, trust, pictures }, sourceOf(message));
-  // What only its syntax hid from the text is counted as well.
+  const wrote = await workOnText(app, "write", { markdown, trust, pictures }, sourceOf(message));
+  // Links that only the Markdown syntax hid from `guarded` are counted as well.
   const count = left_out + (wrote?.left_out ?? 0);
-  if (count > 0) steps.push(warning(leftOut(count, settings)));
-  const warnings = toldOf(steps, { stranger }).map(asCode);
+  if (count > 0) steps.push(warningStep(leftOut(count, settings)));
+  const warnings = sentencesToRepeat(steps, { stranger }).map(asCode);
   const said = (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text;
-  const notes = await workOn(app, "notes", { markdown: said, trust }, sourceOf(message));
+  const notes = await workOnText(app, "notes", { markdown: said, trust }, sourceOf(message));
   return { words: wrote ?? writtenPlain(markdown), notes: notes ?? writtenPlain(said) };
 }
 
 async function guarded(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {
   return (
-    (await workOn(app, "guard", { markdown, trust }, sourceOf(message))) ?? { text: NOT_READ, left_out: 0 }
+    (await workOnText(app, "guard", { markdown, trust }, sourceOf(message))) ?? {
+      text: NOT_READ,
+      left_out: 0,
+    }
   );
 }
 
 async function built(app: App, parts: MailParts, { message }: Run): Promise<Buffer> {
-  const raw = await workOn(app, "build", parts, sourceOf(message));
+  const raw = await workOnText(app, "build", parts, sourceOf(message));
   if (raw === undefined) throw new Error("The answer could not be encoded as a mail in time");
   return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 }
@@ -126,7 +133,7 @@ function leftOut(count: number, settings: Pick<RunSettings, "private">): string 
   return settings.private ? rule : `${rule} The whole result is in the activity.`;
 }
 
-/** The files that go into a mail, in their order; of the others it is said where they are. */
+/** Returns the files that go into a mail, in their order; for the others a step says where they are. */
 export function mailedFiles(
   { settings, steps }: { settings: Pick<RunSettings, "private">; steps: StepDraft[] },
   files: ToolFile[],
@@ -137,11 +144,13 @@ export function mailedFiles(
     const { filename, bytes } = file;
     const fits = bytes.byteLength <= room && !(captures && left_out.has(file));
     if (fits) room -= bytes.byteLength;
-    else if (left_out.has(file)) steps.push(warning(`${filename} is not in the mail, for want of room.`));
+    else if (left_out.has(file)) steps.push(warningStep(`${filename} is not in the mail, for want of room.`));
     else if (settings.private)
-      steps.push(warning(`${filename} was too large for the mail and, being private, was not kept.`));
+      steps.push(warningStep(`${filename} was too large for the mail and, being private, was not kept.`));
     else
-      steps.push(warning(`${filename} was too large for the mail; it is kept for download in the activity.`));
+      steps.push(
+        warningStep(`${filename} was too large for the mail; it is kept for download in the activity.`),
+      );
     return fits;
   });
 }

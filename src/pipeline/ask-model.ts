@@ -8,21 +8,24 @@ import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { type Finder, isFound, noteFact } from "./known-models.ts";
-import { type StepDraft, warning } from "./steps.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import type { Talk } from "./tool-loop.ts";
-import type { Question } from "./work.ts";
+import type { Question } from "./run-with-model.ts";
 
 type Failure = Completion & { ok: false };
 
 /** How models and their servers say that they cannot see, or cannot call anything. */
 const CANNOT_SEE = /\b(images?|image_url|vision|multi-?modal|content (type|part|format)s?)\b/i;
 const CANNOT_CALL = /\b(tools?|tool_choice|functions?|function[ _-]?call(s|ing)?)\b/i;
-/** That a model never takes them; else it may be these pictures or these tools, which somebody else made. */
+/**
+ * Matches a refusal that means the model never takes them; else it may be about these pictures or these tools, which
+ * somebody else made.
+ */
 const NEVER = /\b(un)?support|\benable/i;
 const THIS_ONE =
   /schema|propert|keyword|\$ref|(one|any|all)Of\b|\b(tool|function)s?[.[]\d|function '|invalid|\bvalid|format|too (large|many|long|small)|\bsizes?\b/i;
-/** What has nothing to do with what was sent. */
+/** Failures that have nothing to do with what was sent. */
 const OTHER_FAULTS = new Set<Failure["code"]>([
   "invalid_credentials",
   "rate_limited",
@@ -40,7 +43,7 @@ const OTHER_FAULTS = new Set<Failure["code"]>([
 interface Limits {
   blind: boolean;
   no_tools: boolean;
-  /** What it said against these tools, if it may take others. */
+  /** What the model said against these tools, if it may take others. */
   refused?: string;
 }
 
@@ -64,7 +67,7 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
       fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
     if (!fallback || !second?.ok) return answer;
     const output = `The model ${connection.model} did not answer; ${fallback.model} did in its place.`;
-    run.steps.push({ ...warning(output), to_strangers: "" });
+    run.steps.push({ ...warningStep(output), to_strangers: "" });
     connection = fallback;
     return second;
   };
@@ -84,7 +87,7 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
   };
 }
 
-/** What is asked of a model, whichever it is. */
+/** Returns the parts of a question that are the same for every model. */
 function requestOf(run: Run, { asked, signal }: Question) {
   const { max_tokens, temperature } = asked.settings;
   const brief = {
@@ -96,7 +99,10 @@ function requestOf(run: Run, { asked, signal }: Question) {
   return {
     brief,
     signal,
-    /** Whether later runs may go by what it finds out: nobody else is to choose what the owner's are asked with. */
+    /**
+     * Whether later runs may go by what this run finds out: nobody but the household is to choose what the owner's runs
+     * are asked with.
+     */
     teaches: hasAuthority(run.message),
     ...(max_tokens === null ? {} : { max_tokens }),
     ...(temperature === null ? {} : { temperature }),
@@ -108,11 +114,11 @@ type Request = ReturnType<typeof requestOf> & {
   offers: OfferedTool[];
   /** What this run has found out, by model. */
   found: Map<string, Limits>;
-  /** Whose run it is. */
+  /** The account whose run it is. */
   account: string;
 };
 
-/** Without what the model is known, or now says, not to take. */
+/** Asks a model without what it is known, or now says, not to take. */
 async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
   const { offers, found: _found, account, teaches, ...asked } = request;
   const limits = limitsOf(app, connection, request);
@@ -134,7 +140,7 @@ interface Lesson {
   finder: Finder;
 }
 
-/** Notes what an answer says of its model; true where it says that the same is to be asked with less. */
+/** Notes what an answer tells about its model; true where the answer says that the same is to be asked with less. */
 function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boolean {
   if (answer.ok) {
     if (sent.images) noteFact(app, finder, "sees");
@@ -143,7 +149,7 @@ function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boo
   }
   const refused = OTHER_FAULTS.has(answer.code) ? null : refusedIn(answer, sent);
   if (refused === null) return false;
-  // What it has taken before it does not refuse for ever.
+  // What the model has taken before, it does not refuse for ever.
   const lasting = isLasting(answer) && !isFound(app, finder, refused === "blind" ? "sees" : "calls");
   if (lasting && teaches) noteFact(app, finder, refused);
   limits[refused] = true;
@@ -151,7 +157,7 @@ function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boo
   return true;
 }
 
-/** What a refusal is about; null if it is about something else. */
+/** Returns what a refusal is about; null if it is about something else. */
 function refusedIn({ message }: Failure, sent: Lesson["sent"]): "blind" | "no_tools" | null {
   if (sent.images && CANNOT_SEE.test(message)) return "blind";
   return sent.tools && CANNOT_CALL.test(message) ? "no_tools" : null;
@@ -161,7 +167,7 @@ function isLasting({ message }: Failure): boolean {
   return NEVER.test(message) && !THIS_ONE.test(message);
 }
 
-/** What the account knows of a model, and what the run finds out besides. */
+/** Returns what the account knows of a model's limits, together with what the run finds out. */
 function limitsOf(
   app: App,
   connection: OpenConnection,
@@ -191,15 +197,18 @@ function tellLimits(
   if (blind && images) {
     const files = run.input.images.map(({ filename }) => filename).join(", ");
     const to_strangers = `Not read: ${files}. Pictures are not seen here.`;
-    said.push({ ...warning(`Not read: ${files}. The model ${model} does not see pictures.`), to_strangers });
+    said.push({
+      ...warningStep(`Not read: ${files}. The model ${model} does not see pictures.`),
+      to_strangers,
+    });
   }
-  // Nobody misses the tool that makes files before it was asked for.
+  // The tool that makes files is in every run: nobody misses it before asking for it.
   if (no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)) {
     const output =
       refused === undefined
         ? `The model ${model} cannot use tools, so none were used.`
         : `The model ${model} did not take the tools, so none were used from there on. ${refused}`;
-    said.push({ ...warning(output), to_strangers: "" });
+    said.push({ ...warningStep(output), to_strangers: "" });
   }
   for (const step of said) if (!run.steps.some(({ output }) => output === step.output)) run.steps.push(step);
 }
@@ -213,11 +222,11 @@ async function fallbackOf(
   try {
     return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
   } catch (error) {
-    // What the run then fails with is the answer of the first one; that this one cannot be opened is for the log.
+    // The run then fails with the answer of the first connection; that this one cannot be opened is for the log.
     app.log.warn({ err: messageOf(error) }, "the fallback connection cannot be used");
     return undefined;
   }
 }
 
-/** To wherever the operator's own connection points; the signal is the only clock, as in `app.fetch`. */
+/** Fetches from wherever the operator's own connection points; the signal is the only time limit, as in `app.fetch`. */
 const operatorFetch: SafeFetch = (url, init) => fetch(url, { ...init, timeout: false });

@@ -21,7 +21,10 @@ import { hasAuthority } from "../resources/messages/authority.ts";
 import { inboxWithKeys, replyAddress, threadOf } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 
-/** What holds for a mail that waited: it may have to stay, to leave from another address, or to go to another administrator. */
+/**
+ * Returns what holds for a mail that waited: it may have to stay, to leave from another address, or to go to another
+ * administrator.
+ */
 export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carrying): Promise<AtSending> {
   if (entrusted === true) return toAdministrator(app, mail);
   if (await isBeforeFarewell(app.db, mail.user_id))
@@ -37,7 +40,10 @@ export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carr
   return isAt(from, now.inbox) ? {} : fromNewAddress(app, mail, { message, now, from });
 }
 
-/** A letter that was entrusted to an administrator goes to another one where their account has been deleted meanwhile. */
+/**
+ * Hands a letter that was entrusted to an administrator to another one, where the first one's account has been deleted
+ * meanwhile.
+ */
 async function toAdministrator(app: App, { id: outgoing_id, user_id, raw }: WaitingMail): Promise<AtSending> {
   const [user] = await userById(app.db, { id: user_id });
   if (user?.deleted_at === null) return {};
@@ -48,14 +54,14 @@ async function toAdministrator(app: App, { id: outgoing_id, user_id, raw }: Wait
   const { domain } = app.config.smtp;
   const signer = authorOf(raw).endsWith(`@${domain}`) ? { domain, keys: await serviceKeys(app) } : null;
   const changed = { raw: await readdress(raw, { to: email }, signer), envelope_to: email, user_id: id };
-  // The database counts the bytes of a mail for the account that has it when they change.
+  // The database counts the bytes of a mail for its account only when they change, so the bytes are emptied first.
   const alongside = async (tx: Db): Promise<void> => {
     await tx.updateTable("outgoing_mails").set({ raw: null }).where("id", "=", outgoing_id).execute();
   };
   return { changed, alongside };
 }
 
-/** Whether it tells of a failure to somebody who was to know. */
+/** Whether the mail tells of a failure to somebody who was to know. */
 function isOwed({ kind }: WaitingMail, message: Answered): boolean {
   return kind === "notice" && hasAuthority(message);
 }
@@ -74,7 +80,7 @@ const answeredBy = prepared((db, key: { id: string }) =>
     .where("id", "=", key.id),
 );
 
-/** Why a mail may not go to its recipient any more, though its message may be answered. */
+/** Returns why a mail may not go to its recipient any more, though its message may be answered. */
 function whyNotTo(
   { kind, envelope_to }: WaitingMail,
   { sender }: Answered,

@@ -2,14 +2,19 @@ import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
 import { MAX_FILES } from "../files/sent-file.ts";
 
-/** What comes in; the door puts the SHA-256 of the decoded bytes, in hex, in the place of `data`. */
+/**
+ * A file as it comes in. Before the body is validated, `data` is replaced by the SHA-256 of the decoded bytes, in hex.
+ */
 const file = t.Object({
   filename: t.String({ minLength: 1, maxLength: 255 }),
   content_type: t.String({ minLength: 1, maxLength: 255, pattern: "^[\\w.+-]+/[\\w.+-]+(\\s*;.*)?$" }),
   data: t.String({ description: "Base64, at most 10 MB decoded; 25 MB for all files together." }),
 });
 
-/** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
+/**
+ * The body of a call. `runCall` checks the lengths of the texts: a schema here would count a surrogate pair, such as an
+ * emoji, as two.
+ */
 export const callBody = t.Object({
   instruction: t.String({
     description:

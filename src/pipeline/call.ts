@@ -23,7 +23,7 @@ import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
 import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
-import { acceptInline, awaitEnd, promise } from "./inline.ts";
+import { acceptInline, awaitEnd, syncCommits } from "./inline.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 const ROUTE = "POST /v1/messages";
@@ -31,18 +31,18 @@ const RATE_WINDOW_SECONDS = 60;
 const MAX_INSTRUCTION_CHARS = 10_000;
 const MAX_CONTENT_CHARS = 500_000;
 const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
-/** How long an Idempotency-Key is remembered. */
+/** Seconds for which an Idempotency-Key is remembered. */
 export const KEY_SECONDS = 86_400;
 
 export interface CallOptions {
-  /** What the attachments held, in their order; given once. */
+  /** Returns what the attachments held, in their order. To be called once: the bytes are then the caller's. */
   takeFiles: () => SentFile[];
-  /** Told once nothing is held any more of what came in; not told when the call is refused. */
+  /** Called once no bytes of the request are held any more; not called when the call is refused. */
   onStored: () => void;
   idempotency_key: string | null;
   /** The client's own bound on the wait (RFC 7240 `wait`), in seconds. */
   wait_seconds: number | null;
-  /** Told what is left of the account's rate, also when nothing is; not told on a replay, which costs nothing. */
+  /** Called with what is left of the account's rate, even if that is nothing; not on a replay, which costs nothing. */
   onRate: (rate: RateVerdict) => void;
 }
 
@@ -53,7 +53,7 @@ export interface CallOutcome {
   resets_at?: number;
 }
 
-/** Runs an instruction through an inbox as a mail to it would; decision J gives the order of the checks. */
+/** Runs an instruction through an inbox as a mail to it would be run; decision J gives the order of the checks. */
 export async function runCall(
   app: App,
   user: UserRow,
@@ -72,7 +72,7 @@ export async function runCall(
     };
   const { row, job } = accepted;
   const end = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
-  // Nothing is read again of what this process has just written.
+  // What this process has just written is not read from the database again.
   const view =
     end && !end.made_files
       ? viewRun(end.row, [], await remainingCredits(app, app.db, user))
@@ -80,7 +80,10 @@ export async function runCall(
   return { view: { ...view, ...end?.unstored }, replayed: false };
 }
 
-/** Here alone its files are held: whoever waits for the result may wait for minutes. */
+/**
+ * Accepts a call once it is checked. Its files are held in memory only in here, for its caller may then wait for
+ * minutes.
+ */
 async function acceptChecked(
   app: App,
   user: UserRow,
@@ -92,7 +95,7 @@ async function acceptChecked(
   const files = filesOf(input.attachments ?? [], options.takeFiles());
   refuseBadKey(options.idempotency_key);
   refuseUnverified(user);
-  // Before anything that may have changed since: a retry gets its result whatever became of the inbox.
+  // This comes before all that may have changed since: a retry gets its result whatever became of the inbox.
   const keyed = keyOf(input, options);
   const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
   if (earlier) return { replay_of: earlier, job: null };
@@ -116,7 +119,7 @@ function refuseBadTexts({ instruction, content = "" }: CallInput): void {
   }
 }
 
-/** The inbox that a call names, else that of its conversation, else the default one. */
+/** The inbox that a call names, else that of the conversation it names, else the default one. */
 async function chooseInbox(
   app: App,
   user: UserRow,
@@ -134,11 +137,14 @@ async function chooseInbox(
   return inbox;
 }
 
-/** Another inbox in its place would do the work by other rules than those that its owner chose. */
+/**
+ * Refuses a call to a default inbox beyond the plan: another inbox would do the work by rules that its owner did not
+ * choose.
+ */
 function defaultRests({ label }: InboxRow): AppError {
   return new AppError(
     "plan_limit_reached",
-    `The default inbox "${label}" is one more than your plan allows, so it rests.`,
+    `The default inbox "${label}" is one more than your plan allows, so it takes no calls.`,
     {
       fix: 'Name another one in inbox_id, or make it the default with PATCH /inboxes/{inbox_id} and {"is_default": true}.',
     },
@@ -182,19 +188,20 @@ function keyOf(input: CallInput, { idempotency_key }: CallOptions): Keyed | null
   return { key: idempotency_key, fingerprint: form + sha256(canonicalJson(input), "hex") };
 }
 
-/** In front of the fingerprint of a call with files, which has the hash of what each of them holds. */
+/** Prefix of the fingerprint of a call with files, which contains a hash of the content of each file. */
 const BY_CONTENT = "content:";
 
 /**
- * Earlier versions hashed the base64 of a file as it was written, which is not known any more where a call is looked at:
- * for the day in which such a key is remembered, a call with files is taken for the one that it names. To refuse it would
- * have the client use another key, and what it asked for before the upgrade would be run and paid a second time.
+ * Whether a key's known fingerprint and the one of a call that uses the key again may be of the same call. Earlier
+ * versions hashed the base64 of a file as it was written, which is not known any more at this point. For the day in
+ * which such a key is remembered, a call with files therefore counts as the call of its key. To refuse it would make
+ * the client use another key, and what it asked for before the upgrade would be run and paid for a second time.
  */
 function isSameCall(known: string, asked: string): boolean {
   return known === asked || (asked.startsWith(BY_CONTENT) && !known.startsWith(BY_CONTENT));
 }
 
-/** The message that an earlier call with this key made. Throws when that call said something else. */
+/** The message that an earlier call with this key made. Throws if that call said something else. */
 async function findKeyed(app: App, db: Db, user: UserRow, keyed: Keyed): Promise<string | undefined> {
   const row = await db
     .selectFrom("idempotency_keys")
@@ -222,7 +229,7 @@ interface Accepting {
 
 type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job: null };
 
-/** Stores the call and claims its job when a slot is free, so that it runs here and now. */
+/** Stores the call, and claims its job when a slot is free, so that it runs at once and in this request. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { user, inbox, input, files, keyed } = accepting;
   const { instruction, content = null, conversation_id = null, metadata = {} } = input;
@@ -231,7 +238,7 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };
     takeRate(app, user, accepting.onRate);
-    // Looked up again: it may have been deleted since, or paused.
+    // The inbox is looked up again, because it may have been deleted or paused since.
     refusePaused(await ownInbox(tx, user, inbox.id));
     const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
     const accepted = await acceptCall(app, tx, { ...call, source: "api" });
@@ -265,17 +272,19 @@ async function replay(
   if (now.status !== "processing") return { view: now, replayed: true };
   await ended;
   const then = await readMade(app, user, message_id);
-  // The answer names a message whose own caller may have been promised nothing yet.
-  if (then.status === "processing") await promise(app);
+  // The answer names a message whose commit may not be synced yet: the caller who made it may still wait for its end.
+  if (then.status === "processing") await syncCommits(app);
   return { view: then, replayed: true };
 }
 
-/** The message that this call made, or an earlier one with its key. Throws when its owner has deleted it since. */
+/**
+ * The message that this call made, or that an earlier call with its key made. Throws if its owner has deleted it since.
+ */
 async function readMade(app: App, user: UserRow, id: string): Promise<RunView> {
   const [row] = await ownMessage(app.db, { user_id: user.id, id, since: 0 });
   if (row) return runView(app, user, row);
   throw new AppError("not_found", "The message of this call has been deleted.", {
-    fix: "It is not made a second time. To have the same done again, call again without its Idempotency-Key, or with a new one.",
+    fix: "The same Idempotency-Key does not make it again. To have the same done again, call without that key, or with a new one.",
   });
 }
 

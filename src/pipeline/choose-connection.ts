@@ -11,7 +11,7 @@ const NO_CONNECTION = "Inbox has no LLM connection";
 const NO_CONNECTION_FIX =
   "Choose one on the page of the inbox in the dashboard (for programs: POST /connections, then default_connection_id of the inbox), and send the mail again.";
 
-/** The model connection of an inbox, or how a run ends without one. */
+/** The model connection of an inbox, or, if it has none that can be used, the ending of the run. */
 export async function findConnection(
   app: App,
   { inbox, message, settings }: Run,
@@ -23,7 +23,7 @@ export async function findConnection(
       return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
     const found = named ?? (await openConnectionOf(app, inbox));
     if (found) return withModel(app, found, settings.model);
-    // Who tests an inbox has the page to mend it at hand.
+    // The page on which an inbox is tested offers the mend itself.
     const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
     return { state: "failed", reason: "no_provider", error };
   } catch (error) {
@@ -36,12 +36,12 @@ export async function findConnection(
   }
 }
 
-/** Whoever pays for a connection says which models are asked there. */
+/** Has a connection ask another model. Whoever pays for a connection says which models may be asked there. */
 function withModel(app: App, connection: OpenConnection, model: string | null): OpenConnection | Ending {
   if (model === null) return connection;
   const allowed = [...new Set([connection.model, ...app.config.llm.models])].filter(Boolean);
   if (!connection.trusted || allowed.includes(model)) return { ...connection, model };
-  const names = allowed.map((name) => `"${name}"`).join(", ") || "none that could be named";
+  const names = allowed.map((name) => `"${name}"`).join(", ") || "no model to choose from";
   const error = `The model "${model}" is not allowed on the connection of this server, which has ${names}. ${OWN_MODEL_FIX}`;
   return { state: "failed", reason: "model_not_allowed", error };
 }

@@ -10,7 +10,7 @@ import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { waitAtMost } from "../lib/deadline.ts";
-import { parseJson } from "../lib/quote.ts";
+import { parseJson } from "../lib/foreign-json.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
@@ -26,18 +26,20 @@ import type { Trust } from "../trust/shown/links.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import { roomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
-import { type StepDraft, toSteps, warning } from "./steps.ts";
+import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
-/** Whatever takes longer waits for a thread or the disk, and is passed by others. */
+/**
+ * How long closing a run may hold its turn. One that takes longer waits for a thread or the disk, and lets others pass.
+ */
 const TURN_MS = 1_000;
 
-/** What is kept of a result. */
+/** The most that is kept of a result. */
 const MAX_RESULT_BYTES = 1_048_576;
 const CUT = "The result was cut here: at most 1 MB of one is kept.";
 
-/** Why a model gave no answer to what it was sent, though nothing is wrong with it. */
+/** Reasons for which a model gave no answer that lie in what it was sent, not in the model. */
 const OF_ITS_TEXTS = new Set(["input_too_long", "content_filtered", "cancelled"]);
 
 /** How a run ended, before it is written down. */
@@ -47,7 +49,7 @@ export type Ending =
       result: string;
       model: string;
       usage: { input_tokens: number; output_tokens: number } | null;
-      /** Nothing was done that costs a credit. */
+      /** Set if nothing was done that costs a credit. */
       free?: true;
     }
   | { state: "failed"; reason: FailureReason; error: string };
@@ -63,14 +65,14 @@ export interface Run {
   command: Command;
   settings: RunSettings;
   steps: StepDraft[];
-  /** Whether it is known to begin its conversation, so that there is nothing to be reminded of. */
+  /** Whether the message is known to begin its conversation, so that there are no earlier turns to read. */
   begins: boolean;
   /** Which model is asked, once that is known. */
   connection?: OpenConnection;
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
-  /** What the instruction would have had to say for what was blocked. */
+  /** What the instruction would have had to say to allow what was blocked. */
   lacking: Lacking;
   /** Whether tools may have changed something, in this try or an earlier one. */
   changed: boolean;
@@ -93,11 +95,11 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   const ending = shortened(run, whole);
   const words = wordsLacking(run.lacking, run);
   const room = await roomLeft(app, run, { files, ending });
-  // Strangers are told nothing of an account, but of a file that they do not get.
+  // The order differs because strangers are told nothing of an account, except about a file that they do not get.
   if (hasAuthority(message)) run.steps.push(...room.warnings);
   const reply = await answerTo(app, run, ending, { files, words, room });
   if (!hasAuthority(message)) run.steps.push(...room.warnings);
-  run.steps.push(...words.map(warning));
+  run.steps.push(...words.map(warningStep));
   const told = withWords(run, ending, words);
   const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
   let row = message;
@@ -107,13 +109,13 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     const closed = closingColumns(app, kept.run, kept.ending);
     const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
     await storeRunFiles(app, tx, run, { files, keeps });
-    // An answer is told of once it is on its way.
+    // The event of an answered message is held until its answer is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
-    // What an answer came to says its queue.
+    // If there is an answer, the queue of outgoing mail notes what became of it.
     const reply_error = reply ? null : whyUnanswered(run, ending);
     if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
@@ -137,7 +139,7 @@ function tellLog(app: App, { inbox, connection, message }: Run, ending: Ending):
   const said = { inbox: inbox.label, inbox_id: inbox.id, model: connection?.model, ms };
   if (ending.state === "done") return app.log.info({ ...said, model: ending.model }, "message done");
   const { reason } = ending;
-  // What a user's own connection does not do is theirs to mend, and said to them.
+  // What fails at a user's own connection is the user's to mend, and is said to the user.
   const is_ours = connection?.trusted === true && !OF_ITS_TEXTS.has(reason);
   app.log[is_ours ? "warn" : "info"]({ reason, ...said }, "message failed");
 }
@@ -156,19 +158,22 @@ function measure(app: App, { message }: Run, ending: Ending): void {
 
 function shortened(run: Run, ending: Ending): Ending {
   if (ending.state !== "done" || Buffer.byteLength(ending.result) <= MAX_RESULT_BYTES) return ending;
-  run.steps.push(warning(CUT));
+  run.steps.push(warningStep(CUT));
   const { read } = new TextEncoder().encodeInto(ending.result, new Uint8Array(MAX_RESULT_BYTES));
   return { ...ending, result: `${ending.result.slice(0, read)}\n\n${CUT}` };
 }
 
-/** The result with what would allow the rest below it, unless a program is to read it: then its steps alone say so. */
+/**
+ * Adds to a result the words that would allow what was blocked. A result that a program is to read stays as it is: only
+ * its steps have them.
+ */
 function withWords({ settings }: Run, ending: Ending, words: string[]): Ending {
   if (ending.state !== "done" || words.length === 0) return ending;
   if (settings.for_programs || parseJson(ending.result) !== undefined) return ending;
   return { ...ending, result: [ending.result, ...words].join("\n\n") };
 }
 
-/** What is written down of a private run. */
+/** The part of a private run that is written down. */
 function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
   const { result, command, steps } = withoutWords(
     run.command,
@@ -178,7 +183,7 @@ function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: 
   return { run: { ...run, command, steps }, ending: { ...ending, result } };
 }
 
-/** The answer of a private run, which the one who waits for it gets from here or from nowhere. */
+/** The answer of a private run. It is stored nowhere, so that whoever waits for it can get it only from here. */
 function unstoredOf({ settings, steps }: Run, ending: Ending): RunEnd["unstored"] {
   if (ending.state !== "done" || !settings.private) return undefined;
   return { result: ending.result, steps: toSteps(steps) };

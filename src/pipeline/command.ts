@@ -13,10 +13,10 @@ const MAX_FLAGS = 20;
 const MAX_CONTEXTS = 20;
 const MAX_TAGS = 20;
 const MAX_VALUE_CHARS = 1_000;
-/** Beyond them nobody means a command; the text itself goes on. */
+/** Where parsing ends: nobody means a command this far down. The text behind it is kept. */
 const MAX_PARSED_CHARS = 20_000;
 
-/** A token ends where white space, or the punctuation of a sentence, says that the word is over. */
+/** The end of a token: white space, or the punctuation of a sentence, says that the word is over. */
 const END = String.raw`(?=$|\s|[.,;:!?)]+(?:\s|$))`;
 const NAME = "[A-Za-z][A-Za-z0-9_-]{0,63}";
 const SLUG = "[a-z][a-z0-9-]{0,63}";
@@ -30,32 +30,37 @@ const FLAG = new RegExp(
   "y",
 );
 const ESCAPED = /\\(@|\+|#|\$|--)/y;
-/** To its closing line, or to the end. */
+/** A fenced block of code, up to its closing line, or to the end of the text. */
 const FENCE =
   /(`{3,}(?![^`\n]*`)|~{3,}(?!~))[^\n]*\n(?:(?:[\s\S]*?\n)??[ \t]*\1[`~]*[ \t\r]*(?=\n|$)|[\s\S]*$)/y;
 const SIGIL = /[@+#$-]/;
-/** RFC 3676 §4.3: the line above a signature; and a line that quotes somebody. */
+/** Where commands end: at the line above a signature (RFC 3676 §4.3), or at a line that quotes somebody. */
 const STOP = /^(?:--[ \t]*|>.*)$/m;
 
-/** A command, and what it named in vain. */
+/** A command, and the names in it that nothing has. */
 export interface Parsed extends Command {
-  /** What names no context, such as `+brand`, and no macro, such as `$weekly`. */
+  /** Tokens that name nothing: `+brand` where no such context is, `$weekly` where no such macro is. */
   unknown: string[];
 }
 
 export interface ParseOptions {
-  /** Undoes what mail programs make of flags. */
+  /** Undoes what mail programs make of flags (see `withPlainFlags`). */
   mail?: boolean;
   /** False where `@target` is nothing but text. */
   aims?: boolean;
-  /** Whether `@target` of this name counts on a line of its own as well, wherever that stands. */
+  /**
+   * Whether there is a target of this name. Its `@target` counts on a line of its own as well, wherever that line is.
+   */
   isTarget?: (name: string) => boolean;
-  /** Whether there is a context, or a macro, of this slug; what names none stays text. By default all are taken. */
+  /** Whether there is a context, or a macro, of this slug; a token that names none stays text. By default all count. */
   isContext?: (slug: string) => boolean;
   isMacro?: (slug: string) => boolean;
 }
 
-/** Reads an instruction by the command grammar. What is no token of it stays text, so nothing here can fail. */
+/**
+ * Reads an instruction by the command grammar. Whatever is no token of the grammar stays text, so nothing here can
+ * fail.
+ */
 export function parseCommand(raw: string, options: ParseOptions = {}): Parsed {
   const stop = Math.min(STOP.exec(raw)?.index ?? raw.length, wholeWords(raw));
   const head = raw.slice(0, stop);
@@ -63,7 +68,7 @@ export function parseCommand(raw: string, options: ParseOptions = {}): Parsed {
   return { ...scan.found, command: (scan.text + raw.slice(stop)).trim(), raw };
 }
 
-/** Where to stop reading at the latest: cut in two, a token would be another one. */
+/** Where reading ends at the latest: at white space, because half a token would be another token. */
 function wholeWords(raw: string): number {
   if (raw.length <= MAX_PARSED_CHARS) return raw.length;
   let end = MAX_PARSED_CHARS;
@@ -71,7 +76,7 @@ function wholeWords(raw: string): number {
   return end;
 }
 
-/** What mail programs make of `--name="value"`: dashes and curly quotes. */
+/** Undoes what mail programs make of `--name="value"`: one dash for two, and curly quotes. */
 function withPlainFlags(text: string): string {
   return text.replaceAll(
     /(^|\s)(?:[\u2013\u2014]|--)([A-Za-z][^\s=]*)(=(?:[\u201c\u201d\u201e"][^\u201c\u201d\u201e"\n]*[\u201c\u201d\u201e"])?)?/g,
@@ -84,7 +89,7 @@ function withPlainFlags(text: string): string {
 
 type Found = Omit<Command, "command" | "raw"> & Pick<Parsed, "unknown">;
 
-/** One look at a text: what has been found in it so far, and what there is to be found. */
+/** The state of reading one text: what has been found in it so far, and what can be found. */
 interface Scan extends ParseOptions {
   text: string;
   found: Found;
@@ -112,13 +117,16 @@ function beginsWord(text: string, at: number): boolean {
   return at === 0 || /\s/.test(text.charAt(at - 1));
 }
 
-/** Returns how many blanks behind a token go with it: only one side's, so that one gap stays. */
+/** Returns how many blanks behind a token are removed with it. Only one side's are, so that one gap stays. */
 function gapAfter(text: string, at: number, kept: string): number {
   if (kept !== "" && !/\s$/.test(kept)) return 0;
   return /^[ \t]*/.exec(text.slice(at, at + MAX_GAP))?.[0].length ?? 0;
 }
 
-/** What is kept: a piece of code as it is, an escaped sigil without its backslash, or one character. */
+/**
+ * The text that is kept at `at`, and its length in the source: a piece of code as it is, an escaped sigil without its
+ * backslash, or one character.
+ */
 function plainAt(text: string, at: number, code: number): { text: string; length: number } {
   if (code > 0) return { text: text.slice(at, at + code), length: code };
   const escaped = beginsWord(text, at) ? matchAt(ESCAPED, text, at) : null;
@@ -129,7 +137,7 @@ function plainAt(text: string, at: number, code: number): { text: string; length
 
 const MAX_GAP = 1_000;
 
-/** Notes the token that stands here, and tells its length; 0 where there is none that counts. */
+/** Notes the token that stands at `at`, and returns its length; 0 if there is none that counts. */
 function takeToken(scan: Scan, at: number, first: boolean): number {
   const { found, text } = scan;
   const anything = Object.keys(found.options).length + found.contexts.length + found.tags.length > 0;
@@ -140,7 +148,7 @@ function takeToken(scan: Scan, at: number, first: boolean): number {
   return lead || takeFlag(found, text, at) || takeContext(scan, at) || takeTag(found, text, at);
 }
 
-/** Whether nothing else but a target that there is stands on the line that begins here. */
+/** Whether the line that begins at `at` holds nothing but the name of an existing target. */
 function standsAlone({ text, isTarget = () => false }: Scan, at: number): boolean {
   const target = at === 0 || text.charAt(at - 1) === "\n" ? matchAt(TARGET_ALONE, text, at) : null;
   return target !== null && isTarget((target[1] ?? "").toLowerCase());
@@ -180,7 +188,7 @@ function takeContext({ found, text, isContext = () => true }: Scan, at: number):
   return noteUnknown(found, context[0]);
 }
 
-/** Its text stays. */
+/** Notes a token that names nothing. Its length is 0, so that its text stays. */
 function noteUnknown({ unknown }: Found, token: string): 0 {
   note(unknown, token, "");
   return 0;
@@ -200,7 +208,7 @@ function unquoted(value: string): string {
   return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(["\\])/g, "$1") : value;
 }
 
-/** The length of the code that begins here: a fenced block, or a span between equal runs of backticks. */
+/** The length of the code that begins at `at`: a fenced block, or a span between equal runs of backticks. */
 function codeAt(text: string, at: number): number {
   const char = text.charAt(at);
   if (char !== "`" && char !== "~") return 0;
@@ -210,7 +218,7 @@ function codeAt(text: string, at: number): number {
   if (char !== "`") return 0;
   const runs = text.slice(at).matchAll(/`+/g);
   const length = runs.next().value?.[0].length ?? 0;
-  // One by one: of many runs the fitting one mostly comes soon.
+  // A loop, not a collected list: among many runs the fitting one mostly comes soon.
   for (const run of runs) if (run[0].length === length) return run.index + length;
   return length;
 }

@@ -3,7 +3,7 @@ import type { Tool, ToolFile } from "../trust/guard/tool.ts";
 import type { ReadFor } from "../files/reader.ts";
 import type { Trust } from "../trust/shown/links.ts";
 import { addFile, MAX_MADE_FILES } from "./made-files.ts";
-import { fileOf, type Threads } from "./text-work.ts";
+import { makeTextFile, type Threads } from "./text-work.ts";
 
 /** Lets a model hand over files of text with its answer. They go where the answer goes, and nowhere else. */
 export function createFileTool(app: Threads, made: ToolFile[], trust: () => Trust, from: ReadFor): Tool {
@@ -49,7 +49,7 @@ async function makeFile(
     content: string;
     content_type?: string;
   };
-  const file = await fileOf(
+  const file = await makeTextFile(
     app,
     { filename, text: content, ...(content_type === undefined ? {} : { content_type }) },
     trust,

@@ -6,7 +6,10 @@ import type { ForOthers } from "../inbound/for-others.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
 
-/** Why words of a mail were read as material, for its answer and its steps: sentences with their mend. */
+/**
+ * Returns why words of a mail were read as material, for its answer and its steps: sentences that also say how to mend
+ * it.
+ */
 export function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
   if (hasAuthority(message) && isSentAtClick(mail.new_text.trim())) return [SENT_AT_CLICK];
   const auth = storedAuth(message);
@@ -16,7 +19,10 @@ export function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
   return [auth.undated === true ? UNDATED : UNVOUCHED];
 }
 
-/** What of a sender with authority was no instruction, although it may have been meant as one. */
+/**
+ * By doubt, the sentence about words of a sender with authority that may have been meant as an instruction, and were
+ * not taken for one.
+ */
 const IN_DOUBT: Record<Doubt, string> = {
   below_quote:
     "Words below the quoted text may be yours, but were read as material. To have them followed, write them above it.",

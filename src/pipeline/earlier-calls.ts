@@ -3,21 +3,26 @@ import type { Tool } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
 import { stepName } from "./steps.ts";
-import { workOn } from "./text-work.ts";
+import { workOnText } from "./text-work.ts";
 import { type EarlierCall, fingerprintOf } from "./tool-journal.ts";
 
-/** The most that the model is told at once of all earlier calls together. */
+/** The most characters that the model is told of all earlier calls together. */
 const MAX_TOLD_CHARS = 50_000;
 
-/** What earlier tries of a run have called that changes something, and what this one has asked for. */
+/**
+ * The calls that change something: those that earlier tries of a run have made, and those that this try has asked for.
+ */
 export interface Journal {
-  /** In the order in which they were begun. */
+  /** The calls of earlier tries, in the order in which they were begun. */
   earlier: EarlierCall[];
-  /** Fingerprints of the earlier ones that this try has asked for, in the same words or in others. */
+  /** Fingerprints of the earlier calls that this try has asked for again, in the same words or in others. */
   asked: Set<string>;
-  /** How often this try has made each call, or had made it before, by the fingerprint of its first. */
+  /**
+   * How often this try has made each call, or was answered with an earlier one; by the fingerprint of the first such
+   * call.
+   */
   counts: Map<string, number>;
-  /** By the same, the round of the talk in which a call was answered with what came of another one. */
+  /** By the same fingerprint, the round of the talk in which a call was answered with the outcome of another call. */
   put_off: Map<string, number>;
 }
 
@@ -25,12 +30,14 @@ export function journalOf(earlier: EarlierCall[]): Journal {
   return { earlier, asked: new Set(), counts: new Map(), put_off: new Map() };
 }
 
-/** The earlier calls that this try has not asked for. */
+/** The earlier calls that this try has not asked for again. */
 export function notAsked({ earlier, asked }: Journal): EarlierCall[] {
   return earlier.filter(({ fingerprint }) => !asked.has(fingerprint));
 }
 
-/** The fingerprints of a call: `first` counts equal ones, `fingerprint` names the next of them. */
+/**
+ * The fingerprints of a call: `first` is what equal calls are counted by, `fingerprint` is that of the next of them.
+ */
 export function nextCall(
   { counts }: Journal,
   tool: Tool,
@@ -45,18 +52,19 @@ export function countCall({ counts }: Journal, first: string): void {
   counts.set(first, (counts.get(first) ?? 0) + 1);
 }
 
-/** What is told in place of making a call. */
+/** What the model is told instead of a call being made. */
 interface EarlierAnswer {
-  /** The earlier call that stands for it. */
+  /** The earlier call whose outcome stands for the call. */
   call: EarlierCall;
-  /** Earlier ones that the model may have meant, this one first; undefined where it is the very one that is asked for. */
+  /** The earlier calls that the model may have meant, `call` first; undefined if `call` is exactly what it asks for. */
   others?: EarlierCall[];
 }
 
 /**
- * The earlier call that is told of in place of making this one in `round` of the talk: the same one, or the next one of
- * the same tool, for a model seldom words a text twice alike. Undefined for one that is to be made: one more than the
- * earlier try had made, or one that is asked for once more in a later round, when the model has read why it was not made.
+ * The earlier call whose outcome is told instead of making this call in `round` of the talk: the same call, or the next
+ * one of the same tool, as a model seldom words a text twice alike. Undefined if this call is to be made: it is one
+ * more than the earlier try had made, or it is asked for once more in a later round, when the model has read why it was
+ * not made.
  */
 export function earlierAnswer(
   journal: Journal,
@@ -81,12 +89,15 @@ export function earlierAnswer(
   return { call, others };
 }
 
-/** A call that failed is nothing that could be done twice. */
+/** Whether an earlier call of this tool may have taken effect. One that failed cannot be done twice. */
 function isDoneBy({ target, name }: Tool, { step, ok, unknown = false }: EarlierCall): boolean {
   return step?.server === target && step.name === stepName(name) && (ok || unknown);
 }
 
-/** The talk of a run that is done again: at its end stands what earlier tries have called, so that the model goes on from there. */
+/**
+ * The messages for a run that is done again. They end with what earlier tries have called, so that the model goes on
+ * from there.
+ */
 export async function withEarlierCalls(
   app: App,
   earlier: EarlierCall[],
@@ -95,7 +106,7 @@ export async function withEarlierCalls(
   const last = messages.at(-1);
   if (earlier.length === 0 || last === undefined) return messages;
   const told = { material: storiesOf(earlier), nonce, max_chars: 2 * MAX_TOLD_CHARS };
-  const fenced = await workOn(app, "fence", told, from);
+  const fenced = await workOnText(app, "fence", told, from);
   if (fenced === undefined) return messages;
   return [
     ...messages.slice(0, -1),
@@ -106,7 +117,7 @@ export async function withEarlierCalls(
 const BEGUN_BEFORE =
   "You have begun this work before and were interrupted. The calls below were made then, with these results, and stay made: go on from there, and make none of them again.";
 
-/** Which calls they were and what came of them, for the model. Untrusted. */
+/** Says which calls they were and what came of them, for the model. Untrusted. */
 export function storiesOf(calls: EarlierCall[]): string {
   const most = Math.floor(MAX_TOLD_CHARS / calls.length);
   return calls.map((call) => storyOf(call).slice(0, most)).join("\n\n");

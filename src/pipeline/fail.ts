@@ -11,13 +11,13 @@ import { recordState } from "../resources/messages/events.ts";
 import { type Step, toSteps } from "./steps.ts";
 import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
-/** Orphans that one transaction ends. */
+/** How many orphans (see `endOrphans`) one transaction ends. */
 const AT_ONCE = 100;
 
 const BROKEN =
   "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
 
-/** Why a message ends as failed without a run that says so. */
+/** Why a message ends as failed, if that is not decided by a run of it. */
 export interface Failure {
   reason: FailureReason;
   error: string;
@@ -26,7 +26,7 @@ export interface Failure {
 export const DROPPED_REASON = "dropped";
 const GIVEN_UP: Failure = { reason: "internal", error: BROKEN };
 
-/** What became of a message, for whoever ended it. */
+/** The state of a message after it was ended, for the caller that ended it. */
 export type Ended = Pick<MessageRow, "id" | "state" | "reason">;
 
 type RunJob = Pick<Job<"route_message">, "payload" | "share">;
@@ -36,15 +36,15 @@ export async function giveUpRun(app: App, tx: Db, job: RunJob): Promise<void> {
   await failMessage(app, tx, job, GIVEN_UP);
 }
 
-/** The operator takes a message out of the queue, for this reason. */
+/** Ends the message of a job that the operator takes out of the queue; `error` is the operator's reason. */
 export function dropRun(app: App, tx: Db, job: RunJob, error: string): Promise<Ended[]> {
   return failMessage(app, tx, job, { reason: DROPPED_REASON, error });
 }
 
-/** Ends the message that a job is for, in the transaction that ends the job, and says what it is then. */
+/** Ends the message that a job is for, in the transaction that ends the job. Returns its state then. */
 export async function failMessage(app: App, tx: Db, job: RunJob, failure: Failure): Promise<Ended[]> {
   const [message] = await messageById(tx, { id: job.payload.message_id });
-  // It may have been deleted, or the job is damaged: then it was for one that no job is for.
+  // The message may have been deleted. Or the job is damaged, and there is a message that now has no job.
   if (!message) return endOrphans(app, tx, job, failure);
   if (message.state !== "received") return [message];
   return [await endMessage(app, tx, message, failure)];
@@ -52,7 +52,8 @@ export async function failMessage(app: App, tx: Db, job: RunJob, failure: Failur
 
 /**
  * Ends messages of an account that wait for a job and have none, which only a damaged database makes; without an
- * account, those of all. Returns what they are then: no more than a hundred, so that whoever wants all asks again.
+ * account, such messages of all accounts. Returns their state then: at most a hundred, so that a caller who wants all
+ * calls again.
  */
 export async function endOrphans(
   app: App,
@@ -70,7 +71,7 @@ export async function endOrphans(
   return ended;
 }
 
-/** `is_told`: whether its sender hears of it, if that may be. */
+/** Ends a message as failed. `is_told`: whether its sender is told, if the sender may be. */
 export async function endMessage(
   app: App,
   tx: Db,

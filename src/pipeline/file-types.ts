@@ -6,9 +6,9 @@ import { harmlessCells, harmlessMarkdown, harmlessXml } from "../trust/shown/har
 /** How a text file is sent, by the ending of its name. */
 export interface FileType {
   content_type: string;
-  /** What could act when it is opened is taken out; null when that cannot be told. */
+  /** Takes out what could act when the file is opened; null if that cannot be told. */
   harmless?: (text: string, guard: LinkGuard) => string | null;
-  /** Some systems run it when it is opened. */
+  /** Set if some systems run the file when it is opened. */
   program?: true;
 }
 
@@ -21,7 +21,10 @@ const json: FileType = { content_type: "application/json" };
 const page: FileType = { ...text("html"), harmless: harmlessPage };
 const markdown: FileType = { ...text("markdown"), harmless: harmlessMarkdown };
 
-/** Everything else that is text, such as SVG, MHT or a shortcut, could do more than be read. */
+/**
+ * Text files that may be sent, by the ending of the name. All other text, such as SVG, MHT or a shortcut, could act
+ * when it is opened.
+ */
 export const TEXT_TYPES: ReadonlyMap<string, FileType> = new Map(
   Object.entries({
     txt: plain,
@@ -101,7 +104,7 @@ export const MEDIA_TYPES: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The ending that a file of this type usually has. */
+/** The ending that the name of a file of this type usually has. */
 export function endingOf(content_type: string): string | undefined {
   const wanted = content_type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const types = [

@@ -7,7 +7,7 @@ const MB = 1_048_576;
 const MAX_TOTAL_BYTES = 25 * MB;
 const MAX_NAME_CHARS = 255;
 
-/** The files of a call. Throws `validation_error` on what is not base64 or too large. */
+/** The files of a call. Throws `validation_error` for a file that is not base64 or too large. */
 export function filesOf(inputs: FileInput[], sent: SentFile[]): IncomingFile[] {
   const files = inputs.map((input, index) => toFile(input, { index, file: sent[index] }));
   const total = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);

@@ -3,10 +3,15 @@ import { bestMatches, type ContextCard, fittingIds, textsOf } from "../resources
 import { listedIn } from "../resources/contexts/scope.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 
-/** What all standing documents of one run may have together; knowledge gives way first. */
+/**
+ * The most characters that all standing documents of one run may have together; knowledge is cut before instructions.
+ */
 const MAX_CONTEXT_CHARS = 48_000;
 const MAX_MATCHES = 3;
-/** What a macro may grow to with its input: it is for the macro to be long, not for its places to be many. */
+/**
+ * The most characters of a macro with its input: a macro may be long, but not name its input so often that the result
+ * explodes.
+ */
 const MAX_EXPANDED_CHARS = 500_000;
 
 /** A standing document as the model gets it. */
@@ -18,26 +23,26 @@ export interface FoldedContext {
 
 export interface Folded {
   contexts: FoldedContext[];
-  /** One for each context: that it was folded in, cut, or left out. */
+  /** One note for each context: that the model was given it, that it was cut, or left out. */
   notes: { name: "context" | "context_truncated"; sentence: string }[];
 }
 
-/** What a run may be told of the user's standing documents. */
+/** The shelf: all standing documents (contexts and macros) that a run may be told of. */
 export interface Shelf {
   inbox_id: string;
-  /** By inbox and sender, in the order of their creation. */
+  /** Documents of the inbox that the sender may be answered from, in the order of their creation. */
   standing: ContextCard[];
-  /** Those that `+slug` may name. */
+  /** Documents that `+slug` may name. */
   nameable: ContextCard[];
-  /** Those that `$slug` may invoke. */
+  /** Macros that `$slug` may invoke. */
   macros: ContextCard[];
 }
 
 /**
  * Which contexts a message can have at all. The documents of an inbox are the enabled ones that it lists and, unless it
- * chooses them itself, those for every inbox. A stranger's mail gets only what the list names: its owner attached that to
- * be answered from, and a model that can be talked into telling its instructions has nothing else to tell. The owner may
- * name any of theirs, also one that is for other inboxes.
+ * chooses its documents itself, those for every inbox. A stranger's mail gets only those that the inbox lists: its
+ * owner attached these to be answered from, and a model that can be talked into telling its instructions has nothing
+ * else to tell. The owner may name any of the account's documents, also one that is for other inboxes.
  */
 export function shelfOf(
   cards: readonly ContextCard[],
@@ -65,8 +70,9 @@ function documents(cards: ContextCard[]): ContextCard[] {
 }
 
 /**
- * Decision F: every instruction; of the knowledge what `named` says or, if that is nothing, the best matches of the
- * trusted words. Without trusted words nothing is chosen by anybody else's: all that is attached goes in.
+ * Chooses the contexts of a run (decision F): every instruction; of the knowledge, the documents that `named` lists or,
+ * if it lists none, the best matches of the trusted words. If there are no trusted words, all that is attached goes in,
+ * because words of others choose nothing.
  */
 export async function foldContexts(
   app: App,
@@ -102,7 +108,7 @@ function withinBudget(chosen: ContextCard[], texts: Map<string, string>): Folded
   let room = MAX_CONTEXT_CHARS;
   for (const { id, slug, title } of chosen) {
     const whole = texts.get(id);
-    // Half of a character that takes two places is none.
+    // A surrogate pair that was cut in the middle is no character: its first half goes.
     const text = (whole ?? "").slice(0, room).replace(/[\ud800-\udbff]$/, "");
     room -= text.length;
     if (text !== "") folded.contexts.push({ slug, title, text });
@@ -112,13 +118,16 @@ function withinBudget(chosen: ContextCard[], texts: Map<string, string>): Folded
 }
 
 function noteOf(slug: string, text: string, whole: string | undefined): Folded["notes"][number] {
-  if (text === whole) return { name: "context", sentence: `Context ${slug} was folded in.` };
+  if (text === whole) return { name: "context", sentence: `Context ${slug} was given to the model.` };
   const cause = `the contexts of a run have at most ${MAX_CONTEXT_CHARS} characters together`;
   const what = text === "" ? "was left out" : "was cut";
   return { name: "context_truncated", sentence: `Context ${slug} ${what}: ${cause}.` };
 }
 
-/** The instruction that a macro stands for: trusted, and not read for commands again. Null if it would be too long. */
+/**
+ * The instruction that a macro stands for: it is trusted, and not read for commands again. Null if it would be too
+ * long.
+ */
 export function expandMacro(body: string, input: string): string | null {
   const places = body.split(PLACE).length - 1;
   if (body.length + places * input.length > MAX_EXPANDED_CHARS) return null;

@@ -28,14 +28,14 @@ export function inboxTestRoutes(app: App) {
       refuseUnverified(user);
       await refuseResting(app, app.db, user, inbox);
       refusePaused(inbox);
-      // Per account: test runs are free, and inboxes are quickly made.
+      // The limit is per account, because test runs are free and inboxes are quickly made.
       const limit = app.config.limits.inbox_test_per_hour;
       refuseOverRate(app, `test:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
       return testInbox(app, user, { ...body, inbox });
     },
     {
       params,
-      // Unknown members are dropped from an object, but not from one that may also be null.
+      // Elysia drops unknown members from an object, but not from one that may also be null.
       body: t.Nullable(t.Object(testMembers, { additionalProperties: true })),
       ...describe({
         tag: "Inboxes",

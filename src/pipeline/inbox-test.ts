@@ -28,7 +28,7 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
   const bytes = raw.byteLength;
   const { row, job } = await acceptInline(app, { user, wanted: true, bytes }, async (tx, slot) => {
     await refuseFull(app, tx, user, bytes);
-    // Looked up again: it may have been deleted since.
+    // The inbox is looked up again, because it may have been deleted since.
     const inbox = await ownInbox(tx, user, test.inbox.id);
     return acceptMail(app, tx, {
       ...mail,
@@ -56,7 +56,9 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
   return { ...view, reply: { to: user.email, subject: replySubject(SUBJECT), delivered } };
 }
 
-/** The content is a file of the mail: nothing in it can be taken for the owner's own words. */
+/**
+ * Builds the mail. The content is a file of it, so that nothing in the content can be taken for the owner's own words.
+ */
 function testMail(app: App, user: UserRow, { inbox, instruction = "", content = "" }: InboxTest): Buffer {
   const boundary = `=_${Bun.randomUUIDv7()}`;
   const parts = [textPart(instruction.trim() || INSTRUCTION)];

@@ -7,9 +7,10 @@ import type { Job } from "../jobs/queue.ts";
 import { runUse } from "../resources/messages/run-use.ts";
 
 /**
- * Accepts a message in one transaction, with a slot of the worker held for it where one is free and `wanted`. The
- * slot, for a run on so many `bytes`, goes back unless `accept` claimed a job for it, which `awaitEnd` then runs here and now.
- * Whoever waits for such a run is promised nothing before its end, whose commit is synced: so this one need not be.
+ * Accepts a message in one transaction and, if `wanted`, holds a slot of the worker for it where one is free. The slot,
+ * for a run on `bytes` bytes, is released unless `accept` claimed a job for it, which `awaitEnd` then runs at once. The
+ * commit of such a message need not be synced: whoever waits for the run is promised nothing before its end, whose
+ * commit is.
  */
 export async function acceptInline<Accepted extends { job: Job | null }>(
   app: App,
@@ -21,9 +22,9 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
   let job: Job | null = null;
   try {
     const accepted = await app.write((tx) => accept(tx, slot), { promises: !slot });
-    // Only now: a commit that failed must not leave the slot taken for ever.
+    // The job is taken over only here: a commit that failed must not leave the slot taken for ever.
     job = accepted.job;
-    if (slot && job === null) await promise(app);
+    if (slot && job === null) await syncCommits(app);
     return accepted;
   } catch (error) {
     throw await toldIfFull(app, user, error);
@@ -33,8 +34,9 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
 }
 
 /**
- * Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker, and is
- * not waited for while the operator holds it. Returns what came of a run that ended in this time.
+ * Waits up to `ms` for the end of a run; after that only the wait ends, and the run goes on under its lease. A message
+ * without a job waits for the worker, and is not waited for while the operator holds it. Returns the outcome of a run
+ * that ended in this time.
  */
 export async function awaitEnd(
   app: App,
@@ -46,11 +48,11 @@ export async function awaitEnd(
   else if (ended && (await isHeld(app.db, "route_message"))) return undefined;
   const news = await ended;
   if (typeof news === "object") return news;
-  if (job) await promise(app);
+  if (job) await syncCommits(app);
   return undefined;
 }
 
-/** Has everything that was committed before it outlive a power cut. */
-export async function promise(app: App): Promise<void> {
+/** Makes everything that was committed before survive a power cut: an empty write, whose commit is synced. */
+export async function syncCommits(app: App): Promise<void> {
   await app.write(tryWriting);
 }

@@ -8,7 +8,7 @@ import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters
 import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
 import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
 import type { FreshCall, IncomingFile } from "../inbound/accept.ts";
-import { headersAs } from "../mail/reading/signed-header.ts";
+import { headersAs } from "../mail/reading/headers-as.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { readBytes } from "../resources/messages/stored-bytes.ts";
@@ -26,42 +26,50 @@ import {
 } from "../trust/own-words/shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
-/** Nobody types a longer order by mail. */
+/** Nobody types a longer order by mail, so a longer one is no plain word. */
 const MAX_PLAIN_CHARS = 6_000;
-/** The mail's own text holds theirs. */
+/** An attached mail: its text is part of the mail's own text. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
 /** What a run works on: the trusted instruction apart from everything else. */
 export interface RunInput {
-  /** Empty when no person with authority gave one. */
+  /** The words of a person with authority; empty if there are none. */
   instruction: string;
   /**
-   * The end of the instruction that is surely its author's: all of it, but nothing in a new mail with a web address, what
-   * stands below the last address in a mail that answers, nothing where some stands below a quote that only marks end, and
-   * nothing of a subject that may be a file's title. Commands count there alone, and only its words name places; what is
-   * before it is for the model to read.
+   * The end of the instruction that is surely its author's. Commands count only in this part, and only its words name
+   * places; what is before it is for the model to read. It is all of the instruction, except for:
+   * - a new mail with a web address: nothing;
+   * - a mail that answers: what stands below the last address;
+   * - a mail with words below a quote whose end only its marks show: nothing;
+   * - a subject that may be a file's title: nothing.
    */
   sure: string;
-  /** The last web address before that, which is named all the same. */
+  /** The last web address before `sure`, which counts as named all the same. */
   page: string;
-  /** The part of it in which `--allow-destructive` counts. */
+  /** The part of the instruction in which `--allow-destructive` counts. */
   may_allow: string;
-  /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
+  /**
+   * Whether addresses and a target in the instruction count. They do not in a subject alone, which a link or a program
+   * may have filled in.
+   */
   names: boolean;
   /**
-   * Whose words a mail may have among its author's: a page's that a program has shared by its address, in the text of a new
-   * mail or in what is cut off it, or in an answer above the address; or those of a quote that nothing but marks ends.
+   * Why words of others may stand among the author's: those of a page that a program has shared by its address, in the
+   * text of a new mail ("page"), in what is cut off that text ("below"), or in an answer above the address ("answer");
+   * or those of a quote whose end only its marks show ("quote").
    */
   may_share: "page" | "below" | "answer" | "quote" | null;
-  /** The subject of a mail; empty unless it is the own words of a person with authority. */
+  /** The subject of a mail; empty unless the subject is the own words of a person with authority. */
   subject: string;
-  /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
+  /**
+   * Whether nothing in the mail, the subject included, can be anybody's but the author's, and the author has authority.
+   */
   plain: boolean;
   content: string;
   files: IncomingFile[];
-  /** One line for each file, read or not; untrusted like the content. */
+  /** One line for each file, whether it was read or not; untrusted like the content. */
   manifest: string[];
-  /** For a model that can see. */
+  /** Pictures, for a model that can see. */
   images: NamedImage[];
   /** What was read of each file. */
   extracted: StepDraft[];
@@ -71,7 +79,7 @@ export interface RunInput {
   headers: MailHeaders | null;
 }
 
-/** Instruction and material of a message, from the stored raw mail or from the stored call. */
+/** The instruction and the material of a message, from the stored raw mail or from the stored call. */
 export async function readInput(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
   return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, message, signal);
 }
@@ -91,7 +99,7 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   return inputOf(app, { message, content: stored?.content ?? null, files }, signal);
 }
 
-/** The parts of a call, whose material is at hand. */
+/** The input of a call whose material is in memory. */
 export async function inputOf(
   app: App,
   { message, content: given, files }: Pick<FreshCall, "message" | "content" | "files">,
@@ -134,7 +142,7 @@ const rawMailOf = prepared((db, key: { id: string }) =>
   db.selectFrom("raw_mails").selectAll().where("id", "=", key.id),
 );
 
-/** The mail that a message came as, with its header as it came, or what of it is in a signed form. */
+/** The stored mail of a message, with its header as it came, or with the signed form if only that may be read. */
 export async function readStoredMail(
   app: App,
   message: MessageRow,
@@ -169,7 +177,7 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   return {
     ...words,
     plain,
-    // What a signature says is not read where all the rest is obeyed.
+    // If all the rest is obeyed, what a mail signature block says is not read.
     content: plain
       ? senderLine(message)
       : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
@@ -186,7 +194,10 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   };
 }
 
-/** Whether it came into a thread. An earlier try may have taken it out of that (`--new`), and a later one grants no more. */
+/**
+ * Whether a message came into a thread. An earlier try may have moved it into a new one (`--new`); a later try of it
+ * must not be allowed more for that.
+ */
 async function isInThread(app: App, message: MessageRow): Promise<boolean> {
   const { in_thread } = storedAuth(message);
   return in_thread === true || (await hasEarlierMessages(app.db, message));
@@ -212,8 +223,8 @@ const NO_WORDS: TrustedWords = {
 };
 
 /**
- * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
- * `answers`: the mail says that it answers or passes on another one.
+ * The words of decision G: the new words of a sender with authority or, if there are none, the subject of a mail that
+ * stands alone. `answers`: the mail says that it answers or passes on another one.
  */
 function trustedWords(
   message: MessageRow,
@@ -228,7 +239,7 @@ function trustedWords(
     instruction: text || subject,
     sure: text === "" && mail.attachments.length === 0 ? subject : sure,
     page,
-    // A quote that is not recognised is below the first empty line.
+    // A quote that was not recognised begins below the first empty line at the earliest.
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
     names: lettersOf(text) !== "",
     may_share,
@@ -244,8 +255,8 @@ function ownSubject({ subject }: MessageRow, { attachments }: ParsedMail): strin
 }
 
 /**
- * The own words of a mail, parted by what of them is surely its author's, and the reason for doubt. A program that shares a
- * page begins a mail, and some write the address first: then its words stand below.
+ * Splits the own words of a mail into what is surely its author's and the rest, and gives the reason for the doubt. A
+ * program that shares a page begins a new mail, and some write the address first: then the page's words stand below it.
  */
 function sharedIn(
   mail: ParsedMail,
@@ -259,7 +270,7 @@ function sharedIn(
   return below ? { may_share: "below", given: text, sure: "", page: "" } : { ...shared, may_share: null };
 }
 
-/** Whether no program can have written words of others among these. */
+/** Whether no program can have put words of others among these. */
 function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
   return (
     instruction !== "" &&
@@ -275,12 +286,12 @@ function firstParagraph(text: string): string {
   return end === -1 ? text : lines.slice(0, end).join("\n");
 }
 
-/** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
+/** Whether a mail neither answers nor passes on another one, and holds words of others in files at most. */
 function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
 }
 
-/** Decision P.4: of a mail that stands alone, and has no file, all is its author's word. */
+/** Decision P.4: if a mail stands alone and has no file, all of it is its author's word. */
 function isWhole(mail: ParsedMail): boolean {
   return mail.whole && mail.attachments.length === 0;
 }

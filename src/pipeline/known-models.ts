@@ -4,15 +4,20 @@ import type { OpenConnection } from "../resources/connections/connections.ts";
 /** What a model was found to do, or not to take, when an account asked it. */
 export type ModelFact = "sees" | "blind" | "calls" | "no_tools";
 
-/** Whose finding it is: what a provider says depends on what it was sent, and many accounts share the operator's connection. */
+/**
+ * Whose finding it is: what a provider says depends on what it was sent, so that no account learns from another one's
+ * findings, although many share the operator's connection.
+ */
 export interface Finder {
   account: string;
   connection: Pick<OpenConnection, "id" | "base_url" | "model">;
 }
 
-/** So long a finding is believed: providers change their models, and are wrong at times. */
+/** How long a finding is believed: providers change their models, and are wrong at times. */
 const BELIEVED_SECONDS = 3_600;
-/** What is forgotten for it is found out again by one more request. */
+/**
+ * The most findings that are kept. One that is dropped for a new one costs one more request, which finds it out again.
+ */
 const MAX_FACTS = 5_000;
 
 const findings = new WeakMap<App, Map<string, number>>();

@@ -2,14 +2,15 @@ import { placesOf } from "../trust/guard/named-places.ts";
 import type { Place, Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { Talk } from "./tool-loop.ts";
 
-/** Each of them is held against the instruction. */
+/** The most places that a run remembers, because each is checked against the instruction. */
 const MAX_PLACES = 1_000;
 const ENOUGH =
   "What this call has found is left out: no more places are looked through in one run. Name the one that is meant by its id or its address, or search more narrowly in another run.";
 
 /**
- * Notes for the guard what our own tools have found, each once, and where they have read. Of what no longer fits the model
- * is told nothing either: were it to know of a place that the guard does not, its title would count as the only one.
+ * Notes for the guard each place that our own tools have found, and where they have read. If no more places fit, the
+ * model is not told of the rest either: if it knew of a place that the guard does not know, the title of another one
+ * would count as the only one.
  */
 export function notePlaces(
   talk: Pick<Talk, "places" | "read_at">,

@@ -8,7 +8,10 @@ import { holdsAddress } from "../trust/own-words/shared-page.ts";
 const MAX_PLACES = 3;
 const MAX_CHOICES = 8;
 const MAX_PLACE_CHARS = 80;
-/** One address or name: others may have chosen it, and in more words than that they could speak for us. */
+/**
+ * What may be repeated to the sender: one address or name. Others may have chosen it, and with more words than that
+ * they could speak in our name.
+ */
 const PLACES = [
   /^[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i,
   /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?(?:\/[\w.~/-]*)?$/i,
@@ -28,17 +31,17 @@ interface LackingAt {
   places: Set<string>;
   /** Where was read what a blocked call could have shown others. */
   sources: Set<string>;
-  /** Whether a blocked call could have shown others what was found anywhere. */
+  /** Whether a blocked call could have shown others something found by a search, which may come from anywhere. */
   searched: boolean;
-  /** Ids of what has one title, and of which one is to be named. */
+  /** Ids of places that share one title; the instruction has to name one of them. */
   choices: Set<string>;
-  /** Whether the titles of the places, in quotation marks, would do as well. */
+  /** Whether to name the places by their titles, in quotation marks, would do as well. */
   titled: boolean;
-  /** Whether there is a place besides that is not to be repeated. */
+  /** Whether there is one more place, which must not be repeated to the sender. */
   elsewhere: boolean;
 }
 
-/** By target. */
+/** What was lacking, by target. */
 export type Lacking = Map<string, LackingAt>;
 
 export function noteLack(lacking: Lacking, target: string, lacks: Lacks & { beside: string | null }): void {
@@ -72,7 +75,9 @@ function notePlace(
   else known.elsewhere = true;
 }
 
-/** What names a place. The name of a repository alone could be a pair of words. */
+/**
+ * The words that name a place. The name of a repository alone could be a pair of words, so it gets the word before it.
+ */
 function namingWords(target: string, place: string): { place: string; words: string } {
   const repository = target.startsWith("codehost-") && /^[^/:#]+(?:\/[^/:#]+)+$/.test(place);
   return { place, words: repository ? `repository ${place}` : place };
@@ -93,13 +98,15 @@ function mayShow(place: string): boolean {
   return plain && redactText(place) === place;
 }
 
-/** How a sentence speaks of the message that it is about. What has two parts stands before and behind what has to be there. */
+/**
+ * How a sentence speaks of the message that it is about. A pair is the text before and behind what has to be written.
+ */
 interface Wording {
   it: string;
   target: [string, string];
   flag: [string, string];
   place: [string, string];
-  /** The same of a web address. */
+  /** As `place`, for a web address. */
   site: [string, string];
   words: string;
 }
@@ -120,7 +127,10 @@ const MAIL: Wording = {
   site: ["Name the place", " in its text"],
   words: "its text",
 };
-/** Where a program may have shared a page: one that does so begins a mail, and answers none. */
+/**
+ * The wording if a program may have shared a page: such a program begins a mail, so that an answer is surely written by
+ * its author.
+ */
 const SHARED_PAGE: Wording = {
   it: "it",
   target: ["Answer this mail with", ""],
@@ -131,11 +141,11 @@ const SHARED_PAGE: Wording = {
 };
 const AT_END = "Put the web address at the end of a line and";
 const PUT = `${AT_END}, after an empty line,`;
-/** Where nothing but what stands below a web address in an answer is surely its author's. */
+/** The wording if only what stands below a web address in an answer is surely its author's. */
 const BELOW_ADDRESS: Wording = {
   it: "this mail",
   target: [PUT, " on a line of its own below it"],
-  // Its first paragraph ends at an empty line.
+  // The first paragraph of the text ends at an empty line.
   flag: [AT_END, " right below it, in its first paragraph,"],
   place: [`${PUT} the place`, " below it"],
   site: ["Put", " at the end of a line, below any other web address and above all that you want of it,"],
@@ -144,7 +154,7 @@ const BELOW_ADDRESS: Wording = {
 
 const LEAVE_OUT =
   "Leave out the web address below your words (a signature may have one of a site without `https://`) and";
-/** Where such an address stands in a signature, or in what looks like a quote. */
+/** The wording if such an address stands in a signature, or in what looks like a quote. */
 const ABOVE_ADDRESS: Wording = {
   ...MAIL,
   target: [`${LEAVE_OUT} begin with`, ""],
@@ -154,7 +164,7 @@ const ABOVE_ADDRESS: Wording = {
 };
 
 const ABOVE = "Write all that you want above the quoted text and";
-/** Where words stand below a quote of which nothing but marks says where it ends. */
+/** The wording if words stand below a quote whose end only its marks show. */
 const ABOVE_QUOTE: Wording = {
   ...MAIL,
   target: [`${ABOVE} begin with`, ""],
@@ -164,13 +174,13 @@ const ABOVE_QUOTE: Wording = {
   words: "its text, above the quoted one,",
 };
 
-/** A message, and what of it was taken for the words of its author. */
+/** A message, and which part of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
   input: Pick<RunInput, "names" | "may_share">;
 }
 
-/** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
+/** The words with which the same message would have been carried out: in Markdown, sentences for each target. */
 export function wordsLacking(lacking: Lacking, told: Told): string[] {
   const wording = told.message.source === "api" ? CALL : mailWording(told);
   return Array.from(lacking).flatMap(([target, at]) =>
@@ -179,17 +189,20 @@ export function wordsLacking(lacking: Lacking, told: Told): string[] {
 }
 
 function mailWording({ message, input: { names, may_share } }: Told): Wording {
-  // A new mail with an address in its text would have no target either.
+  // A new mail with an address in its text would not count its target either, so the sender is told to answer.
   if (may_share === "page" || (!names && holdsAddress(message.subject ?? ""))) return SHARED_PAGE;
   if (may_share === "below") return ABOVE_ADDRESS;
   if (may_share === "quote") return ABOVE_QUOTE;
   if (may_share === "answer") return BELOW_ADDRESS;
-  // Its subject has the words that are asked for, or is where they would be put.
+  // The subject holds the words that are asked for, or is where the sender would put them.
   const titled = !names || message.subject?.trimStart().startsWith("@") === true;
   return titled ? { ...MAIL, target: ["Begin its text, not its subject, with", ""] } : MAIL;
 }
 
-/** What allows destruction is told only where the target is named: else the model may have been talked into it. */
+/**
+ * The sentences for one target. The flag that allows destruction is told only if the target was named: else others may
+ * have talked the model into the call.
+ */
 function wordsFor(target: string, at: LackingAt, { target: [begin, behind], flag, it }: Wording): string[] {
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   if (at.target) {
@@ -225,11 +238,11 @@ function placesFor(
     ...(sources.size === 0
       ? []
       : [
-          `Name ${[...sources].join(" and ")} in ${words} if others may see what is in there: this run has read it, and was to write elsewhere.`,
+          `Name ${[...sources].join(" and ")} in ${words} if others may see what is in there: this run has read it, and would then have written elsewhere.`,
         ]),
     ...(searched
       ? [
-          `Name the repository to search in ${words}: this run has searched, or was led, beyond those that are named, and was to write where others can read.`,
+          `Name the repository to search in ${words}: this run has searched in others, or followed a link to one, and would then have written where others can read.`,
         ]
       : []),
     ...(choices.size === 0
@@ -241,7 +254,7 @@ function placesFor(
   ];
 }
 
-/** Without its prefix, where that means nothing else. */
+/** The name without its prefix, if that names nothing else. */
 function shortName(target: string): string {
   const bare = target.replace(/^mcp:/, "");
   return bare === "ai" || INTEGRATION_KINDS.some((kind) => kind === bare) ? target : bare;

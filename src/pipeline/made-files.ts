@@ -8,13 +8,16 @@ export const MAX_MADE_FILES = 10;
 export const MAX_TEXT_BYTES = MB;
 const MAX_MADE_BYTES = 10 * MB;
 const MAX_NAME_CHARS = 100;
-/** What a tool gives out is of its maker, whoever asked for it: no address in it is known. */
+/**
+ * The trust for a file that a tool gives out: its text is its maker's, whoever asked for it, so no address in it is
+ * known.
+ */
 const NOBODYS: Trust = { tainted: true, trusted_text: "", material: "" };
 
 type Made = ToolFile | { refusal: string };
 type MakeFile = (file: Parameters<typeof textFile>[0], trust: Trust) => Made | Promise<Made>;
 
-/** Adds files of tools to those of the run, as far as there is room; gives sentences about what was left out. */
+/** Adds files of tools to those of the run, as far as there is room; returns sentences about what was left out. */
 export async function keepMade(made: ToolFile[], files: ToolFile[], make: MakeFile): Promise<string[]> {
   const ready: Made[] = [];
   for (const file of files) ready.push(await readyFile(file, make));
@@ -32,7 +35,7 @@ function readyFile(file: ToolFile, make: MakeFile): Made | Promise<Made> {
   return make({ filename: file.filename, content_type: file.content_type, text }, NOBODYS);
 }
 
-/** Adds a file under a name of its own; gives a sentence if there is no room for it. */
+/** Adds a file under a name of its own; returns a sentence if there is no room for it. */
 export function addFile(made: ToolFile[], file: ToolFile): string[] {
   if (made.length >= MAX_MADE_FILES)
     return [`${file.filename} was left out: a run makes at most ${MAX_MADE_FILES} files.`];
@@ -45,7 +48,10 @@ export function addFile(made: ToolFile[], file: ToolFile): string[] {
   return [];
 }
 
-/** "report.csv", then "report-2.csv": upper and lower case are the same to many file systems. */
+/**
+ * A file with a name that no other has: "report.csv", then "report-2.csv". Upper and lower case count as the same, as
+ * they do in many file systems.
+ */
 export function namedApart(made: ToolFile[], file: ToolFile): ToolFile {
   const taken = new Set(made.map(({ filename }) => filename.toLowerCase()));
   const [stem, ending] = parts(file.filename);
@@ -57,7 +63,10 @@ export function namedApart(made: ToolFile[], file: ToolFile): ToolFile {
   return { ...file, filename };
 }
 
-/** A file of text under a safe name; in a run that has read what others wrote, nothing in it acts when it is opened. */
+/**
+ * A file of text under a safe name. In a run that has read what others wrote, nothing in the file acts when it is
+ * opened.
+ */
 export function textFile(
   file: { filename: string; content_type?: string; text: string },
   trust: Trust,
@@ -68,7 +77,7 @@ export function textFile(
     const usual = [...TEXT_TYPES.keys()].slice(0, 20).join(", ");
     return { refusal: `${name} was not made: only files of text can be, with an ending such as ${usual}.` };
   }
-  // Before it is read: UTF-8 makes it no shorter.
+  // This is checked before the text is read: in UTF-8 it has at least as many bytes as characters.
   if (file.text.length > MAX_TEXT_BYTES) return { refusal: tooLong(name) };
   const text = trust.tainted && type.harmless ? type.harmless(file.text, linkGuard(trust)) : file.text;
   if (text === null) return { refusal: `${name} was not made: something in it could act when it is opened.` };
@@ -85,7 +94,7 @@ function namesOf({ filename, content_type = "" }: { filename: string; content_ty
   name: string;
   ending: string;
 } {
-  // Some systems do not see dots and spaces at the end of a name, and so see another ending.
+  // Some systems ignore dots and spaces at the end of a name, and then see another ending.
   const safe = safeFilename(filename, content_type, 1).replace(/(?<![.\s])[.\s]+$/, "");
   const [stem, own] = parts(safe);
   const ending = own.toLowerCase();
@@ -105,7 +114,10 @@ function short(stem: string, ending: string): string {
   return `${stem.slice(0, MAX_NAME_CHARS - tail.length).replace(/[\uD800-\uDBFF]$/, "")}${tail}`;
 }
 
-/** A program is there to be read before anybody runs it. */
+/**
+ * The name under which a file does not run when it is opened: a program gets the ending of a text, to be read before
+ * anybody runs it.
+ */
 function inertName(name: string, { program }: FileType): string {
   return program === true ? short(name, "txt") : name;
 }

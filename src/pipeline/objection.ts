@@ -2,11 +2,11 @@ import { type AskedCall, type Going, goingOf, type Objection, tooMuch, WHERE } f
 import type { Tool } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
-import { workOn } from "./text-work.ts";
+import { workOnText } from "./text-work.ts";
 
 /**
- * Why a call must not be made; null if it may. Where only the place stands in the way, whether its title is the only one
- * decides what is said of it.
+ * Returns why a call must not be made; null if it may. If only the place stands in the way, what is said depends on
+ * whether its title is the only one of that name.
  */
 export async function objectionTo(
   app: App,
@@ -26,14 +26,14 @@ export async function objectionTo(
 }
 
 async function objectionToPlaces(app: App, going: Going, from: ReadFor): Promise<Objection | null> {
-  const found = await workOn(app, "places", going, from);
+  const found = await workOnText(app, "places", going, from);
   return found === undefined ? tooMuch(going.tool.name) : found;
 }
 
 /**
- * Why a call must not go to a place that the instruction names by its title alone: others can share something of the
- * same title, and what the model has found need not be all. Null where it is the only one. Rejects only when `signal`
- * aborts.
+ * Returns why a call must not go to a place that the instruction names by its title alone: others can share something
+ * of the same title, and what the model has found need not be all. Null if there is only one such place. Rejects only
+ * when `signal` aborts.
  */
 async function objectionToTitle(
   app: App,
@@ -43,14 +43,14 @@ async function objectionToTitle(
   if (titled === undefined) return null;
   for (const id of titled.args.map((argument) => going.args[argument])) {
     if (typeof id !== "string") continue;
-    const wanted = await workOn(app, "title", { id, going }, from);
+    const wanted = await workOnText(app, "title", { id, going }, from);
     if (wanted === undefined) return tooMuch(name);
     if (wanted === null) continue;
     const { title, words } = wanted;
     const { ok, text, places: found = [] } = await titled.called(words, signal);
     const lacks = { target: false, destroy: false, place: id };
     if (!ok) return { reason: `${name} was to go to "${title}". ${text}`, lacks };
-    const alike = await workOn(app, "alike", { title, places: [...found, ...going.places], going }, from);
+    const alike = await workOnText(app, "alike", { title, places: [...found, ...going.places], going }, from);
     if (alike === undefined) return tooMuch(name);
     if (alike.ids.length > 1)
       return { reason: manyCalled(name, title, { ...alike, text }), lacks: { ...lacks, among: alike.ids } };

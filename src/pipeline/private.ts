@@ -8,16 +8,19 @@ import { rangesOf, type SegmentRange } from "../lib/segments.ts";
 import { areForgotten } from "../resources/messages/forgotten.ts";
 import { NO_BYTES } from "../resources/messages/stored-bytes.ts";
 import type { Command } from "./command.ts";
-import { type StepDraft, warning } from "./steps.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 
-/** What stands where words were, to be read and never to be judged by: a sender may write the same. */
+/**
+ * Placeholder for words that were not kept. It is for readers only, and no code may test for it: a sender may write the
+ * same.
+ */
 export const PRIVATE_WORDS = "(private)";
 
 const NOT_KEPT = "This was private: its instruction, material, result and files were not kept.";
 const HANDED_OVER = "A mail that answers it is deleted here once it has been handed over.";
 const CAPTURED = "A mail that answers it stays here, where outgoing mail is captured.";
 
-/** The words of a message that `--private` does not let it keep. */
+/** What is left of a message whose words `--private` does not let the server keep. */
 export function withoutWords(command: Command, steps: StepDraft[], captures: boolean) {
   const { target, contexts, tags, macro } = command;
   const kept: Command = { target, contexts, tags, macro, command: "", options: { private: true }, raw: "" };
@@ -27,7 +30,7 @@ export function withoutWords(command: Command, steps: StepDraft[], captures: boo
     command: kept,
     steps: [
       ...steps.filter(({ type }) => type !== "warning").map(nameOnly),
-      warning(`${NOT_KEPT} ${captures ? CAPTURED : HANDED_OVER}`),
+      warningStep(`${NOT_KEPT} ${captures ? CAPTURED : HANDED_OVER}`),
     ],
   };
 }
@@ -42,7 +45,7 @@ function nameOnly({ type, server, name, status }: StepDraft): StepDraft {
   };
 }
 
-/** Deletes what a message was about, which nobody will read again: its subject, its material and its raw mail. */
+/** Deletes what a message was about, which is never read again: its subject, its material and its raw mail. */
 export async function forgetMaterial(app: App, tx: Db, message: MessageRow): Promise<void> {
   const purged_at = app.now();
   const { id, conversation_id, raw_mail_id } = message;
@@ -78,7 +81,9 @@ async function forgetFiles(tx: Db, message_id: string, purged_at: number): Promi
   return files.flatMap(rangesOf);
 }
 
-/** Unless another message that was made of it is still to be worked on, or has not given it up itself. */
+/**
+ * Deletes the raw mail, unless another message that was made of it is still to be worked on, or does not give it up.
+ */
 async function forgetMail(
   tx: Db,
   { id, raw_mail_id }: { id: string; raw_mail_id: string },

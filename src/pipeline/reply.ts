@@ -25,22 +25,22 @@ import { newMessageId } from "../mail/writing/own-ids.ts";
 import type { Picture } from "../mail/writing/pictures.ts";
 import type { Written } from "../mail/writing/written.ts";
 
-/** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
+/** From this hop on a mail gets no reply: two servers like this one must not write to each other for ever. */
 const MAX_HOPS = 5;
 
 export interface Answer {
   kind: "reply" | "notice";
   words: Written;
-  /** What the run has to say about it. */
+  /** What the run says below the answer about itself. */
   notes?: Written;
-  /** How it becomes a mail, where that may take long. */
+  /** Turns the answer into a mail, if that may take long. */
   build?: ReplyInput["build"];
   files?: ToolFile[];
-  /** Those of the files that the words show. */
+  /** The files of `files` that the words show as pictures. */
   pictures?: Picture[];
-  /** Its bytes go once they have been handed over. */
+  /** True if the bytes of the mail are deleted once they have been handed over. */
   private?: boolean;
-  /** As those of any that has more of them than this. */
+  /** Bytes above which the mail is treated as a private one: its bytes are deleted once they have been handed over. */
   most_kept?: number;
 }
 
@@ -52,7 +52,7 @@ export interface Answered {
 
 /** A signed answer, ready for the closing transaction to queue. */
 export interface PreparedReply {
-  /** `event_id`: what is told to webhooks once its first attempt was made. */
+  /** `event_id`: the event that webhooks are told once the first attempt to send was made. */
   queue: (tx: Db, event_id: string | null) => Promise<ReplyStatus>;
 }
 
@@ -124,7 +124,7 @@ export function threadOf({
   return conversation_id === null ? null : { conversation_id, participant: sender ?? "" };
 }
 
-/** Where a mail of its participant goes on with a thread. */
+/** The address at which a mail of the thread's participant continues the thread. */
 export function replyAddress(
   app: App,
   thread: Thread,
@@ -146,7 +146,7 @@ function attachmentsOf({ files = [], pictures = [] }: Answer): OutgoingAttachmen
   });
 }
 
-/** The inbox as it is now, should its domain have been removed during the run, with the keys of its domain. */
+/** The inbox and the keys of its domain. If the domain has been removed during the run, the inbox as it is now. */
 export async function inboxWithKeys(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; keys: DkimKeys }> {
   const keys = await signingKeys(app, inbox.domain);
   if (keys) return { inbox, keys };
@@ -155,9 +155,9 @@ export async function inboxWithKeys(app: App, inbox: InboxRow): Promise<{ inbox:
 }
 
 /**
- * Where the answer goes: to From. Or to a Reply-To that the owner or a listed sender has put into a mail that is as its
- * author sent it, if the owner has listed that address too or it is the owner's own; else anybody could have our answers
- * sent to a third party. To share a domain with the author proves nothing.
+ * Where the answer goes: to From. It goes to a Reply-To only if the owner or a listed sender has put that into a mail
+ * which is as its author sent it, and if the owner has listed that address too or it is the owner's own. Else anybody
+ * could have our answers sent to a third party. To share a domain with the author proves nothing.
  */
 async function targetOf(app: App, { message, inbox, headers }: Answered): Promise<string> {
   const { authority } = message;
@@ -174,7 +174,7 @@ const ownerOf = prepared((db, key: { id: string }) =>
   db.selectFrom("users").select(["email", "email_verified"]).where("id", "=", key.id),
 );
 
-/** The address of a Reply-To with exactly one mailbox; several are as good as none, and so is a group. */
+/** The address of a Reply-To with exactly one mailbox; null for several, and for a group. */
 function soleAddress(value: string): string | null {
   const list = mailboxes(value);
   if (!list.ok || list.groups > 0 || list.mailboxes.length !== 1) return null;

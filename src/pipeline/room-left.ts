@@ -10,17 +10,20 @@ import {
 import type { IncomingFile } from "../inbound/accept.ts";
 import type { Ending, Run } from "./close.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
-import { type StepDraft, warning } from "./steps.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 
-/** So much of one run is kept unasked: hardly any run makes more, and the question would cost each of them. */
+/**
+ * Bytes of one run that are kept without asking for the room left: hardly any run makes more, and the query would cost
+ * each of them.
+ */
 const UNASKED_BYTES = 64 * 1_024;
 const MAX_NAMES = 5;
 
-/** What of a run is kept, by the room that its account has left. Its text always is. */
+/** What is kept of a run, by the room that its account has left. Its text is always kept. */
 export interface RoomLeft {
   /** Files that are listed without their bytes. */
   left_out: ReadonlySet<IncomingFile>;
-  /** An answering mail that is larger is forgotten once it has been handed over. */
+  /** An answering mail larger than this is deleted once it has been handed over. */
   mail_bytes: number;
   warnings: StepDraft[];
 }
@@ -28,8 +31,8 @@ export interface RoomLeft {
 const ENOUGH: RoomLeft = { left_out: new Set(), mail_bytes: Number.POSITIVE_INFINITY, warnings: [] };
 
 /**
- * Weighs what a run is about to add against the bound of its account: a run that was accepted ends, whatever the room,
- * and of its files those are kept that fit, what it made before what it was given.
+ * Weighs what a run is about to add against the storage bound of its account. An accepted run always ends; of its files
+ * those are kept that fit, the ones it made before the ones it was given.
  */
 export async function roomLeft(
   app: App,
@@ -37,7 +40,7 @@ export async function roomLeft(
   { files, ending }: { files: IncomingFile[]; ending: Ending },
 ): Promise<RoomLeft> {
   const { message, input, settings, owner_plan: plan } = run;
-  // Nothing of it is kept anyway.
+  // Nothing of a private run is kept anyway.
   if (settings.private && ending.state === "done") return ENOUGH;
   const given = message.raw_mail_id === null ? [] : input.files;
   const text_bytes = ending.state === "done" ? Buffer.byteLength(ending.result) : 0;
@@ -57,7 +60,7 @@ export async function roomLeft(
     warnings:
       left_out.length === 0
         ? []
-        : [warning(sentenceOf({ ...said, in_mail: given.some((file) => left_out.includes(file)) }))],
+        : [warningStep(sentenceOf({ ...said, in_mail: given.some((file) => left_out.includes(file)) }))],
   };
 }
 

@@ -84,7 +84,7 @@ export function callRoutes(app: App) {
     );
 }
 
-/** RFC 7240 §4.3: `Prefer: wait=10`. */
+/** The seconds of `Prefer: wait=10` (RFC 7240 §4.3). */
 function waitOf(prefer: string | undefined): number | null {
   const seconds = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,6})"?/i.exec(prefer ?? "")?.[1];
   return seconds === undefined ? null : Number(seconds);
@@ -105,7 +105,7 @@ function headersOf({ view, replayed }: CallOutcome): Record<string, string> {
   return headers;
 }
 
-/** draft-ietf-httpapi-ratelimit-headers-10. */
+/** The header fields of draft-ietf-httpapi-ratelimit-headers-10. */
 function rateHeaders({ limit, remaining, reset_seconds }: RateVerdict): Record<string, string> {
   if (limit === 0) return {};
   return {

@@ -15,24 +15,24 @@ import { closeRun, type Ending, type Run } from "./close.ts";
 import { journalOf } from "./earlier-calls.ts";
 import { failMessage, messageById } from "./fail.ts";
 import { inputOf, readInput, type RunInput } from "./input.ts";
-import { type StepDraft, toSteps, warning } from "./steps.ts";
+import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
-import { understand, type Understanding } from "./understand.ts";
-import { work } from "./work.ts";
+import { readInstruction, type Understanding } from "./read-instruction.ts";
+import { runWithModel } from "./run-with-model.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
 
 type Failure = Completion & { ok: false };
 
-/** A provider that fails for the moment is asked this many times in all. */
+/** How often, in all, a provider is asked that fails temporarily. */
 const MAX_MODEL_ATTEMPTS = 2;
 const RETRY_SECONDS = 2;
 const MAX_RETRY_SECONDS = 300;
 
 /**
- * Works on an accepted message: reads it, asks the model, and closes it in one transaction with its result, its
- * credit, its answer and its job. Redone from the start if the process dies on the way.
+ * Works on an accepted message: reads it, asks the model, and closes it in one transaction with its result, its credit,
+ * its answer and its job. If the process dies on the way, the run is done again from the start.
  */
 export async function runNow(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   try {
@@ -57,9 +57,9 @@ async function runLoaded(
 ): Promise<void> {
   const input = await inputOrLoss(app, found.message, { fresh, signal });
   if ("lost" in input) return endWithoutContent(app, job, input);
-  const asked = await understand(app, found, input);
+  const asked = await readInstruction(app, found, input);
   const { command, settings } = asked;
-  const warnings = [...doubts, ...input.warnings].map(warning);
+  const warnings = [...doubts, ...input.warnings].map(warningStep);
   const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
   const outset = await outsetOf(app, found.message, fresh);
   const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
@@ -71,13 +71,13 @@ async function runLoaded(
   if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
   if (settings.fresh) run.message = await beginAnew(app, found);
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await work(app, run, { asked, connection, signal: cap.signal });
+  const answer = await runWithModel(app, run, { asked, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
 }
 
-/** What a run begins with, before it does anything; only one that is not the first try may have called something. */
+/** The state in which a run begins. Only a run that is not the first try may have calls of earlier tries. */
 async function outsetOf(
   app: App,
   message: MessageRow,
@@ -89,7 +89,10 @@ async function outsetOf(
   return { made: [], trust, lacking: new Map(), changed, journal, begins: fresh?.begins ?? false };
 }
 
-/** Whether its inbox is paused. What was begun before that goes on, and so does a call, whose caller may be waiting. */
+/**
+ * Whether a run waits because its inbox is paused. A run that was begun before goes on, and so does a call, whose
+ * caller may be waiting.
+ */
 async function waits(
   app: App,
   job: Job<"route_message">,
@@ -104,7 +107,7 @@ interface Loaded {
   doubts: string[];
 }
 
-/** A message with what its sender may spend by now, and what there is to say of that. */
+/** A message, with the authority that its sender has by now, and what there is to say about that. */
 async function loadMessage(app: App, id: string, fresh: FreshCall | undefined): Promise<Loaded | undefined> {
   const [message] = fresh ? [fresh.message] : await messageById(app.db, { id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
@@ -137,7 +140,10 @@ const inboxAndOwner = remembered((db, key: { id: string }) =>
     .where("users.deleted_at", "is", null),
 );
 
-/** The inbox was deleted while the message waited, or the account, of which nothing is told; or it has ended already. */
+/**
+ * Ends a message whose inbox or account was deleted while it waited, or one that has ended already. Of a deleted
+ * account nothing is told.
+ */
 async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<void> {
   await app.write(async (tx) => {
     await finishJob(tx, job);
@@ -153,7 +159,7 @@ async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<voi
 
 interface Loss {
   lost: AppError;
-  /** Its row in the database cannot be read, so that nothing can be noted there. */
+  /** True if the row of the content cannot be read: the loss can then not be noted in the database. */
   row: boolean;
 }
 
@@ -174,8 +180,8 @@ async function inputOrLoss(
 }
 
 /**
- * What was accepted is missing on the disk, and stays so: to try again helps nobody, and to answer without it would hide
- * it. Where only the job can tell of it, it is kept for somebody to look at.
+ * Ends a message whose content is missing on the disk for good: to try again would not help, and to answer without the
+ * content would hide the loss. If only the job can tell of it, the job is kept for somebody to look at.
  */
 async function endWithoutContent(app: App, job: Job<"route_message">, { lost, row }: Loss): Promise<void> {
   const error = fullText(lost);
@@ -186,13 +192,13 @@ async function endWithoutContent(app: App, job: Job<"route_message">, { lost, ro
   });
 }
 
-/** What a run would have done (`--dry-run`). */
+/** Says what a run would have done (`--dry-run`). */
 function planOf(
   { instruction, contexts, command, targets }: Understanding,
   { model }: OpenConnection,
 ): Ending {
   const lines = [
-    "Nothing was done and nothing was charged: this says what would have been.",
+    "Nothing was done and nothing was charged. This is what would have been done:",
     `- Instruction: ${instruction || "(none)"}`,
     `- Model: ${model}`,
     `- Tools of: ${targets.map(({ name }) => `@${name}`).join(", ") || "none"}`,
@@ -224,7 +230,10 @@ function endingOf(answer: Completion): Ending {
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
 }
 
-/** A provider that wants to be left alone for longer than a person waits for an answer has failed. */
+/**
+ * Whether the model is asked again. A provider that asks for a longer pause than a person waits for an answer has
+ * failed.
+ */
 function mayRetry(job: Job, answer: Failure): boolean {
   const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
   return answer.retryable && seconds <= MAX_RETRY_SECONDS && job.failures + 1 < MAX_MODEL_ATTEMPTS;

@@ -4,7 +4,7 @@ import type { Command } from "./command.ts";
 
 /** What the flags of an instruction say about its run. */
 export interface RunSettings {
-  /** Label or id of another model connection of the owner's; null for that of the inbox. */
+  /** Label or id of another of the owner's model connections; null for the inbox's own. */
   connection: string | null;
   model: string | null;
   max_tokens: number | null;
@@ -15,17 +15,17 @@ export interface RunSettings {
   for_programs: boolean;
   /** False when no answer is to be mailed. */
   reply: boolean;
-  /** Begin a conversation of its own. */
+  /** Whether the message begins a conversation of its own. */
   fresh: boolean;
-  /** Say what would be done instead of doing it. */
+  /** Whether to say what would be done instead of doing it. */
   dry_run: boolean;
   /** Whether tools may be used at all. */
   tools: boolean;
   /** Whether tools may delete or overwrite. */
   allow_destructive: boolean;
-  /** The answer as a file of this type as well. */
+  /** The type of file in which the answer is handed over as well. */
   attach: AttachType | null;
-  /** Keep nothing of the answer once it is given. */
+  /** Whether nothing of the answer is kept once it is given. */
   private: boolean;
 }
 
@@ -38,7 +38,7 @@ const FORMATS: Record<string, string> = {
   json: "Answer with one valid JSON value, and nothing else: no code fence, no words around it.",
   csv: "Answer as CSV with a header line (RFC 4180), and nothing else.",
 };
-/** What an answer has to be so that a file can be made of it. */
+/** The value of `--format` that an answer needs so that a file of each type can be made of it. */
 const ATTACH_FORMATS: Record<AttachType, string> = {
   md: "markdown",
   txt: "text",
@@ -74,7 +74,7 @@ const ALIKE_CHARS = 3;
 
 type Options = Command["options"];
 
-/** Reads the flags; one with a value that it cannot have does nothing but say so. */
+/** Reads the flags. A flag with an invalid value only causes a warning. */
 export function readSettings(
   { options, tags }: Pick<Command, "options" | "tags">,
   authority: MessageRow["authority"],
@@ -137,7 +137,7 @@ function attachType({ attach: value }: Options, warn: (sentence: string) => null
   return warn(`--attach must be one of ${Object.keys(ATTACH_FORMATS).join(", ")}; it was left out.`);
 }
 
-/** The form that was asked for, else the one that the file needs. */
+/** The form that was asked for or, if none was, the one that the attached file needs. */
 function formatWish(options: Options, attach: AttachType | null, warn: (sentence: string) => null): string[] {
   const needed = attach === null ? undefined : ATTACH_FORMATS[attach];
   const value = options["format"] ?? needed;
@@ -159,7 +159,7 @@ function languageWish({ lang }: Options, warn: (sentence: string) => null): stri
   return [];
 }
 
-/** What only has a letter or two in common with a flag is not taken for it. */
+/** Warnings about misspelt flags. A name that only shares a letter or two with a flag is not taken for a slip. */
 function slips(options: Options): string[] {
   const unknown = Object.entries(options).filter(([name]) => !KNOWN.has(name));
   return unknown.map(([name, value]) => {
@@ -167,11 +167,11 @@ function slips(options: Options): string[] {
     const no = value === false ? "no-" : "";
     const is_like = near?.startsWith(name.slice(0, ALIKE_CHARS)) === true;
     const meant = is_like ? ` Did you mean --${no}${near}?` : "";
-    return `unknown flag --${no}${name}: it did nothing but be told to the model.${meant}`;
+    return `Unknown flag --${no}${name}: it did nothing but be told to the model.${meant}`;
   });
 }
 
-/** Flags that mean nothing here may mean something to the model. */
+/** Passes on flags that are unknown here, since they may mean something to the model. */
 function otherWishes(options: Options): string[] {
   const others = Object.entries(options).filter(([name]) => !KNOWN.has(name));
   if (others.length === 0) return [];
@@ -182,7 +182,7 @@ function otherWishes(options: Options): string[] {
   return [`Options given with the instruction: ${written.join("; ")}.`];
 }
 
-/** In a sentence they may be words that the model cannot do without. */
+/** Passes on the tags: inside a sentence they may be words that the model needs. */
 function tagWish(tags: string[]): string[] {
   if (tags.length === 0) return [];
   return [`Tags given with the instruction: ${tags.map((tag) => `#${tag}`).join(", ")}.`];

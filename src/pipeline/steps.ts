@@ -11,14 +11,14 @@ export interface Step {
   /** The arguments of a tool call, without secrets, at most 2 KB. */
   arguments?: Record<string, unknown>;
   status: "ok" | "error" | "blocked";
-  /** At most 1 KB of what came of a tool call. */
+  /** What came of a tool call, cut to 1 KB. */
   output: string;
   duration_ms?: number;
 }
 
 export type StepDraft = Omit<Step, "index" | "status"> & {
   status?: Step["status"];
-  /** What a stranger is told in place of `output`, which says of the account what is none of theirs; "" for nothing. */
+  /** What a stranger is told instead of `output`, if that says something of the account; "" for nothing. */
   to_strangers?: string;
 };
 
@@ -29,18 +29,18 @@ export function toSteps(drafts: StepDraft[]): Step[] {
   });
 }
 
-/** The name of a tool as a step has it. */
+/** The name of a tool as a step shows it. */
 export function stepName(name: string): string {
   return name.slice(0, MAX_NAME_CHARS);
 }
 
-/** Something that the sender is told as well. */
-export function warning(output: string): StepDraft {
+/** A step that the sender is told as well. */
+export function warningStep(output: string): StepDraft {
   return { type: "warning", output };
 }
 
-/** What the answer says of a run as well: its warnings, and which files were not read. */
-export function toldOf(drafts: StepDraft[], { stranger }: { stranger: boolean }): string[] {
+/** The sentences of a run that its answer repeats: its warnings, and which files were not read. */
+export function sentencesToRepeat(drafts: StepDraft[], { stranger }: { stranger: boolean }): string[] {
   return drafts
     .filter(({ type, status }) => type === "warning" || (type === "extract" && status === "error"))
     .map(({ output, to_strangers }) => (stranger ? (to_strangers ?? output) : output))

@@ -8,7 +8,7 @@ import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import type { Run } from "./close.ts";
 
-/** Whether a tool that changes something may still be used so: its owner may have taken it away since the run began. */
+/** Whether a run may still use a tool that changes something: the owner may have withdrawn it since the run began. */
 export async function isStillGranted(
   app: App,
   tx: Db,

@@ -21,7 +21,7 @@ export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal:
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     if (notice === undefined) return;
-    // An earlier try that was given up may have left its words.
+    // An earlier try that was given up may have left its error.
     await tx
       .updateTable("messages")
       .set({ reply_error: null })
@@ -52,15 +52,15 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
   );
 }
 
-/** Said of a cancelled run, which goes on only where its owner tries it again. */
+/** Added to the notice of a cancelled run. Such a run goes on only if its owner tries it again. */
 const STAYS = "What tools had changed by then stays so.";
 
-/** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */
+/** Notes that the sender was not told and will not be: the message shows it, and its owner is told. */
 export async function giveUpTelling(app: App, tx: Db, { payload }: Job<"tell_failure">): Promise<void> {
   await leaveUntold(app, tx, payload, UNTOLD);
 }
 
-/** The operator takes the notice out of the queue, for this reason. */
+/** Ends a notice that the operator takes out of the queue, for `reason`. */
 export async function dropTelling(
   app: App,
   tx: Db,
@@ -91,7 +91,10 @@ async function leaveUntold(
   if (hasAuthority(message)) await tellOwnerInstead(app, message).queue(tx, null);
 }
 
-/** That the mail cannot be read may be what made it fail: then the notice does without what its header says. */
+/**
+ * The header of a mail. If the mail cannot be read, which may be why it failed, the notice is written without the
+ * header.
+ */
 async function headersOf(app: App, message: MessageRow): Promise<MailHeaders> {
   try {
     return (await readStoredMail(app, message)).headers;

@@ -3,7 +3,9 @@ import { tellOwnerLater } from "../resources/billing/notices.ts";
 import type { MessageRow } from "../db/schema.ts";
 import type { PreparedReply } from "./reply.ts";
 
-/** For a failure of which its sender cannot be told any more: the owner of the account is, once a day at most. */
+/**
+ * A reply that tells the account's owner, at most once a day, of a failure that can no longer be told to its sender.
+ */
 export function tellOwnerInstead(app: App, message: Pick<MessageRow, "id" | "user_id">): PreparedReply {
   const { id: message_id, user_id } = message;
   return {

@@ -8,27 +8,30 @@ import { markdownToHtml } from "../mail/writing/html-writer.ts";
 import { fencesOf } from "../mail/writing/markdown.ts";
 import type { Picture } from "../mail/writing/pictures.ts";
 import { type Written, written, writtenNotes } from "../mail/writing/written.ts";
-import { parseJson } from "../lib/quote.ts";
+import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
 
-/** What is done to texts that others wrote, by its name. Each takes and gives what can be sent to a thread. */
+/**
+ * The kinds of work on texts that others wrote, by name. Inputs and outputs are plain data, as they may go to a thread
+ * and back.
+ */
 export const TEXT_WORK = {
-  /** Material between its marks. */
+  /** Puts material between its marks. */
   fence: ({ material, nonce, max_chars }: { material: string; nonce: string; max_chars: number }): Fenced =>
     fence(material, nonce, max_chars),
-  /** Markdown without the addresses that may not stay. */
+  /** Returns Markdown without the addresses that may not stay. */
   guard: ({ markdown, trust }: { markdown: string; trust: Trust }): Guarded => {
     const links = linkGuard(trust);
     return { text: trust.tainted ? guardMarkdown(markdown, links) : markdown, left_out: links.left_out };
   },
-  /** Markdown as HTML; in it only the links that may stay. */
+  /** Returns Markdown as HTML that has only the links that may stay. */
   html: ({ markdown, trust }: { markdown: string; trust: Trust }): Guarded => {
     const links = linkGuard(trust);
     return { text: markdownToHtml(markdown, links), left_out: links.left_out };
   },
-  /** An answer as the words of a mail. */
+  /** Returns an answer as the words of a mail. */
   write: ({ markdown, trust, pictures }: { markdown: string; trust: Trust; pictures: Picture[] }): Wrote => {
     const guard = linkGuard(trust);
     return { ...written(markdown, { guard, pictures }), left_out: guard.left_out };
@@ -39,7 +42,7 @@ export const TEXT_WORK = {
   file: ({ file, trust }: { file: Parameters<typeof textFile>[0]; trust: Trust }): MadeFile =>
     textFile(file, trust),
   build: (parts: MailParts): Promise<Uint8Array> => buildMail(withBuffers(parts)),
-  /** What a round of calls brings: the addresses that its arguments made up, and the material it adds. */
+  /** Returns what a round of calls adds: the addresses that the model made up in the arguments, and new material. */
   learn: ({ trust, args, said, made_up }: Round): Learnt => {
     const asked = JSON.stringify(args.map((text) => parseJson(text) ?? text));
     const all = new Set([...made_up, ...madeUpLinks(trust, asked)]);
@@ -47,14 +50,17 @@ export const TEXT_WORK = {
     for (const text of said) learnFrom(fresh, { text, made_up: all });
     return { made_up: [...all], material: fresh.material };
   },
-  /** Whether a call may go where it would: all that others have found and written, held against the instruction. */
+  /**
+   * Returns whether a call may go where it would: the guard checks the instruction against all that others have found
+   * and written.
+   */
   places: (going: Going): Objection | null => objectionToPlaces(going),
   title: ({ id, going }: { id: string; going: Going }): TitleToFind | null => titleToFind(id, going),
   alike: ({ title, places, going }: { title: string; places: Place[]; going: Going }) =>
     alikeOnes(title, places, going),
 };
 
-/** To a thread they come as mere bytes. */
+/** Makes buffers of the contents of attachments, which a thread receives as plain byte arrays. */
 function withBuffers(parts: MailParts): MailParts {
   for (const one of parts.attachments ?? [])
     if (one.content instanceof Uint8Array) one.content = Buffer.from(one.content);
@@ -62,13 +68,13 @@ function withBuffers(parts: MailParts): MailParts {
 }
 
 interface Wrote extends Written {
-  /** How many addresses were. */
+  /** How many addresses were left out. */
   left_out: number;
 }
 
 export interface Guarded {
   text: string;
-  /** How many addresses were. */
+  /** How many addresses were left out. */
   left_out: number;
 }
 
@@ -92,13 +98,16 @@ export type Threads = Pick<App, "texts" | "log">;
 type Works = typeof TEXT_WORK;
 export type WorkName = keyof Works;
 
-/** To the thread. */
+/** A piece of work as it is sent to a thread. */
 export interface SentWork {
   name: WorkName;
   input: unknown;
 }
 
-/** Shorter texts are worked on right here, in a few milliseconds at the worst; Markdown has more ways to take its time. */
+/**
+ * Characters up to which a text is worked on in this thread, which takes a few milliseconds at the worst. The limit for
+ * Markdown is lower, since it has more ways to take long.
+ */
 const IN_PLACE_CHARS: Record<WorkName, number> = {
   fence: 16_384,
   guard: 16_384,
@@ -109,21 +118,21 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   file: 8_192,
   learn: 16_384,
   build: 32_768,
-  // One length times another one.
+  // These take time in proportion to the product of two lengths.
   places: 4_096,
   title: 4_096,
   alike: 4_096,
 };
-/** A text that takes longer is given up, and the thread working on it ended. */
+/** Milliseconds after which work on a text is given up, and its thread ended. */
 const WORK_WITHIN_MS = 3_000;
 const MORE_MS_PER_MB = 2_000;
 const MB = 1_048_576;
 
 /**
- * Does a piece of work on texts of others without holding up everybody else: a long one on a thread, where the account
- * that it is done for has its turn. Undefined for one that took too long, or more memory than there is.
+ * Does a piece of work on texts of others without holding up everybody else: long work goes to a thread, where it waits
+ * for the turn of its account. Undefined if it took too long, or more memory than there is.
  */
-export async function workOn<Name extends WorkName>(
+export async function workOnText<Name extends WorkName>(
   app: Threads,
   name: Name,
   input: Parameters<Works[Name]>[0],
@@ -141,15 +150,15 @@ export async function workOn<Name extends WorkName>(
   return undefined;
 }
 
-/** A file of text as `textFile` makes it. */
-export async function fileOf(
+/** Makes a file of text as `textFile` does. */
+export async function makeTextFile(
   app: Threads,
   file: Parameters<typeof textFile>[0],
   trust: Trust,
   from: ReadFor,
 ): Promise<MadeFile> {
   if (file.text.length > MAX_TEXT_BYTES) return textFile(file, trust);
-  const made = await workOn(app, "file", { file, trust }, from);
+  const made = await workOnText(app, "file", { file, trust }, from);
   return (
     made ?? { refusal: `${file.filename} was left out: it is built in a way that takes too long to read.` }
   );

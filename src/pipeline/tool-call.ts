@@ -14,26 +14,26 @@ import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { objectionTo } from "./objection.ts";
 import { excerptOf, redactArguments } from "../trust/shown/redact.ts";
-import { type StepDraft, stepName, warning } from "./steps.ts";
-import { fileOf } from "./text-work.ts";
+import { type StepDraft, stepName, warningStep } from "./steps.ts";
+import { makeTextFile } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
 import type { Talk } from "./tool-loop.ts";
 
 const MAX_ARGUMENT_DEPTH = 100;
-/** The text of a file, with the escapes of JSON. */
+/** Characters of a call's arguments: enough for the text of a file with the escapes of JSON. */
 const MAX_ARGUMENT_CHARS = 2_200_000;
-/** Each of them is looked at by every part of the schema. */
+/** Members and elements of a call's arguments: each is looked at by every part of the schema. */
 const MAX_ARGUMENT_PARTS = 10_000;
 
-/** A call that was asked for: what came of it, for the model and for the activity. */
+/** What came of a call that the model asked for, for the model and for the activity. */
 export interface MadeCall {
   /** Untrusted. */
   text: string;
-  /** Whether the text is what the tool said; else it is ours. */
+  /** Whether `text` is what the tool said; else it is a sentence of this server's. */
   said: boolean;
-  /** Whether anybody could have written that. */
+  /** Whether anybody could have written what the tool said. */
   anybodys?: boolean;
   step: StepDraft;
 }
@@ -43,7 +43,7 @@ export interface AskedFor {
   /** Undefined if there is no such tool. */
   offered: OfferedTool | undefined;
   tainted: boolean;
-  /** As the guard is told. */
+  /** The server beside this call's that may steer it, as the guard is told (see `steeringOf`). */
   beside: string | null;
   anybodys: boolean;
   /** The round of the talk, from 1 on. */
@@ -59,7 +59,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   if (args === null) return refused("The arguments are no JSON object.", tool);
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
-  // Before the guard: to tell of a call makes none.
+  // This comes before the guard, because telling of an earlier call makes none.
   const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
   const { powers, places, read_at, own_domains, instruction } = talk;
@@ -76,9 +76,9 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted }),
   });
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
-    fileOf(app, file, trust, sourceOf(run.message)),
+    makeTextFile(app, file, trust, sourceOf(run.message)),
   );
-  run.steps.push(...left_out.map(warning));
+  run.steps.push(...left_out.map(warningStep));
   const step: StepDraft = {
     ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
@@ -90,7 +90,7 @@ function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
   return ok ? text : `The call failed: ${text}`;
 }
 
-/** What came of the call, or of another one in its place, in an earlier try; undefined if this one is to be made. */
+/** What came of the call, or of another one in its place, in an earlier try; undefined if the call is to be made. */
 function toldOfEarlier(
   run: Run,
   tool: Tool,
@@ -110,13 +110,13 @@ const NOT_AGAIN =
 
 interface Making {
   tool: Tool;
-  /** As they were asked for, which a later try knows the call by. */
+  /** The arguments as they were asked for: a later try recognises the call by them. */
   args: Record<string, unknown>;
   sent: Record<string, unknown>;
   tainted: boolean;
 }
 
-/** A run that is ended in the middle of a call still tells of it. */
+/** Makes the call. If the run is ended in the middle of it, there is still an outcome to tell. */
 async function outcomeOf(app: App, run: Run, { signal }: Talk, making: Making): Promise<ToolOutcome> {
   if (signal.aborted) return NOT_MADE;
   const { tool, sent } = making;
@@ -135,7 +135,7 @@ const NOT_ANSWERED: ToolOutcome = {
   files: [],
 };
 
-/** What changes something is written down first and never made twice. */
+/** Makes a call that changes something: the call is written down first, and never made twice. */
 async function write(
   app: App,
   run: Run,
@@ -145,7 +145,7 @@ async function write(
   const { first, fingerprint } = nextCall(run.journal, tool, args);
   countCall(run.journal, first);
   const entry = { message_id: run.message.id, fingerprint };
-  // Noted and then not made, it would never be made.
+  // This comes before the note: a call that was noted and then not made would never be made.
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
   const refusal = await beginCall(app, entry, { step: doneStep(tool, args, UNKNOWN), granted });
@@ -166,7 +166,7 @@ function doneStep(
 
 const read = new WeakMap<ToolCall, Record<string, unknown> | null>();
 
-/** The arguments of a call, parsed once. Null for what is no JSON object, or too much of one. */
+/** The arguments of a call, parsed once. Null if they are no JSON object, or too large. */
 export function argumentsOf(call: ToolCall): Record<string, unknown> | null {
   const known = read.get(call);
   if (known !== undefined) return known;
@@ -177,7 +177,7 @@ export function argumentsOf(call: ToolCall): Record<string, unknown> | null {
 
 function parseArguments(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
-  // In this order: the count ends early, and what passes it has few levels to look for.
+  // The count of parts comes first: it ends early, and a text that passes it has few levels to check.
   if (text.length > MAX_ARGUMENT_CHARS || hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;
   if (isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
   try {
@@ -202,7 +202,7 @@ function blocked(
   args: Record<string, unknown>,
 ): MadeCall {
   if (lacks !== null) {
-    // Where a standing grant stands for the name of the target, nobody has asked for this call.
+    // If the target is only granted by the inbox, not named by the instruction, nobody has asked for this call.
     const unasked = tainted && lacks.destroy && run.command.target !== tool.target;
     noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked, beside });
   }

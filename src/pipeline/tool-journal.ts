@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
-import { type Step, type StepDraft, toSteps, warning } from "./steps.ts";
+import { type Step, type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 export interface JournalEntry {
@@ -12,12 +12,12 @@ export interface JournalEntry {
   fingerprint: string;
 }
 
-/** What is noted of a call: what came of it, without the bytes of files. */
+/** What is noted of a call: its outcome, without the bytes of files. */
 interface Kept extends Pick<ToolOutcome, "ok" | "text" | "places"> {
-  /** Nobody knows what came of it. */
+  /** True if nobody knows what came of the call. */
   unknown?: boolean;
   files?: string[];
-  /** Which call it is; undefined where an earlier version noted it. */
+  /** The call itself; undefined if an earlier version of the server noted it. */
   step?: StepDraft;
 }
 
@@ -26,7 +26,10 @@ export interface EarlierCall extends Kept {
   fingerprint: string;
 }
 
-/** Names a call within its run, so that the same run done again finds it: the `nth` of this tool with these arguments. */
+/**
+ * Names a call within its run, so that the same run done again recognises it: `nth` counts the calls of this tool with
+ * these arguments.
+ */
 export function fingerprintOf(
   { target, name }: Pick<Tool, "target" | "name">,
   args: Record<string, unknown>,
@@ -36,9 +39,9 @@ export function fingerprintOf(
 }
 
 /**
- * Notes a call that changes something before it is made; `step` says which. Null if it is to be made: not one of an inbox
- * that has been deleted, nor one that is not `granted` any more, nor one that is noted already, for two tries of a run may
- * overlap.
+ * Notes a call that changes something before it is made; `step` says which call it is. Returns null if the call is to
+ * be made. It is not if its inbox has been deleted, if it is not `granted` any more, or if it is noted already, as two
+ * tries of a run may overlap.
  */
 export async function beginCall(
   app: App,
@@ -60,7 +63,7 @@ export async function beginCall(
   });
 }
 
-/** Only while its inbox is there: who deletes that wants nothing more to be done. */
+/** The state of a message whose inbox still exists: whoever deletes an inbox wants nothing more to be done for it. */
 const messageOf = prepared((db, key: { id: string }) =>
   db
     .selectFrom("messages")
@@ -109,7 +112,7 @@ export async function notedCalls(db: Db, message_id: string): Promise<EarlierCal
   return rows.map(({ fingerprint, outcome }) => Object.assign({ fingerprint }, keptIn(outcome)));
 }
 
-/** Earlier versions noted nothing before the end. */
+/** The note of a call. One without an outcome was begun and not ended. */
 function keptIn(outcome: string | null): Kept {
   return outcome === null ? UNKNOWN : (JSON.parse(outcome) as Kept);
 }
@@ -122,7 +125,7 @@ const callsOf = prepared((db, key: { message_id: string }) =>
     .orderBy(db.dynamic.ref("rowid")),
 );
 
-/** What tells of calls that an earlier try made and this one did not ask for again. */
+/** The steps about calls that an earlier try made and this one did not ask for again. */
 export function stepsOfEarlier(calls: EarlierCall[]): StepDraft[] {
   return calls.flatMap((call) => [
     ...doubtsAbout(call),
@@ -130,7 +133,7 @@ export function stepsOfEarlier(calls: EarlierCall[]): StepDraft[] {
   ]);
 }
 
-/** The steps that a run which was ended in the middle has told of, and what it had noted besides. */
+/** The steps of a run that was ended in the middle: those it has told of, and those of calls it had noted besides. */
 export function stepsWith(told: Step[], noted: EarlierCall[]): Step[] {
   const keys = told.map(keyOfStep);
   const untold = noted.filter(({ step }) => {
@@ -150,23 +153,23 @@ export function inEarlierTry(step: StepDraft): StepDraft {
   return { ...step, output: excerptOf(`In an earlier try: ${step.output}`) };
 }
 
-/** What the sender is told of a call that an earlier try made. */
+/** Warnings to the sender about a call that an earlier try made. */
 export function doubtsAbout({ unknown = false, files = [] }: EarlierCall): StepDraft[] {
   const lost = files.map((name) => `${name} was made in an earlier try, and lost.`);
-  return [...(unknown ? [BEGUN] : []), ...lost].map(warning);
+  return [...(unknown ? [BEGUN] : []), ...lost].map(warningStep);
 }
 
 const BEGUN =
   "An earlier try of this message began a call that changes something and was stopped before its answer came, so it may or may not have been done.";
 
-/** Once the work of a message is done it is never done again. */
+/** Deletes the noted calls of a message: once its work is done it is never done again. */
 export async function forgetCalls(tx: Db, message_id: string): Promise<void> {
   await tx.deleteFrom("tool_calls").where("message_id", "=", message_id).execute();
 }
 
 /**
- * Keeps the calls of a run that has failed for whoever does its work again: as long as its message is there, and no more
- * of what came of them than its steps show.
+ * Keeps the calls of a failed run for the run that does its work again, for as long as the message exists. Of the
+ * outcomes only as much is kept as the steps show.
  */
 export async function keepCalls(tx: Db, message_id: string): Promise<void> {
   for (const { fingerprint, ...call } of await notedCalls(tx, message_id)) {

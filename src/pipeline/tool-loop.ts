@@ -8,8 +8,8 @@ import type { Run } from "./close.ts";
 import type { Powers } from "../trust/guard/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
-import { warning } from "./steps.ts";
-import { workOn } from "./text-work.ts";
+import { warningStep } from "./steps.ts";
+import { workOnText } from "./text-work.ts";
 
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
@@ -26,29 +26,29 @@ export interface Talk {
   powers: Powers;
   nonce: string;
   heard: Heard;
-  /** Grows as our own tools find and make things. */
+  /** Places that our own tools have found or made; grows during the run. */
   places: Place[];
-  /** Grows as they read. */
+  /** Places that our own tools have read; grows during the run. */
   read_at: ReadPlace[];
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
-  /** As the guard is told. */
+  /** The instruction, as the guard is told. */
   instruction: string;
   own_domains: string[];
   signal: AbortSignal;
 }
 
-/** What the model has been told by others, and may be steered by. */
+/** What the model has been told by others, who may steer it. */
 interface Heard {
   /** Whether any of it came from a mail, a file, an earlier turn or a tool that was called. */
   read: boolean;
-  /** Whether anybody could have written some of that. */
+  /** Whether anybody could have written some of what was read. */
   anybodys: boolean;
-  /** Tool servers that say what their tools are. */
+  /** Tool servers whose descriptions of their tools the model has been shown. */
   servers: Set<string>;
 }
 
-/** Asks the model until it has nothing more to call, and does what may be done of what it asks for. */
+/** Asks the model until it calls no more tools, and makes those of its calls that may be made. */
 export async function converse(app: App, run: Run, talk: Talk): Promise<Completion> {
   const messages = [...talk.messages];
   const tally: Tally = {
@@ -63,7 +63,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     const tools =
       talk.tools.length > 0 && tally.rounds < app.config.routing.max_tool_rounds && tally.count < MAX_CALLS;
     const answer = await talk.ask(messages, { tools });
-    // Some models write their answer beside the last calls, and have nothing to add.
+    // Some models write their answer beside the last calls, and then add nothing: that answer counts.
     if (!answer.ok) return answer.empty === true && said !== null ? { ...said, usage } : answer;
     usage = sum(usage, answer.usage);
     if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
@@ -85,7 +85,10 @@ interface Tally {
   count: number;
   /** Characters of results that the model may still be shown. */
   room: number;
-  /** Addresses in the arguments so far: what the model made up does not become known by coming back. Null once that is not known. */
+  /**
+   * Addresses in the arguments of calls so far: an address that the model made up does not become known by coming back
+   * in a result. Null once these are not known any more.
+   */
   made_up: string[] | null;
 }
 
@@ -102,7 +105,10 @@ function outOfTime(app: App): Completion {
   return { ok: false, code: "timeout", message, retryable: false, retry_after_seconds: null };
 }
 
-/** Many interfaces refuse a talk in which a model once called what no tool can be called, or with what is no JSON. */
+/**
+ * A call as it can be sent to the model again. Many interfaces refuse a talk with a call whose name no tool can have,
+ * or whose arguments are no JSON.
+ */
 function asSendable(call: ToolCall): ToolCall {
   const { name, arguments: args } = call;
   return {
@@ -112,17 +118,24 @@ function asSendable(call: ToolCall): ToolCall {
   };
 }
 
+const CUT_OFF =
+  "The model stopped at its limit of tokens, so the answer is cut off at its end. Ask for less at once, or allow more with --max-tokens.";
+
 function ended(run: Run, answer: Completion & { ok: true }, { tools }: Talk): Completion {
   if (answer.tool_calls.length > 0 && tools.length > 0)
     run.steps.push(
-      warning("The work was ended before the model was done: it asked for too many tool calls."),
+      warningStep("The work was ended before the model was done: it asked for too many tool calls."),
     );
+  if (answer.finish_reason === "length") run.steps.push(warningStep(CUT_OFF));
   if (answer.text.trim() !== "") return answer;
   const message = "The model asked for more and more tool calls and wrote no answer. Ask for less at once.";
   return { ok: false, code: "bad_response", message, retryable: false, retry_after_seconds: null };
 }
 
-/** All at once, but what changes something in the order it was asked for; every call a step, in the same order. */
+/**
+ * Makes the calls of a round all at once, but those that change something in the order they were asked for. Each call
+ * is a step, in the same order.
+ */
 async function makeCalls(
   app: App,
   run: Run,
@@ -137,9 +150,11 @@ async function makeCalls(
       if (index >= MAX_CALLS_AT_ONCE || tally.count >= MAX_CALLS)
         return Promise.resolve(tooMany(call, offered));
       tally.count += 1;
-      // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
+      // What this round reads counts from the next one on: all its calls are judged by what the model had read when it
+      // asked.
       const asked = { call, offered, ...steeringOf(talk.heard, offered), round: tally.rounds };
-      // Each in a turn of the event loop of its own: short arguments of many parts take long to look through as well.
+      // Each call gets a turn of the event loop of its own: even short arguments take long to check if they have many
+      // parts.
       begun = begun.then(setImmediate);
       if (offered === undefined || offered.tool.read_only)
         return begun.then(() => makeCall(app, run, talk, asked));
@@ -153,7 +168,10 @@ async function makeCalls(
   return made;
 }
 
-/** Whether others may be behind a call. What a server says of itself gains it nothing that it does not have. */
+/**
+ * Whether others may be behind a call. A server's descriptions do not count against calls to that server itself,
+ * because by them it gains nothing that it does not have.
+ */
 function steeringOf(
   { read, anybodys, servers }: Heard,
   offered: OfferedTool | undefined,
@@ -190,7 +208,7 @@ async function resultMessages(
   const from = sourceOf(run.message);
   for (const [index, { text, said: by_tool, step }] of made.entries()) {
     const max_chars = Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0));
-    const fenced = await workOn(app, "fence", { material: text, nonce, max_chars }, from);
+    const fenced = await workOnText(app, "fence", { material: text, nonce, max_chars }, from);
     const shown = fenced?.text ?? "";
     tally.room -= shown.length;
     if (by_tool && step.status === "ok") said.push(shown);
@@ -202,7 +220,10 @@ async function resultMessages(
   return messages;
 }
 
-/** Adds what was shown to the material. Where that cannot be told apart from what the model made up, nothing is added from there on. */
+/**
+ * Adds what was shown to the material. Once this cannot be told apart from what the model made up, nothing more is
+ * added.
+ */
 async function learn(
   app: App,
   { trust, message }: Run,
@@ -212,7 +233,7 @@ async function learn(
   if (tally.made_up === null) return;
   const args = calls.map((call) => call.arguments);
   const round = { trust, args, said, made_up: tally.made_up };
-  const learnt = await workOn(app, "learn", round, sourceOf(message));
+  const learnt = await workOnText(app, "learn", round, sourceOf(message));
   tally.made_up = learnt?.made_up ?? null;
   trust.material += learnt?.material ?? "";
 }

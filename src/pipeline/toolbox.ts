@@ -9,9 +9,9 @@ import { integrationTools } from "../resources/integrations/tools.ts";
 import { stripHiddenCharacters } from "../trust/own-words/hidden-characters.ts";
 import { sha256 } from "../lib/sha256.ts";
 
-/** What models keep apart well; interfaces take 128, and one is our own. */
+/** As many tools as models keep apart well. Interfaces take 128, and one of these is our own. */
 const MAX_TOOLS = 127;
-/** What the chat interface takes of a tool's name and description. */
+/** The longest name and description of a tool that the chat interface takes. */
 const MAX_OFFER_NAME_CHARS = 64;
 const MAX_DESCRIPTION_CHARS = 1_000;
 
@@ -23,9 +23,9 @@ export interface OfferedTool {
 
 export interface Toolbox {
   tools: OfferedTool[];
-  /** Sentences about tools that there should be, by target. */
+  /** By target, a sentence about tools that should be there and are not. */
   missing: Map<string, string>;
-  /** How many tools were too many. */
+  /** How many tools were left out because there were too many. */
   left_out: number;
 }
 
@@ -44,14 +44,14 @@ export async function openToolbox(app: App, targets: Target[], signal: AbortSign
     } else missing.set(name, listing.message);
   }
   return {
-    tools: offered(tools.slice(0, MAX_TOOLS)),
+    tools: offersOf(tools.slice(0, MAX_TOOLS)),
     missing,
     left_out: left_out + Math.max(0, tools.length - MAX_TOOLS),
   };
 }
 
-/** Tools under names that are all different, also from those of `others`. */
-export function offered(tools: Tool[], others: OfferedTool[] = []): OfferedTool[] {
+/** Tools under names that all differ, also from the names of `others`. */
+export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool[] {
   const taken = new Set(others.map(({ offer }) => offer.name));
   return tools.map((tool) => {
     const name = offerName(tool, taken);
@@ -71,7 +71,10 @@ async function listTools(app: App, { name, connection }: Target, signal: AbortSi
   }
 }
 
-/** `calendar__create_event`: where a tool belongs is part of what a model should know of it. */
+/**
+ * The name that the model calls a tool by, such as `calendar__create_event`: the model should know where a tool
+ * belongs.
+ */
 function offerName({ target, name }: Tool, taken: Set<string>): string {
   const plain = `${target.replace(/^mcp:/, "")}__${name}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   let unique = plain;
@@ -82,7 +85,7 @@ function offerName({ target, name }: Tool, taken: Set<string>): string {
   return unique;
 }
 
-/** Others' descriptions are said to be theirs: nothing in them is an instruction. */
+/** The description of a tool. One by others is marked as theirs: nothing in it is an instruction. */
 function descriptionOf({ foreign, description, target }: Tool): string {
   if (!foreign) return description;
   const words = stripHiddenCharacters(description).text.slice(0, MAX_DESCRIPTION_CHARS);

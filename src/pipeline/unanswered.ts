@@ -17,7 +17,10 @@ const REASONS: Record<string, string> = {
   address_rotated: "the inbox has a new address since, which a stranger is not told.",
 };
 
-/** Why the sender of a mail gets no answer to a run that ended so, and what would have them get one; null where nobody waits for one. */
+/**
+ * Returns why the sender of a mail gets no answer to a run that ended in this state, and what would change that; null
+ * if nobody waits for an answer.
+ */
 export function whyUnanswered(
   { message, inbox, settings }: Unanswered,
   { state }: { state: "done" | "failed" },

@@ -19,7 +19,7 @@ import {
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
-import { lookUp, refuseForNow, comparableAddress } from "../inbound/recipients.ts";
+import { recipientOrRefusal, refuseForNow, comparableAddress } from "../inbound/recipients.ts";
 import { createRoom } from "./room.ts";
 import {
   createVisits,
@@ -32,10 +32,10 @@ import {
   whileAwaited,
 } from "../inbound/visits.ts";
 
-/** RFC 5321 §4.5.3.1.8 asks for at least 100. */
+/** Recipients of one mail; RFC 5321 §4.5.3.1.8 asks for at least 100. */
 const MAX_RECIPIENTS = 100;
 const MAX_COMMAND_BYTES = 2_048;
-/** Silence of a client (RFC 5321 §4.5.3.2 allows minutes; a slot is worth more). */
+/** Silence after which a session ends. RFC 5321 §4.5.3.2 allows minutes, but other clients need the connection. */
 const IDLE_MS = 60_000;
 const CLOSE_MS = 5_000;
 
@@ -74,7 +74,7 @@ export async function startSmtp(app: App): Promise<SmtpDoor> {
   };
 }
 
-/** Hears first of all who connect, with a header of a proxy or without. */
+/** The SMTP server. It makes room for each connection before the library sees it, with a header of a proxy or without. */
 class Door extends SMTPServer {
   readonly #makeRoom: ReturnType<typeof createRoom>;
 
@@ -178,14 +178,14 @@ async function timed(app: App, work: Promise<Reception>): Promise<Reception> {
   return answer;
 }
 
-/** Undefined for a recipient of ours, which is noted among the session's own; else why not. */
+/** Returns undefined for a recipient of ours, and notes it in the session; else the refusal. */
 async function admit(
   app: App,
   address: string,
   session: SMTPServerSession,
   visit: Visit | undefined,
 ): Promise<Turned | undefined> {
-  const answer = await lookUp(app, address);
+  const answer = await recipientOrRefusal(app, address);
   if (!visit) return undefined;
   if (!("address" in answer)) return refuseOverUnknown(visit) ?? answer;
   const client = clientOf(session);
@@ -198,7 +198,7 @@ async function admit(
   return refused;
 }
 
-/** What a client says of its mail before it sends it (RFC 1870). */
+/** Returns the size that a client announces for its mail (RFC 1870), 0 where it says none. */
 function announcedSize({ mailFrom }: SMTPServerSession["envelope"]): number {
   const { SIZE: size = "0" } = ((mailFrom !== false && mailFrom.args) || {}) as { SIZE?: string };
   return /^\d{1,15}$/.test(size) ? Number(size) : 0;
@@ -211,7 +211,7 @@ function clientOf({ envelope: { mailFrom }, remoteAddress }: SMTPServerSession) 
   };
 }
 
-/** The envelope of a session with the inboxes that its recipients name. */
+/** Returns the envelope of a session, with the inboxes that its recipients name. */
 function envelopeOf(
   session: SMTPServerSession,
   recipients: Map<string, Recipient> | undefined,
@@ -225,7 +225,7 @@ function envelopeOf(
   };
 }
 
-/** The database or the disk said no: the client keeps the mail and tries again. */
+/** Returns the answer for a mail that the database or the disk did not take: the client keeps it and tries again. */
 function localFault(app: App, error: unknown, client: ReturnType<typeof clientOf>): Reception {
   const answer = refusalFor("storage");
   // A client that left in the middle of its mail is no fault of ours, and hears no answer.

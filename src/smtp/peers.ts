@@ -4,18 +4,18 @@ import type { Db } from "../db/database.ts";
 import { keepNote, readNote } from "../db/installation.ts";
 
 const ROW = "smtp_peers";
-/** Addresses that are remembered: clients with more than one give nothing to warn of. */
+/** Addresses that are remembered: `doctor` warns only where all mail comes from one. */
 const ADDRESSES_KEPT = 2;
 
-/** From where mail has come in since the server was started; when read, up to half of the mails may be missing. */
+/** The addresses that mail has come from since the start of the server; up to half of `mails` may be missing when read. */
 export interface Peers {
   since: number;
   mails: number;
-  /** The first of them; more than one is all that matters. */
+  /** The first addresses; it only matters whether there is more than one. */
   addresses: string[];
 }
 
-/** Counts the mails of each address. Written down for `doctor` at every new one, and whenever the count has doubled. */
+/** Counts mails and their addresses. They are stored for `doctor` at each new address, and when the count has doubled. */
 export function createPeerCount(app: App): (address: string) => void {
   const peers: Peers = { since: app.now(), mails: 0, addresses: [] };
   let save_at = 1;
@@ -32,7 +32,7 @@ export function createPeerCount(app: App): (address: string) => void {
   };
 }
 
-/** What was written down last. */
+/** Returns what was stored last. */
 export function readPeers(db: Db): Promise<Peers | undefined> {
   return readNote<Peers>(db, ROW);
 }

@@ -4,23 +4,23 @@ import { plainAddress } from "../net/networks.ts";
 /** What a header of the PROXY protocol says: who the client is, or that the proxy speaks for itself. */
 export type ProxyHeader = { kind: "client"; address: string; port: number } | { kind: "proxy" };
 
-/** The header is whole, is not there to its end yet, or is none. `bytes` of the input belong to it. */
+/** Whether the header is complete, not all there yet, or no header; `bytes` of the input belong to it. */
 export type ProxyReading =
   | { state: "whole"; header: ProxyHeader; bytes: number }
   | { state: "partial" }
   | { state: "wrong" };
 
-/** HAProxy's PROXY protocol §2.1: the longest line of version 1, with its CRLF. */
+/** The longest line of version 1 with its CRLF (HAProxy's PROXY protocol §2.1). */
 const MAX_LINE_BYTES = 107;
-/** §2.2: what says that the header is of version 2. */
+/** The bytes that begin a header of version 2 (§2.2). */
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const PREFIX_BYTES = 16;
-/** Addresses and what else proxies tell about a connection; a certificate of a client is the largest of it. */
+/** Room for the addresses and what else proxies tell about a connection, of which a client certificate is the largest. */
 const MAX_REST_BYTES = 8_192;
 /** Bytes of both addresses and both ports. */
 const ADDRESS_BYTES = { ipv4: 12, ipv6: 36 };
 
-/** Reads version 1 (a line) or 2 (binary) from what a connection began with. */
+/** Reads a header of version 1 (a line) or 2 (binary) from the first bytes of a connection. */
 export function readProxyHeader(input: Buffer): ProxyReading {
   return input[0] === SIGNATURE[0] ? readBinary(input) : readLine(input);
 }
@@ -54,7 +54,7 @@ function isIpv4(text: string): boolean {
 }
 
 function isIpv6(text: string): boolean {
-  // No zone: it means nothing on another machine.
+  // An address with a zone is refused: a zone means nothing on another machine.
   return !text.includes("%") && ipaddr.IPv6.isValid(text);
 }
 
@@ -72,7 +72,7 @@ function readBinary(input: Buffer): ProxyReading {
   if (version !== 2 || command > 1 || rest > MAX_REST_BYTES) return WRONG;
   if (input.length < PREFIX_BYTES + rest) return PARTIAL;
   const bytes = PREFIX_BYTES + rest;
-  // LOCAL, and what came over something without IP addresses: the connection is the proxy's own (§2.2).
+  // With LOCAL, and with a family other than IP, the connection is the proxy's own (§2.2).
   if (command === 0 || family === 0 || family === 3)
     return { state: "whole", header: { kind: "proxy" }, bytes };
   const header = transport === 1 ? headerOfAddresses(family, input.subarray(PREFIX_BYTES, bytes)) : undefined;

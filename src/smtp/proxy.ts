@@ -5,13 +5,13 @@ import { inNetworks } from "../net/networks.ts";
 import { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
-/** A proxy sends its header as soon as it is connected. */
+/** Time for the header, which a proxy sends as soon as it is connected. */
 const HEADER_MS = 10_000;
 const WARNINGS = { limit: 5, window_seconds: 3_600 };
 
 /**
- * Lets the peers of `smtp.proxy_protocol` say for whom they connect. Of them a header is required, or anybody who gets
- * past them unseen would count as them; of everybody else it is no command the door knows.
+ * Lets the peers of `smtp.proxy_protocol` say for whom they connect. From these peers a header is required, because
+ * otherwise a client behind such a proxy would count as the proxy. From anybody else the header is an unknown command.
  */
 export function acceptProxies(app: App, server: SMTPServer): Disposable {
   const waiting = new Set<Socket>();
@@ -37,7 +37,7 @@ export function acceptProxies(app: App, server: SMTPServer): Disposable {
   };
 }
 
-/** What the socket began with, taken from it to the byte; undefined when that is no header, or not in time. */
+/** Takes the header from the beginning of a socket, and not a byte more; undefined when there is none in time. */
 function headerOf(socket: Socket): Promise<ProxyHeader | undefined> {
   const { promise, resolve } = Promise.withResolvers<ProxyHeader | undefined>();
   let seen = Buffer.alloc(0);
@@ -54,7 +54,7 @@ function headerOf(socket: Socket): Promise<ProxyHeader | undefined> {
     if (reading.state === "partial") return;
     if (reading.state === "wrong") return end();
     end(reading.header);
-    // The client's own words may have come with it. Not before nobody reads here any more: they would come back.
+    // Bytes of the client may have come with the header. They go back only now that this function has stopped reading.
     if (seen.length > reading.bytes) socket.unshift(seen.subarray(reading.bytes));
   };
   const timer = waitLimit(HEADER_MS, fail);
@@ -64,7 +64,7 @@ function headerOf(socket: Socket): Promise<ProxyHeader | undefined> {
   return promise;
 }
 
-/** Without a word: what is at the other end speaks no SMTP, or not yet. */
+/** Closes the socket without a reply: the other end does not speak SMTP, or not yet. */
 function refuse(app: App, socket: Socket): void {
   const peer = socket.remoteAddress;
   socket.on("error", () => undefined).destroy();

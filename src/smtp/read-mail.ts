@@ -4,26 +4,26 @@ import { createArrivals } from "../net/arrivals.ts";
 import type { Reception } from "../inbound/receive.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
-/** One mail from DATA to its end, however slowly it trickles in (RFC 5321 §4.5.3.2.5). */
+/** Time for one mail from DATA to its end, however slowly it comes in (RFC 5321 §4.5.3.2.5). */
 const DATA_MS = 5 * 60_000;
-/** Memory for all mails that are being taken, in mails of the largest size. */
+/** Memory for all mails that are being received, counted in mails of the largest size. */
 const LARGEST_AT_ONCE = 8;
 
 /**
- * Reads a mail to its end and gives the answer of `take`, which gets null for a mail over the size limit. `onPutOff`
- * hears why one was not read.
+ * Reads a mail to its end and returns the answer of `take`, which gets null for a mail over the size limit. `onPutOff` is
+ * told why a mail was not read.
  */
 export type MailReader = (
   stream: SMTPServerDataStream,
   handlers: {
-    /** Who has a share of the memory; see `senderParty`. */
+    /** The party that shares the memory with others; see `senderParty`. */
     who: string;
     take: (raw: Buffer | null) => Promise<Reception>;
     onPutOff: (reason: "too_slow" | "crowded") => void;
   },
 ) => Promise<Reception>;
 
-/** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size. */
+/** Makes a reader whose mails together hold no more memory than `LARGEST_AT_ONCE` mails of the largest size. */
 export function createMailReader(max_message_bytes: number): MailReader {
   const begin = createArrivals(LARGEST_AT_ONCE * max_message_bytes);
   return async (stream, { who, take, onPutOff }) => {
@@ -33,7 +33,7 @@ export function createMailReader(max_message_bytes: number): MailReader {
       else mail.keep(chunk);
     });
     if (inTime && stream.sizeExceeded) return take(null);
-    // It counts until it has been answered: those that wait to be read fill the memory as those that come in do.
+    // A mail counts until it has been answered: waiting to be examined, it takes as much memory as while it comes in.
     if (inTime && !mail.dropped) return await take(mail.take());
     const reason = inTime ? "crowded" : "too_slow";
     onPutOff(reason);
@@ -41,7 +41,7 @@ export function createMailReader(max_message_bytes: number): MailReader {
   };
 }
 
-/** False when the stream has not ended after `ms`; it is destroyed then. */
+/** Returns false when the stream has not ended after `ms`, and destroys it. */
 async function readWithin(
   ms: number,
   stream: SMTPServerDataStream,

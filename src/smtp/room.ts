@@ -11,18 +11,18 @@ interface Session {
   moved_ms: number;
 }
 
-/** For each thousand that may be open one session is ended at a time. */
+/** One session is ended at a time for each thousand connections that may be open. */
 const SESSIONS_FOR_ONE = 1_000;
 const CROWDED = "Too many connections are open, and yours is one of many; please try again later";
 
 /**
- * Ends a session when all that may be open at once are, so that a newcomer is not the one to go: of the network that has
- * the most of them, the one that has not gone on with a mail for longest. None whose whole mail is being answered, none of the
- * operator's, and none for a newcomer from that network itself, who is refused.
+ * Ends a session when as many are open as may be, so that a new client gets in: the session of the network with the most
+ * sessions that has made no progress with a mail for longest. A session whose mail is being answered is never ended, nor
+ * one from the operator's own networks. A new client from that largest network is refused instead.
  */
 export function createRoom(app: App, visits: Visits) {
   const { max_connections } = app.config.smtp;
-  // A large door ends some at once, so that newcomers share the time that it takes to look through all.
+  // With a large limit several sessions end at once, because looking through all of them takes time.
   const at_once = Math.ceil(max_connections / SESSIONS_FOR_ONE);
   const known = new WeakMap<Connection, string[]>();
   const networksOf = (connection: Connection): string[] => {
@@ -33,7 +33,7 @@ export function createRoom(app: App, visits: Visits) {
   const sessionOf = (connection: Connection): Session[] => {
     const visit = visits.of(connection.id);
     if (visit?.known === true || visit?.awaits_answer === true) return [];
-    // One that waits for its greeting is no visit yet.
+    // A session that waits for its greeting has no visit yet.
     return [{ connection, networks: networksOf(connection), moved_ms: visit?.moved_ms ?? Infinity }];
   };
   return (connections: Set<Connection>, newcomer: string): void => {
@@ -48,7 +48,10 @@ export function createRoom(app: App, visits: Visits) {
   };
 }
 
-/** Those of the largest network with the most, of the networks in it with the most, and so on; of all that have as many. */
+/**
+ * Returns the sessions of the network with the most sessions, then of the network within it with the most, and so on;
+ * where several networks have as many, those of all of them.
+ */
 function crowdOf(sessions: Session[]): Session[] {
   let crowd = sessions;
   for (let depth = 0; depth < MOST_NETWORKS; depth++) {

@@ -3,7 +3,7 @@ import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
-import { startSmtpSink } from "../support/smtp-sink.ts";
+import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
 
 /** Nobody listens there. */
@@ -228,6 +228,19 @@ describe("a job that was given up", () => {
     await room.drain();
   }
 
+  /** Returns the job that was to send an answer, given up for a relay that refused it until now. */
+  async function givenUpAnswer(room: Mailroom, sink: SmtpSink) {
+    sink.fault = "refuse";
+    await room.send({ text: "Hello" });
+    await room.drain();
+    room.clock.advance("1h");
+    await killer(room);
+    expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
+    sink.fault = undefined;
+    const [dead] = await queue(room, "?state=dead");
+    return dead;
+  }
+
   test("is kept, and a retry does the work of its message again as a new one", async () => {
     await using room = await mailroom();
     await room.send({ text: "Hello" });
@@ -247,17 +260,23 @@ describe("a job that was given up", () => {
     await using sink = await startSmtpSink();
     const relay_url = `smtp://127.0.0.1:${sink.port}`;
     await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url } } });
-    sink.fault = "refuse";
-    await room.send({ text: "Hello" });
-    await room.drain();
-    room.clock.advance("1h");
-    await killer(room);
-    expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
-    sink.fault = undefined;
-    const [dead] = await queue(room, "?state=dead");
+    const dead = await givenUpAnswer(room, sink);
     await room.owner.post(`/admin/queue/${dead.id}/retry`, {});
     await room.drain();
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+    expect(sink.mails.filter(({ raw }) => raw.includes("Re: Hello"))).toHaveLength(1);
+  });
+
+  test("and is tried again by several at once is done once", async () => {
+    await using sink = await startSmtpSink();
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url } } });
+    const dead = await givenUpAnswer(room, sink);
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => room.owner.post(`/admin/queue/${dead.id}/retry`, {})),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 409, 409]);
+    await room.drain();
     expect(sink.mails.filter(({ raw }) => raw.includes("Re: Hello"))).toHaveLength(1);
   });
 

@@ -243,6 +243,35 @@ test("continues a conversation with the memory of its earlier turns, not of thei
   expect(model.requests[2]?.body?.messages).toHaveLength(2);
 });
 
+test("remembers the beginning and the end of an answer that is long, and what was asked for", async () => {
+  const plan = `Beginning. ${"a step of the plan. ".repeat(6_000)}The end.`;
+  await using model = startModelServer({ reply: () => plan });
+  await using t = await testApp(modelAt(model));
+  const { ada } = await deskOf(t);
+  const { body } = await ada.post("/v1/messages", { instruction: "Make a plan" });
+  await ada.post("/v1/messages", { instruction: "Shorten it", conversation_id: body.conversation_id });
+  const asked = model.requests[1]?.body?.messages ?? [];
+  expect(asked.slice(1).map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  expect(asked[1]?.content).toBe("Make a plan");
+  expect(asked[2]?.content).toMatch(/^Beginning\. [^]{4000,6000}left out[^]{4000,6000}The end\.$/);
+});
+
+test("says that an answer is cut off where the model stopped at its limit of tokens", async () => {
+  const choice = {
+    index: 0,
+    message: { role: "assistant", content: "Half an ans" },
+    finish_reason: "length",
+  };
+  await using model = startModelServer({ reply: () => Response.json({ choices: [choice], usage: null }) });
+  await using t = await testApp(modelAt(model));
+  const { ada } = await deskOf(t);
+  const { body } = await ada.post("/v1/messages", { instruction: "Write it all down" });
+  expect(body).toMatchObject({ status: "done", result: "Half an ans" });
+  expect(body.steps).toEqual([
+    expect.objectContaining({ type: "warning", output: expect.stringContaining("cut off at its end") }),
+  ]);
+});
+
 test("works on the calls of one conversation one after the other, in order", async () => {
   await using model = startModelServer({ fault: "slow", slow_ms: 20 });
   await using t = await testApp(modelAt(model));

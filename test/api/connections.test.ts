@@ -561,3 +561,16 @@ test("plain http is taken for an allowed IPv6 address", async () => {
 function patcher(ada: Caller, id: string): (change: object) => Promise<Answer> {
   return (change) => ada.patch(`/connections/${id}`, change);
 }
+
+test("a plain address of a machine that the operator has not named is refused with the lines that name it", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const answer = await ada.post("/connections", {
+    kind: "openai_compatible",
+    base_url: "http://192.168.1.20:1234/v1",
+    model: "local",
+    credential: "none",
+  });
+  expect([answer.status, answer.body.code]).toEqual([422, "validation_error"]);
+  expect(answer.body.fix).toContain('allow = ["192.168.1.20"] under [egress]');
+});

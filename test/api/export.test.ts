@@ -110,7 +110,10 @@ test("holds nothing of another account, and no secret", async () => {
 });
 
 test("leaves out what its owner has deleted, though it can still be brought back", async () => {
-  await using room = await mailroom({ model: { reply: () => "All well." } });
+  await using room = await mailroom({
+    config: { server: { listen: "127.0.0.1:0" } },
+    model: { reply: () => "All well." },
+  });
   await room.send({
     text: "Sum up",
     attachments: [{ filename: "a.txt", content_type: "text/plain", content: "x" }],

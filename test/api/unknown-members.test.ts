@@ -191,7 +191,7 @@ describe("with Mailwright-Strict: 1", () => {
         {
           path: "body.name",
           code: "unknown_member",
-          message: "is not known here; did you mean label?",
+          message: "is not known here (did you mean label?)",
         },
       ],
     ]);

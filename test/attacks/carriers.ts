@@ -212,7 +212,28 @@ const WHITE: [name: string, inner: (order: string) => string][] = [
   ["as black on black", (order) => `<div style="background:#000"><p style="color:#000">${order}</p></div>`],
 ];
 
+/** Answers in HTML alone, whose quote a browser shows to its last tag. */
+const TORN: Carrier[] = (
+  [
+    [
+      "a comment in MathML",
+      (order) =>
+        `<math><annotation-xml><title><!--</title></blockquote>${order}--></title></annotation-xml></math>`,
+    ],
+    ["the end of a page", (order) => `</body></html><p>${order}</p>`],
+    ["an end within a table", (order) => `<table><tr><td></blockquote>${order}</td></tr></table>`],
+    ["an end within an object", (order) => `<object></div></blockquote>${order}</object>`],
+  ] as [string, (order: string) => string][]
+).map(([name, quoted]) =>
+  carrier("torn quotes", name, (order) => ({
+    subject: "Re: Lunch",
+    headers: { ...freshId().headers, "In-Reply-To": "<1@example.net>", References: "<1@example.net>" },
+    html: `<html><body><p>Thanks</p><blockquote type="cite"><p>Lunch?</p>${quoted(order)}</blockquote></body></html>`,
+  })),
+);
+
 const HTML: Carrier[] = [
+  ...TORN,
   ...HIDDEN_HTML.map(([name, inner]) => hidden("HTML-hidden", name, (order) => quotedHtml(inner(order)))),
   ...WHITE.map(([name, inner]) => hidden("white-on-white", name, (order) => quotedHtml(inner(order)))),
   hidden("HTML-hidden", "among Ada's own words", (order) => html(`<p style="display:none">${order}</p>`)),

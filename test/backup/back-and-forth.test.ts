@@ -3,7 +3,7 @@ import { mkdir, readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
 import type { Config } from "../../src/config/config.ts";
-import { sweepFiles } from "../../src/operation/retention/sweep.ts";
+import { sweepFiles } from "../../src/operation/retention/tidy-segments.ts";
 import { backupLab, contentOf, type Lab, NOW, openApp, restored, storeLarge } from "../support/backups.ts";
 
 const LARGE = 70_000;

@@ -266,3 +266,19 @@ test("takes away the draft of a backup that was killed long ago", async () => {
   await at.cli("backup", join(folder, "nine.zip"));
   expect(await readdir(folder)).toEqual(["nine.zip"]);
 });
+
+test.each([
+  ["gone", (key: string) => rename(key, `${key}.away`)],
+  ["another one", (key: string) => writeFile(key, `${"A".repeat(43)}=\n`)],
+])("makes none while the master key in the data folder is %s: nobody could open it", async (what, lose) => {
+  const key = join(at.dir, "master.key");
+  const kept = await readFile(key);
+  const path = join(away, `${what}.zip`);
+  await lose(key);
+  const { code, out, err } = await at.cli("backup", path);
+  await writeFile(key, kept, { mode: 0o600 });
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+  expect(err).toContain("master.key in the data folder is gone, or is not the key of this database");
+  expect(await readdir(away)).not.toContain(`${what}.zip`);
+  expect((await at.cli("backup", path)).code).toBe(0);
+});

@@ -91,6 +91,10 @@ describe("mailwright dns records", () => {
     await using local = await commandLine({ smtp: { hostname: "localhost" } });
     const { out } = await local.run("dns", "records");
     expect(out).toContain('smtp.hostname is "localhost", which nobody outside can look up');
+    expect(out).not.toMatch(/^ +(10 )?(\S+\.)?localhost$/m);
+    const { data } = await local.json("dns", "records", "--address", ADDRESS);
+    const told = data.records.flatMap(({ name, value }: Printed) => [name, value]);
+    expect(told.filter((text: string | null) => /(^|\.)localhost$/.test(text ?? ""))).toEqual([]);
   });
 
   test("leads the host of the MTA-STS policy to a name, also where base_url has none", async () => {

@@ -450,6 +450,7 @@ describe("what is wrong is found", () => {
       verdict: "ok",
       found: "The relay answers; no login is set. Nothing was sent.",
     });
+    expect((await at("", 1))?.found).toContain("nothing answers at 127.0.0.1:1");
     expect(relay.mails).toEqual([]);
   });
 
@@ -488,6 +489,7 @@ describe("what is wrong is found", () => {
     dns.fault("*", fault);
     const findings = await desk.look().finally(() => dns.fault("*", undefined));
     const server = findings.find(({ name }) => name === "name server");
+    expect(findings.find(({ name }) => name === "port 25 in")?.verdict).toBe("skip");
     expect(server?.verdict).toBe("fail");
     expect(server?.mend).toContain(mend);
     expect(server?.found).toContain(`${dns.address} `);

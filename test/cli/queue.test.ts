@@ -11,6 +11,7 @@ interface Job {
   kind: string;
   state: string;
   about: string;
+  why: string;
 }
 
 async function list(at: House, ...words: string[]): Promise<{ jobs: Job[]; held: string[]; more: boolean }> {
@@ -196,10 +197,14 @@ test("what waits for a webhook is sent at once, by its id and with all of them",
     });
   expect((await call("/v1/webhooks", { url: hooks.url, event_types: ["*"] })).status).toBe(201);
   expect((await call("/v1/messages", { instruction: "Say hello" })).status).toBe(200);
+  const whyOf: string[] = [];
   const waiting = async (): Promise<string> => {
     for (;;) {
       const [job] = (await list(at, "--kind", "deliver_webhooks", "--state", "waiting")).jobs;
-      if (job) return job.id;
+      if (job) {
+        whyOf.push(job.why);
+        return job.id;
+      }
     }
   };
   await hooks.reached(1);
@@ -210,4 +215,8 @@ test("what waits for a webhook is sent at once, by its id and with all of them",
   expect((await at.cli("queue", "retry", "--all")).out).toBe(said);
   await hooks.reached(3);
   expect(hooks.received.map(({ headers }) => headers["service-delivery-attempt"])).toEqual(["1", "2", "3"]);
+  expect(whyOf).toEqual([
+    "the oldest delivery failed: the receiver answered 500",
+    "the oldest delivery failed 2 times: the receiver answered 500",
+  ]);
 }, 60_000);

@@ -43,6 +43,13 @@ test("beside a running server a password is reset: the old one and every browser
   expect((await login(server, old)).status).toBe(401);
   expect((await login(server, again.password)).status).toBe(200);
   expect(await me(server, { "x-api-key": api_key })).toBe(200);
+  const listed = await at.cli("api-key", "list", EMAIL);
+  expect(listed.out).toContain(api_key.slice(-4));
+  expect(listed.out).not.toContain(api_key);
+  expect(JSON.parse((await at.cli("api-key", "list", EMAIL, "--json")).out).keys[0].last4).toBe(
+    api_key.slice(-4),
+  );
+  expect((await at.cli("api-key", "list", "nobody@example.com")).code).toBe(1);
   const wrong = await at.cli("api-key", "revoke", EMAIL, api_key);
   expect([wrong.code, wrong.err]).toEqual([
     1,
@@ -144,4 +151,18 @@ test("a server whose backups have no place says so at its start", async () => {
   await using at = await house({ backup: { dir: "/nowhere/mailwright" } });
   await using server = await at.start();
   await until(() => server.log().includes("backup.dir is in /nowhere"));
+});
+
+test("says when what it shows once could not be written", async () => {
+  await using at = await house();
+  await account(at, EMAIL);
+  const words = ["user", "reset-password", EMAIL, "--config", join(at.dir, "../config.toml")];
+  const command = Bun.spawn(["sh", "-c", `exec "$0" "$@" > /dev/full`, BINARY, ...words], {
+    cwd: at.dir,
+    stderr: "pipe",
+  });
+  const said = await new Response(command.stderr).text();
+  expect(await command.exited).toBe(1);
+  expect(said).toContain("The output could not be written");
+  expect(said).toContain("make another one");
 });

@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
         "It came from this machine or a network that the operator trusts, so no more proof",
         "Plan the lunch",
         "#q3",
-        "Context house-style was folded in.",
+        "Context house-style was given to the model.",
         "One attempt was blocked",
         "The lunch is planned.",
         "The answer is kept here",
@@ -236,7 +236,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByText("Live", { exact: true }).waitFor();
     const calling = call("Hold the line");
     const row = page.getByRole("listitem").filter({ hasText: "Hold the line" });
-    await row.getByText("Working").waitFor();
+    await row.getByText("In progress").waitFor();
     await page.getByRole("status").getByText("1 new message").waitFor({ state: "attached" });
     answered.resolve("Thank you for waiting.");
     await calling;

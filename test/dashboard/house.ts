@@ -26,7 +26,7 @@ export const PAGES = [
 ];
 /** The folder that a run leaves its pictures in, for people to look at; none are made without one. */
 const SCREENSHOTS = process.env["SCREENSHOTS"];
-const WAIT_MS = 10_000;
+const WAIT_MS = 30_000;
 const DESK = { width: 1440, height: 900 };
 const TABLET = { width: 768, height: 1024 };
 const PHONE = { width: 390, height: 844 };

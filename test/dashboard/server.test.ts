@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("the server's page", () => {
   async function seesTheFigures(visit: Visit): Promise<void> {
     const { page } = visit;
     for (const words of [
-      "Work that waits",
+      "Work that is due",
       "Mail in today",
       "Mail kept here today",
       "Time to an answer",

@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { readForm } from "../support/stripe-forms.ts";
 import { startStripe, type StripeEvent, type StripeStandIn } from "../support/stripe-stand-in.ts";
 import { type Dashboard, dashboard, hasChromium, TASK_LOOKS } from "./house.ts";
+import { until } from "../support/until.ts";
 import { signUp } from "./sign-up.ts";
 import { DAY_SECONDS } from "../../src/lib/durations.ts";
 
@@ -33,6 +34,21 @@ describe.skipIf(!hasChromium)("usage and billing", () => {
     await at[Symbol.asyncDispose]();
     await stripe[Symbol.asyncDispose]();
   });
+
+  test("a plot is drawn anew when the theme of the machine changes", async () => {
+    await using visit = await at.visit();
+    const { page } = visit;
+    await visit.open("Usage");
+    const drawn = () =>
+      page.evaluate<string>("document.querySelector('[role=img] canvas')?.toDataURL() ?? ''");
+    await page.getByRole("img", { name: "Answered by day: 6 altogether" }).waitFor();
+    await page.emulateMedia({ colorScheme: "light" });
+    const light = await drawn();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await until(async () => (await drawn()) !== light);
+    await page.emulateMedia({ colorScheme: "light" });
+    await until(async () => (await drawn()) === light);
+  }, 60_000);
 
   test.each(TASK_LOOKS)(
     "%s: usage shows plots, a table of days, inboxes and what is left",

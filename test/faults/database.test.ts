@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
-import { copyFile, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
@@ -23,6 +23,29 @@ test("a database file that is moved away takes nothing in, and all is well once 
   const second = await mail(server, owner);
   expect([first.reply, second.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
   expect((await readyz(server)).status).toBe(200);
+  await untilIdle(at);
+  await ended(server);
+  using database = closing(at.database());
+  expect(faultsOf(database.db, new Set([first.id, second.id]))).toEqual([]);
+});
+
+test("a data folder that cannot be entered takes nothing in, and all is well once it can be", async () => {
+  await using at = await house();
+  await using server = await at.start();
+  const owner = await desk(at, server);
+  const first = await mail(server, owner);
+  const closed = "The data folder cannot be entered";
+  await rename(at.dir, `${at.dir}.away`);
+  // A link to itself is one that nobody can follow (ELOOP): permissions would not keep root out.
+  await symlink(at.dir, at.dir);
+  await expectRefusals(server, owner, closed);
+  await expectRefusals(server, owner, closed);
+  await unlink(at.dir);
+  await rename(`${at.dir}.away`, at.dir);
+  const second = await mail(server, owner);
+  expect([first.reply, second.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
+  expect((await readyz(server)).status).toBe(200);
+  expect(await logged(server, closed)).toHaveLength(1);
   await untilIdle(at);
   await ended(server);
   using database = closing(at.database());

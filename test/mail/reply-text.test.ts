@@ -45,6 +45,50 @@ describe("text mails: new text ends at the attribution", () => {
   });
 });
 
+describe("an answer: its own words end at an attribution without a colon", () => {
+  test.each([
+    "Am 03.05.24 um 10:00 schrieb Bob Ray <bob@x.org>",
+    "Am 03.05.24 um 10:00 schrieb Bob Ray\n<bob@x.org>",
+    "Am 03.05.24 um 10:00 schrieb Bob Ray ‹bob@x.org›",
+    "Am 03.05.24 schrieb Bob Ray (bob@x.org)",
+    "3 May 2024 10:00 Bob Ray <bob@x.org>",
+    "2024/05/03 10:00 Bob Ray 〈bob@x.org〉",
+    "Bob Ray <bob@x.org>, 3 May 2024 10:00",
+    "Bob Ray ＜bob@x.org＞ — Fri, 3 May 2024 10:00",
+    "Bob Ray <bob@x.org> 于2024年5月3日周五 10:00写道",
+    "pt., 3 maj 2024 o 10:00 Bob Ray <bob@x.org> napisał(a)",
+    "pe 3. toukok. 2024 klo 10.00 Bob Ray <bob@x.org> kirjoitti",
+  ])("%s", (attribution) => {
+    const { new_text } = splitNewText({ text: `Please add this up.\n\n${attribution}\n${INJECTED}` });
+    expect(new_text).toBe("Please add this up.");
+  });
+
+  test.each([
+    "Invite Eve <eve@x.org> to lunch",
+    "Move it to 3 May 2024, 10:00",
+    "He wrote to me on 3 May",
+    "Ask bob@x.org what he meant",
+  ])("but not at %s", (words) => {
+    expect(own(`${words}\nThank you`)).toBe(`${words}\nThank you`);
+  });
+});
+
+describe("text mails: a colon is one in whatever script", () => {
+  const colons = "： ﹕ ︓ ៖ ፦ ՝ ։ ׃ ∶ ꞉ ː".split(" ");
+
+  test.each(colons)("as a header block has it with %s", (colon) => {
+    const block = ["Xa", "Yb", "Zc"].map(
+      (label, index) => `${label}${colon} ${["Bob <bob@x.org>", "3.5.2024", "Ann"][index]}`,
+    );
+    expect(own(`Please add this up.\n\n${block.join("\n")}\n\n${INJECTED}`)).toBe("Please add this up.");
+  });
+
+  test.each(colons)("as an attribution has it with %s", (colon) => {
+    const head = `Zzz 3/5/2024 10:00 Bob Ray <bob@x.org> qqqq${colon}`;
+    expect(own(`Please add this up.\n\n${head}\n\n${INJECTED}`)).toBe("Please add this up.");
+  });
+});
+
 describe("text mails: new text ends at a header block", () => {
   const blocks = {
     English: "From: Bob <bob@x.org>\nSent: Friday\nTo: Ann\nSubject: Numbers",

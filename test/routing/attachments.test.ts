@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readInput } from "../../src/pipeline/input.ts";
-import { toldOf } from "../../src/pipeline/steps.ts";
+import { sentencesToRepeat } from "../../src/pipeline/steps.ts";
 import { docxParts, fileOf, fixture, packedBlanks, paragraph, pngOf, zipOf } from "../support/files.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import type { FileToRead } from "../../src/files/reading.ts";
@@ -38,7 +38,7 @@ function asked(t: Mailroom): string {
 async function warningsOf(t: Mailroom): Promise<string[]> {
   const [message] = await t.activity();
   expect(message.status).toBe("done");
-  return toldOf(message.steps, { stranger: false });
+  return sentencesToRepeat(message.steps, { stranger: false });
 }
 
 test.each(DOORS)("documents of %s are read, and what was not is said", async (_claim, send) => {
@@ -117,7 +117,7 @@ test("of more than eight pictures the first eight are looked at", async () => {
   expect(images.map(({ filename }) => filename).join()).toBe(
     "0.png,1.png,2.png,3.png,4.png,5.png,6.png,7.png",
   );
-  expect(toldOf(extracted, { stranger: false })).toEqual([
+  expect(sentencesToRepeat(extracted, { stranger: false })).toEqual([
     "Not read: 8.png (only 8 pictures of a message are looked at).",
     "Not read: 9.png (only 8 pictures of a message are looked at).",
   ]);

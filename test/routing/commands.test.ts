@@ -27,7 +27,7 @@ describe("macros", () => {
       {
         type: "warning",
         output:
-          "unknown macro $weekli: there is none of this name that may be used here. Did you mean $weekly?",
+          "Unknown macro $weekli: there is none of this name that may be used here. Did you mean $weekly?",
       },
     ]);
     await room.app.db.updateTable("users").set({ plan: "free" }).execute();
@@ -88,12 +88,12 @@ describe("targets and flags", () => {
   });
 
   test.each([
-    ["--privat", "unknown flag --privat: it did nothing but be told to the model. Did you mean --private?"],
+    ["--privat", "Unknown flag --privat: it did nothing but be told to the model. Did you mean --private?"],
     [
       "--no-tool",
-      "unknown flag --no-tool: it did nothing but be told to the model. Did you mean --no-tools?",
+      "Unknown flag --no-tool: it did nothing but be told to the model. Did you mean --no-tools?",
     ],
-    ["--foo=bar", "unknown flag --foo: it did nothing but be told to the model."],
+    ["--foo=bar", "Unknown flag --foo: it did nothing but be told to the model."],
     ["--attach=md --format=text", "--attach=md asks for markdown, but --format=text was done."],
     ["--attach=json", "answer.json is not valid JSON: the model answered in another form."],
   ])("%s is done as it is written, and what is odd about it is said", async (flag, output) => {

@@ -16,8 +16,14 @@ describe("contexts", () => {
     expect(system.indexOf("We are Example Ltd.")).toBeGreaterThan(system.indexOf("Write gently."));
     expect(system).not.toContain("harshly");
     expect(done.steps).toMatchObject([
-      { index: 0, type: "context", name: "context", status: "ok", output: "Context tone was folded in." },
-      { index: 1, type: "context", name: "context", output: "Context brand was folded in." },
+      {
+        index: 0,
+        type: "context",
+        name: "context",
+        status: "ok",
+        output: "Context tone was given to the model.",
+      },
+      { index: 1, type: "context", name: "context", output: "Context brand was given to the model." },
     ]);
   });
 
@@ -131,7 +137,7 @@ describe("contexts", () => {
     const { steps } = await call(room, "Write +brand-voise");
     expect(steps.at(-1)).toMatchObject({
       output:
-        "unknown context +brand-voise: there is none of this name that may be used here. Did you mean +brand-voice?",
+        "Unknown context +brand-voise: there is none of this name that may be used here. Did you mean +brand-voice?",
     });
   });
 
@@ -150,8 +156,8 @@ describe("contexts", () => {
     expect(
       done.steps.map(({ type, output }: { type: string; output: string }) => `${type}: ${output}`),
     ).toEqual([
-      "warning: unknown context +old: there is none of this name that may be used here.",
-      "warning: unknown context +none: there is none of this name that may be used here.",
+      "warning: Unknown context +old: there is none of this name that may be used here.",
+      "warning: Unknown context +none: there is none of this name that may be used here.",
     ]);
     const { items } = (await room.owner.get("/messages")).body;
     expect(items[0].command).toMatchObject({ contexts: [], command: "Use +old and +none, please" });
@@ -167,7 +173,7 @@ describe("contexts", () => {
     expect(system.match(/Rule\. /g)).toHaveLength(7_000);
     expect(system.match(/Lore of the sea\. /g)?.length).toBeLessThan(400);
     expect(done.steps).toMatchObject([
-      { name: "context", output: "Context rules was folded in." },
+      { name: "context", output: "Context rules was given to the model." },
       { name: "context_truncated", output: expect.stringContaining("Context lore was cut") },
     ]);
   });

@@ -10,7 +10,13 @@ import { fencesOf } from "../../src/mail/writing/markdown.ts";
 import type { Trust } from "../../src/trust/shown/links.ts";
 import { MAX_TEXT_BYTES, textFile } from "../../src/pipeline/made-files.ts";
 import { redactArguments } from "../../src/trust/shown/redact.ts";
-import { fileOf, type SentWork, TEXT_WORK, type WorkName, workOn } from "../../src/pipeline/text-work.ts";
+import {
+  makeTextFile,
+  type SentWork,
+  TEXT_WORK,
+  type WorkName,
+  workOnText,
+} from "../../src/pipeline/text-work.ts";
 import { objectionTo } from "../support/guard.ts";
 import { toolCalls } from "../support/model-server.ts";
 import { mailroom } from "../support/mailroom.ts";
@@ -94,7 +100,7 @@ describe("a long text is worked on by a thread as it would be here", () => {
 
   test.each(works)("%s", async (name, input) => {
     const here = (await (TEXT_WORK[name] as (given: unknown) => unknown)(input)) as object;
-    const there = (await workOn(threads, name, input as never, ADA)) as object;
+    const there = (await workOnText(threads, name, input as never, ADA)) as object;
     expect(worked).toEqual([`${name} for ada`]);
     expect(plain(there)).toEqual(plain(here));
     expect(JSON.stringify(plain(here)).length).toBeGreaterThan(10);
@@ -113,7 +119,7 @@ describe("a long text is worked on by a thread as it would be here", () => {
         { filename: "a.bin", contentType: "application/octet-stream", content: Buffer.alloc(50_000, 7) },
       ],
     };
-    const there = await workOn(threads, "build", parts, ADA);
+    const there = await workOnText(threads, "build", parts, ADA);
     expect(worked).toEqual(["build for ada"]);
     expect(Buffer.from(there ?? [])).toEqual(Buffer.from(await TEXT_WORK.build(parts)));
   });
@@ -131,7 +137,7 @@ describe("a text that cannot be read in time", () => {
   };
 
   test("makes no file, and says why", async () => {
-    const file = await fileOf(failing, { filename: "a.html", text: "<p>".repeat(10_000) }, TRUST, ADA);
+    const file = await makeTextFile(failing, { filename: "a.html", text: "<p>".repeat(10_000) }, TRUST, ADA);
     expect(file).toEqual({
       refusal: "a.html was left out: it is built in a way that takes too long to read.",
     });

@@ -111,7 +111,7 @@ test("what a stranger's mail has the model read in a repository that nobody name
   expect(at.comments()).toBe(0);
   expect(done.steps[1]).toMatchObject({ status: "blocked", output: expect.stringContaining("acme/secrets") });
   expect(done.steps.at(-1)?.output).toBe(
-    "Name `repository acme/secrets` in this call if others may see what is in there: this run has read it, and was to write elsewhere.",
+    "Name `repository acme/secrets` in this call if others may see what is in there: this run has read it, and would then have written elsewhere.",
   );
 });
 
@@ -144,7 +144,7 @@ test.each([
   expect(at.comments()).toBe(0);
   expect(done.steps[2]).toMatchObject({ status: "blocked" });
   expect(done.steps.at(-1)?.output).toBe(
-    "Name the repository to search in this call: this run has searched, or was led, beyond those that are named, and was to write where others can read.",
+    "Name the repository to search in this call: this run has searched in others, or followed a link to one, and would then have written where others can read.",
   );
 });
 

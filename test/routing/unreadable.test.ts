@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { KyselyPlugin } from "kysely";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { missingNow, missingWords } from "../../src/db/missing-bytes.ts";
-import { sweepFiles } from "../../src/operation/retention/sweep.ts";
+import { sweepFiles } from "../../src/operation/retention/tidy-segments.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 
 /** Long enough to lie beside the database. */

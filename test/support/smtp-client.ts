@@ -39,10 +39,11 @@ interface Peer {
 export async function smtpClient({ host, port, local_address }: Peer): Promise<SmtpClient> {
   const own = local_address === undefined ? {} : { localAddress: local_address };
   let socket: Socket | TLSSocket = connectTcp({ host, port, ...own });
-  await once(socket, "connect");
+  // From the beginning: a server that shuts down may take the connection and reset it in the same turn.
   let replies = replyReader(socket);
   // Not `once`, which rejects when the connection ends in a reset.
   const closed = new Promise((resolve) => socket.once("close", resolve));
+  await Promise.race([once(socket, "connect"), closed]);
   const write = (bytes: string | Uint8Array): void => void socket.write(bytes);
   const say = (line: string): Promise<string> => {
     write(`${line}\r\n`);

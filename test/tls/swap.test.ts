@@ -38,7 +38,7 @@ test("thirty certificates one after the other cost no connection and no request,
     smtp: { listen: "127.0.0.1:0", early_talker_ms: 0 },
     data: { dir },
   });
-  const server = await serve(config, { log: createLog({ level: "silent", format: "text" }) });
+  const server = await serve(config, { log: createLog({ level: "warn", format: "text" }) });
   const portOf = (address: string | null): number => Number(/:(\d+)$/.exec(address ?? "")?.[1]);
   await using load = startClients({
     https_port: portOf(server.http),

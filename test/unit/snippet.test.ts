@@ -12,6 +12,8 @@ test.each([
   ["2 * 3 * 4, snake_case_name, a_b", "2 * 3 * 4, snake_case_name, a_b"],
   ["  \t spaces \r\n and\u00a0lines\n\n", "spaces and lines"],
   ["hid\u200bden \u202eover", "hidden over"],
+  ["Bought:\n\n| Item | Price |\n|:-----|------:|\n| Milk | **2** |\n", "Bought: Item, Price Milk, 2"],
+  ["Above\n\n---\n\nBelow -- and a | b", "Above Below -- and a | b"],
   ["", ""],
 ])("of %j the snippet is %j", (reply, snippet) => {
   expect(snippetOf(reply)).toBe(snippet);
@@ -26,6 +28,6 @@ test("a snippet has 200 characters at most and ends with a whole one", () => {
 
 test("a reply that was made to be slow to read is not", () => {
   const started = ownMs();
-  for (const part of ["[", "[a](", "*_", "```\n", "> ", "_*x"]) snippetOf(part.repeat(100_000));
+  for (const part of ["[", "[a](", "|", " |", "*_", "```\n", "> ", "_*x"]) snippetOf(part.repeat(100_000));
   expect(ownMs() - started).toBeLessThan(500);
 });

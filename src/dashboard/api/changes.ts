@@ -1,11 +1,18 @@
-import { type MutationKey, type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
+import {
+  type MutationKey,
+  type QueryKey,
+  useIsMutating,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
 
 interface Change<Input, Output> {
   run: (input: Input) => Promise<Output>;
   /** The lists and things that may look different afterwards. */
   touches: QueryKey[];
-  done?: (output: Output, input: Input) => void;
-  /** By which others see, with `useIsMutating`, that it is under way. */
+  /** A promise that it returns belongs to the change, which is under way until then. */
+  done?: (output: Output, input: Input) => unknown;
+  /** The key by which `useIsMutating` shows others that the change is under way. */
   key?: MutationKey;
 }
 
@@ -22,7 +29,17 @@ export function useChange<Input = void, Output = unknown>({
     ...(key ? { mutationKey: key } : {}),
     onSuccess: async (output, input) => {
       await Promise.all(touches.map((queryKey) => queries.invalidateQueries({ queryKey })));
-      done?.(output, input);
+      await done?.(output, input);
     },
   });
+}
+
+/** The key of the deletion of something with this id. */
+export function deletionOf(id: string): MutationKey {
+  return ["delete", id];
+}
+
+/** Whether something is being deleted, so that its page must not ask for it again: news of it may come meanwhile. */
+export function useIsBeingDeleted(id: string): boolean {
+  return useIsMutating({ mutationKey: deletionOf(id) }) > 0;
 }

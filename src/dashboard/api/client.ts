@@ -1,6 +1,6 @@
 import { noteReach } from "./reach.ts";
 
-/** What the server said when it refused: RFC 9457, with our `code`, `fix` and, for a form, one fault a field. */
+/** A refusal of the server: RFC 9457, with our `code`, `fix` and, for a form, one fault a field. */
 export interface Problem {
   status: number;
   code: string;
@@ -10,7 +10,7 @@ export interface Problem {
   [member: string]: unknown;
 }
 
-/** What is wrong with one member of what was sent. */
+/** A fault of one member of the body. */
 export interface FieldFault {
   path: string;
   code: string;

@@ -8,16 +8,17 @@ import {
 } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import { onNews } from "./live.ts";
+import { newsIn } from "./news.ts";
 import type { Page } from "./shapes.ts";
 
-/** What was read that lately needs no look. */
+/** How long entries that were just read count as new enough. */
 const FRESH_MS = 2_000;
 
 /** A list of which new entries come to the head. */
 export interface GrowingList<T> {
   queryKey: QueryKey;
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<T>>;
-  /** What tells an entry from every other; one that comes to the head again is another one. */
+  /** Returns what tells an entry from every other; one that comes to the head again is another one. */
   versionOf: (item: T) => string;
 }
 
@@ -43,7 +44,7 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
   const known = useMemo(() => new Set(items.map(versionOf)), [items, versionOf]);
   const head = useHead({ queryKey, read });
   const waiting = is_read ? (head.data?.items ?? []) : [];
-  const unseen = waiting.filter((item) => !known.has(versionOf(item)));
+  const unseen = newsIn(waiting, known, versionOf);
 
   const [came, setCame] = useState(0);
   const is_owed = useRef(false);
@@ -59,7 +60,7 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
     const { data, isSuccess } = await head.refetch();
     if (!isSuccess) return;
     const before = new Set(waiting.map(versionOf));
-    const fresh = data.items.map(versionOf).filter((version) => !known.has(version) && !before.has(version));
+    const fresh = newsIn(data.items, known, versionOf).filter((item) => !before.has(versionOf(item)));
     setCame((count) => count + fresh.length);
     if (isAtTop()) await showHead(data);
   });

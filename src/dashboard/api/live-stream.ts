@@ -13,7 +13,7 @@ export interface Hearer {
   live: (is_live: boolean) => void;
 }
 
-/** What the tabs of a browser tell each other. */
+/** A message between the tabs of a browser. */
 type Word = { news: Activity | null } | { live: boolean } | "how is it?";
 
 /**
@@ -96,7 +96,7 @@ function keepStream({ news, live }: Hearer, gone: AbortSignal): void {
   });
 }
 
-/** Not the same for all who lost the same server. */
+/** Returns a random pause before the next try, so that not all come back to a server at once. */
 function pauseAfter(failures: number): number {
   const pause = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
   return pause * (0.75 + Math.random() / 4);

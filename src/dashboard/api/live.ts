@@ -84,7 +84,7 @@ function gathering(gone: AbortSignal): () => void {
 
 type Pages = InfiniteData<Page<Activity>>;
 
-/** Where the message is in a list, it changes in its place; its story and its conversation are read anew. */
+/** Shows a changed message: in lists it changes in its place, its story and its conversation are read anew. */
 function show(queries: QueryClient, message: Activity): void {
   const { message_id, conversation_id, retry_of } = message;
   for (const [queryKey, data] of queries.getQueriesData<Pages>({ queryKey: ["messages"] })) {

@@ -2,7 +2,7 @@ import { get, queryOf } from "./client.ts";
 import type { GrowingList } from "./growing-list.ts";
 import type { Activity, Conversation, Page } from "./shapes.ts";
 
-/** What a list of messages is narrowed by; what is absent lets everything through. */
+/** The filters of a list of messages; one that is absent lets everything through. */
 export interface MessageFilters {
   status?: Activity["status"] | undefined;
   source?: Activity["source"] | undefined;

@@ -34,7 +34,7 @@ export function noteReach(reached: boolean): void {
   for (const heard of watchers) heard();
 }
 
-/** Without waiting for its turn. */
+/** Asks at once whether the server can be reached. */
 export async function askForLife(): Promise<void> {
   clearTimeout(timer);
   const answer = await fetch(ALIVE, { cache: "no-store" }).catch(() => undefined);

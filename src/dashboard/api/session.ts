@@ -2,7 +2,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient, useSuspenseQuery }
 import { get, post } from "./client.ts";
 import type { Me, ServerFacts } from "./shapes.ts";
 
-/** Who is signed in; null when nobody is. */
+/** The signed-in user; null when nobody is. */
 export const session = queryOptions({
   queryKey: ["me"],
   staleTime: 60_000,
@@ -10,7 +10,7 @@ export const session = queryOptions({
     (await get<{ me: Me | null }>("/auth/session", signal)).me,
 });
 
-/** What anybody may know of the server. */
+/** The facts of the server that anybody may know. */
 export const serverFacts = queryOptions({
   queryKey: ["server-facts"],
   queryFn: ({ signal }) => get<ServerFacts>("/server", signal),

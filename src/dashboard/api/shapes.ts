@@ -44,7 +44,7 @@ import type {
   TestDeliveryShape,
 } from "../../resources/webhooks/shapes.ts";
 
-/** What the public interface answers, by the very schemas that its document is made of. */
+/** The answers of the public interface, by the schemas that its document is made of. */
 export type Me = Static<typeof MeShape>;
 export type ApiKey = Static<typeof ApiKeyShape>;
 export type NewApiKey = Static<typeof NewApiKeyShape>;
@@ -88,5 +88,5 @@ export interface Page<T> {
   next_cursor: string | null;
 }
 
-/** What an inbox may be told; what is absent stays as it is. */
+/** A change of an inbox; members that are absent stay as they are. */
 export type InboxChange = InboxSettings;

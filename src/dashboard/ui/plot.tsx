@@ -1,5 +1,5 @@
 import "uplot/dist/uPlot.min.css";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import UPlot from "uplot";
 import { figure } from "./figure.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
@@ -20,8 +20,22 @@ const Y_STEPS = Array.from({ length: 12 }, (_, power) =>
 const day_name = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 const short_number = new Intl.NumberFormat(undefined, { notation: "compact" });
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const themeNow = (): "dark" | "light" => (dark.matches ? "dark" : "light");
+
+function onThemeChange(changed: () => void): () => void {
+  dark.addEventListener("change", changed);
+  return () => dark.removeEventListener("change", changed);
+}
+
 /** Bars over days, as wide as their place, and the figure of the day under the pointer or chosen by the arrow keys. */
-export function Plot({ label, times, values }: PlotProps) {
+export function Plot(props: PlotProps) {
+  // A canvas keeps the colours that it was drawn with, so another theme needs another one.
+  const theme = useSyncExternalStore(onThemeChange, themeNow);
+  return <Bars key={theme} {...props} />;
+}
+
+function Bars({ label, times, values }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot>(null);
   const [pointed, setPointed] = useState<number | null>();

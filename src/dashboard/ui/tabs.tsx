@@ -24,7 +24,7 @@ export function Tabs<T extends string>({ label, tabs, chosen, onChoose, children
   };
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
-      <div role="tablist" aria-label={label} className="flex gap-1 overflow-x-auto border-b border-line">
+      <div role="tablist" aria-label={label} className="flex flex-wrap gap-x-1 border-b border-line">
         {tabs.map((tab) => (
           <button
             key={tab.id}

@@ -2,7 +2,9 @@ import { domainToASCII } from "node:url";
 import { withoutQuotes } from "../../lib/mail-address.ts";
 import { withoutBlanks } from "./header-block.ts";
 
-/** An address as it can be compared: lower case, its domain in A-labels. The name is whatever the sender wrote. */
+/**
+ * An address in a form that can be compared: in lower case, its domain in A-labels. The name is as the sender wrote it.
+ */
 export interface Mailbox {
   address: string;
   name: string;
@@ -14,7 +16,9 @@ const MAX_MAILBOXES = 1_000;
 // RFC 5321 §4.5.3.1
 const MAX_LOCAL_OCTETS = 64;
 const MAX_ADDRESS_OCTETS = 254;
-/** Marks that pile up on one letter take normalisation the square of their number. */
+/**
+ * Normalisation of Unicode takes time with the square of the number of marks on one letter, so the length is bounded.
+ */
 const MAX_WRITTEN_CHARS = 500;
 const MAX_QUOTED_CHARS = 100;
 
@@ -56,13 +60,13 @@ interface Token {
 // SP and HTAB alone: NBSP and others are letters to the syntax of mail, and white space to some readers.
 const SPACE = /[ \t]+/y;
 const SPECIAL = /[,:;]/y;
-/** The quotes of a local part; what may stand in them is looked at later. */
+/** A quoted local part; which characters may be in the quotes is checked later. */
 const QUOTED_LOCAL = /"[\w!#$%&'*+\-/=?^`{|}~.]+"@[^ \t,:;()<>"\\]+/y;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/y;
 const ANGLE = /<([^<>]*)>/y;
 const ATOM = /[^ \t,:;()<>"\\]+/y;
 
-/** Comments count as white space. A string is a problem. */
+/** Splits a value into tokens; comments count as white space. Returns a sentence if there is a problem. */
 function tokenize(value: string): Token[] | string {
   const tokens: Token[] = [];
   let at = 0;
@@ -89,7 +93,7 @@ function tokenize(value: string): Token[] | string {
   return tokens;
 }
 
-/** Comments nest (RFC 5322 §3.2.2); negative when this one is not closed. */
+/** Returns where a comment ends; comments nest (RFC 5322 §3.2.2). Negative if it is not closed. */
 function endOfComment(value: string, start: number): number {
   let depth = 0;
   for (let at = start; at < value.length; at++) {
@@ -101,7 +105,7 @@ function endOfComment(value: string, start: number): number {
   return -1;
 }
 
-/** The runs of words between separators, each with the separator that ends it; the last one ends with a comma. */
+/** The runs of words between separators, each with the separator that ends it; the last run ends with a comma. */
 function splitEntries(tokens: Token[]): { words: Token[]; end: string }[] {
   const entries: { words: Token[]; end: string }[] = [];
   let words: Token[] = [];
@@ -119,7 +123,7 @@ function has(words: Token[], kind: Token["kind"]): boolean {
   return words.some((word) => word.kind === kind);
 }
 
-/** A string is a problem. */
+/** The mailbox that these words name, or a sentence about the problem with them. */
 function toMailbox(words: Token[]): Mailbox | string {
   const phrase = words.slice(0, -1);
   const last = words.at(-1);
@@ -130,7 +134,7 @@ function toMailbox(words: Token[]): Mailbox | string {
   if (address === undefined)
     return `${JSON.stringify((last?.text ?? "").slice(0, MAX_QUOTED_CHARS))} is not a mail address of a domain name.`;
   const name = phrase.map((word) => word.text).join(" ");
-  // An unquoted name with an "@" is read as the address by some readers.
+  // Some readers take an unquoted name with an "@" for the address.
   const looksLikeAddress = phrase.some((word) => word.kind === "atom" && word.text.includes("@"));
   if (looksLikeAddress && normalizeAddress(name.replace(/^'|'$/g, "")) !== address) {
     return "The name before an address looks like another address.";
@@ -138,9 +142,10 @@ function toMailbox(words: Token[]): Mailbox | string {
   return { address, name };
 }
 
-// RFC 5322 §3.2.3, in the letters that nearly all addresses have, with dots wherever people have them, and
+// A dot-atom of RFC 5322 §3.2.3. This one is of the ASCII letters that nearly all addresses have, with dots wherever
+// people have them.
 const ASCII_LOCAL = /^\.*[\w!#$%&'*+\-/=?^`{|}~][\w!#$%&'*+\-/=?^`{|}~.]*$/;
-// with the letters of RFC 6532, but nothing invisible.
+// This one also has the letters of RFC 6532, but nothing invisible.
 const DOT_ATOM =
   /^(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+(?:\.(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+)*$/u;
 const DOMAIN_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
@@ -158,7 +163,7 @@ function normalizeAddress(written: string): string | undefined {
   return fits ? address : undefined;
 }
 
-/** Lower case and A-labels; undefined for what is no domain name, an IP address among it. */
+/** A domain in lower case and A-labels; undefined for what is no domain name, such as an IP address. */
 function normalizeDomain(text: string): string | undefined {
   const domain = (/^[\0-\x7f]*$/.test(text) ? text : domainToASCII(text)).toLowerCase();
   const labels = domain.split(".");

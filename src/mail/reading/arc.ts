@@ -1,36 +1,36 @@
 import type { ARCChainEntry, DNSResolver } from "mailauth";
 import { type AuthResults, readArcResults } from "./auth-results.ts";
 import type { Envelope } from "./authenticate.ts";
-import { isBearable, MAX_SIGNATURES, streamOf, tag } from "./signatures.ts";
+import { isBearable, MAX_SIGNATURES, streamOf, tagValue } from "./signatures.ts";
 import { formVerified, type SignedForm } from "./signed-form.ts";
 
-/** Every server on the way that seals adds one; each takes a signature to check. */
+/** The most ARC sets of one mail: every server on the way that seals adds one, and each takes a signature to check. */
 const MAX_SETS = 10;
 const SET_FIELDS = ["arc-seal", "arc-message-signature", "arc-authentication-results"];
 
-/** What one server on the way found out, and the seal that it put on that. */
+/** What one server on the way found out, and who sealed it. */
 export interface SealedResults {
   sealer: string;
   results: AuthResults;
 }
 
 export interface ArcCheck {
-  /** Newest first, and no further than the servers are among those named. */
+  /** Results of trusted sealers, newest first, up to the first sealer that is not trusted. */
   trusted: SealedResults[];
-  /** What has not changed since the newest seal, by the message signature of its set. */
+  /** The form that has not changed since the newest seal, by the message signature of its set. */
   signed: SignedForm[];
 }
 
 /**
- * The sealed results of a mail whose whole chain is valid (RFC 8617 §5.2), as far as `sealers` vouch for them: one of
- * them must have sealed last, and whoever sealed before is believed only if it is one of them as well.
+ * The sealed results of a mail whose whole chain is valid (RFC 8617 §5.2), as far as `sealers` vouch for them: the last
+ * seal must be by one of them, and an earlier one is believed only if its sealer is one of them too.
  */
 export async function checkArc(
   mail: Envelope,
   sealers: string[],
   signal: AbortSignal,
 ): Promise<ArcCheck | undefined> {
-  // A bug of the verifier is no reason to put a stranger's mail off for ever: it vouches for nothing then.
+  // A bug of the verifier must not put a stranger's mail off for ever: the chain then counts as invalid.
   const valid = isWorthChecking(mail, sealers)
     ? await validChain(mail, signal).catch(() => undefined)
     : undefined;
@@ -41,7 +41,7 @@ export async function checkArc(
   return { trusted, signed: valid.signed };
 }
 
-/** Undefined unless every seal is good, and the newest signature covers the whole mail and its author. */
+/** The chain; undefined unless every seal is good, and the newest signature covers the whole mail and its author. */
 async function validChain(
   mail: Envelope,
   signal: AbortSignal,
@@ -53,22 +53,25 @@ async function validChain(
   if (!chain || seen.fromFields !== 1) return undefined;
   const signature = lastEntry?.messageSignature;
   const field = mail.headers.fields.find(
-    ({ name, value }) => name === "arc-message-signature" && tag(value, "i") === String(chain.length),
+    ({ name, value }) => name === "arc-message-signature" && tagValue(value, "i") === String(chain.length),
   );
   const form = signature && formVerified(mail, field, signature);
-  // What follows a part of the body may have been added by anybody (RFC 6376 §8.2).
+  // If only part of the body is signed, anybody may have added what follows it (RFC 6376 §8.2).
   if (signature?.canonBodyLengthLimited || !form?.fields.includes("from")) return undefined;
   const { status } = await arc(seen.arc as Parameters<typeof arc>[0], options);
   return status.result === "pass" ? { chain, signed: [form] } : undefined;
 }
 
-/** Before a byte of the body is hashed: whether the newest seal is of one of them, and the work is bounded. */
+/**
+ * Decides, before a byte of the body is hashed, whether the newest seal is by a trusted sealer, and the work is
+ * bounded.
+ */
 function isWorthChecking(mail: Envelope, sealers: string[]): boolean {
   const { fields } = mail.headers;
   const seals = fields.filter(({ name }) => name === "arc-seal");
   if (seals.length === 0 || seals.length > MAX_SETS) return false;
-  const newest = seals.find(({ value }) => tag(value, "i") === String(seals.length));
-  if (!sealers.includes(tag(newest?.value ?? "", "d") ?? "")) return false;
+  const newest = seals.find(({ value }) => tagValue(value, "i") === String(seals.length));
+  if (!sealers.includes(tagValue(newest?.value ?? "", "d") ?? "")) return false;
   const signatures = fields.filter(({ name }) => name === "dkim-signature");
   const sets = fields.filter(({ name }) => SET_FIELDS.includes(name));
   const few = signatures.length <= MAX_SIGNATURES && sets.length <= MAX_SETS * SET_FIELDS.length;

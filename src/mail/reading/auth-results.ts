@@ -1,6 +1,6 @@
 import { domainOf, inSameHands } from "../../net/domain-owner.ts";
 
-/** The result of one method, such as `dkim=pass header.d=example.com`; all in lower case but the values. */
+/** The result of one method, such as `dkim=pass header.d=example.com`; all but the values in lower case. */
 export interface MethodResult {
   method: string;
   result: string;
@@ -9,12 +9,12 @@ export interface MethodResult {
 }
 
 export interface AuthResults {
-  /** The name of who checked, in lower case. */
+  /** The name of the server that checked, in lower case. */
   authserv_id: string;
   results: MethodResult[];
 }
 
-/** What somebody else found out about a mail, for the domain of its author. */
+/** What another server found out about a mail, for the domain of its author. */
 export interface Findings {
   dkim: { result: string; aligned: string[] };
   spf: { result: string; aligned: string[]; sender: string };
@@ -24,7 +24,7 @@ export interface Findings {
 export function readAuthResults(value: string): AuthResults | undefined {
   const parts = splitParts(value);
   const [id = "", ...rest] = parts ?? [];
-  // A version may follow the name.
+  // A version may follow the name (RFC 8601 §2.2).
   const authserv_id = /^\s*("[^"]+"|[^\s"=]+)(?:\s+\d+)?\s*$/.exec(id)?.[1];
   if (authserv_id === undefined) return undefined;
   return {
@@ -33,15 +33,20 @@ export function readAuthResults(value: string): AuthResults | undefined {
   };
 }
 
-/** The same of ARC-Authentication-Results, which begins with the number of its set (RFC 8617 §4.1.1). */
+/** Reads ARC-Authentication-Results, which begins with the number of its set (RFC 8617 §4.1.1). */
 export function readArcResults(value: string): AuthResults | undefined {
   return readAuthResults(value.replace(/^[^;]*;/, ""));
 }
 
-/** Only what says `pass` for a domain of the author's owner counts; whether that is enough is for us to judge. */
+/**
+ * Keeps of the results those that say `pass` for a domain of the same owner as the author's. Whether they suffice is
+ * decided by the caller.
+ */
 export function findingsOf(all: AuthResults[], from_domain: string): Findings {
   const results = all.flatMap((one) => one.results);
-  const ours = (domain: string): boolean => inSameHands(domain, from_domain);
+  // A server that has found a forgery has not also found a proof: words of the client's may stand in a comment of its field.
+  const isForged = results.some(({ method, result }) => method === "dmarc" && result === "fail");
+  const ours = (domain: string): boolean => !isForged && inSameHands(domain, from_domain);
   const dkim = results.filter(({ method }) => method === "dkim");
   const spf = spfResult(results);
   const sender = domainOf(spf.sender);
@@ -93,12 +98,12 @@ function readResult(text: string): MethodResult | undefined {
   return { method: method.toLowerCase(), result: result.toLowerCase(), properties };
 }
 
-/** A value in quotes without them; of an address with a quoted local part (RFC 8601 §2.2) they stay. */
+/** A value without its quotes. In an address with a quoted local part (RFC 8601 §2.2) they stay. */
 function unquoted(value: string): string {
   return value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value;
 }
 
-/** What semicolons part, without the comments; undefined where a quote or a comment does not end. */
+/** The parts of a value between semicolons, without comments; undefined if a quote or a comment does not end. */
 function splitParts(value: string): string[] | undefined {
   const parts = [""];
   for (let at = 0; at < value.length;) {
@@ -112,7 +117,7 @@ function splitParts(value: string): string[] | undefined {
   return parts;
 }
 
-/** Behind the comment, the quoted string or the character that begins there. */
+/** The position behind the comment, the quoted string or the character that begins at `at`. */
 function endOfPiece(value: string, at: number): number | undefined {
   if (value[at] === "(") return endOfComment(value, at);
   if (value[at] !== '"') return at + 1;
@@ -122,7 +127,7 @@ function endOfPiece(value: string, at: number): number | undefined {
 
 const QUOTED = /"(?:[^"\\]|\\.)*"/y;
 
-/** RFC 5322 §3.2.2: comments nest, and a backslash takes the meaning of what follows it. */
+/** The position behind a comment. RFC 5322 §3.2.2: comments nest, and a backslash escapes the next character. */
 function endOfComment(value: string, start: number): number | undefined {
   let depth = 0;
   for (let at = start; at < value.length; at++) {

@@ -6,23 +6,23 @@ import { type AuthResults, findingsOf } from "./auth-results.ts";
 import { relayAt, resultsOfRelay } from "./front-relay.ts";
 import type { MailHeaders } from "./headers.ts";
 import { domainOf, inSameHands } from "../../net/domain-owner.ts";
-import { verifySignatures } from "./signatures.ts";
+import { type SignatureCheck, verifySignatures } from "./signatures.ts";
 import type { SignedForm } from "./signed-form.ts";
 import { waitLimit } from "../../lib/wait-limit.ts";
 
 export interface Envelope {
   raw: Uint8Array;
   headers: MailHeaders;
-  /** The one author, as fromMailbox gave it. */
+  /** The one author, as `fromMailbox` returns it. */
   from: { address: string };
   remote_address: string;
   helo: string;
   /** Empty for the null reverse-path. */
   mail_from: string;
-  /** Our own name. */
+  /** The name of this server. */
   hostname: string;
   resolver: Resolver;
-  /** `network=authserv-id` of servers of ours in front, whose word is taken for what they saw. */
+  /** `network=authserv-id` of relays in front that the operator trusts to report what they saw. */
   trusted_relays?: string[];
   /** Domains whose ARC seals are believed. */
   arc_sealers?: string[];
@@ -31,24 +31,24 @@ export interface Envelope {
 export interface Identity {
   /** True only when the domain of the From address vouches for this mail. */
   authenticated: boolean;
-  /** RFC 8601 words; `aligned` says that what passed belongs to the From domain. */
+  /** Results in the words of RFC 8601; `aligned` says that what passed belongs to the From domain. */
   auth: {
     spf: string;
     dkim: string;
     dmarc: string;
     aligned: boolean;
-    /** Whose word it is, where it is not our own: `relay:mx.front.example`, `arc:forwarder.example`. */
+    /** Who found this out, if this server did not: `relay:mx.front.example`, `arc:forwarder.example`. */
     via?: string;
   };
   /** The domain asks that its unauthenticated mail be refused: 550 5.7.26. */
   dmarc_reject: boolean;
   /** It came straight from the author's own server: the envelope names the author, and SPF proves it. */
   direct: boolean;
-  /** It would have, if the domain had a DMARC record. */
+  /** It would have been direct if the domain had a DMARC record. */
   lacks_dmarc?: true;
   /** What each of the signatures covers that vouch for the From domain. */
   signed: SignedForm[];
-  /** The DNS did not answer, so a later attempt may be authenticated. */
+  /** The DNS did not answer, so that a later attempt may be authenticated. */
   problem?: "temporary";
   /** What the verifier of signatures threw, for the log. */
   verifier_fault?: string;
@@ -58,9 +58,9 @@ const MAX_WAIT_MS = 20_000;
 const MAX_SPF_MS = 10_000;
 
 /**
- * Whether the From domain vouches for the mail: a DMARC pass, or an aligned DKIM pass where no DMARC record is
- * published. What the mail says about itself (Authentication-Results, ARC) is read only where `trusted_relays` and
- * `arc_sealers` name who wrote it.
+ * Decides whether the From domain vouches for the mail: by a DMARC pass, or by an aligned DKIM pass where no DMARC
+ * record is published. What the mail says about itself (Authentication-Results, ARC) is read only if `trusted_relays`
+ * or `arc_sealers` names who wrote it.
  */
 export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS): Promise<Identity> {
   const stop = new AbortController();
@@ -86,7 +86,10 @@ const UNANSWERED: Identity = {
   problem: "temporary",
 };
 
-/** One method's word, the From domain's own domains that passed, and whether the DNS kept one from passing. */
+/**
+ * The result of one method, the passing domains that belong to the From domain, and whether the DNS kept one from
+ * passing.
+ */
 export interface Check {
   result: string;
   aligned: string[];
@@ -100,8 +103,9 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
     relay === undefined ? checkSender(mail) : NO_SENDER,
   ]);
   const seen = relay === undefined ? { dkim: signatures, sender } : seenByRelay(mail, relay);
-  const identity = await weigh(mail, seen);
-  const { signed, verifier_fault } = signatures;
+  const { strict_dkim, ...identity } = await weigh(mail, seen);
+  const { verifier_fault } = signatures;
+  const signed = formsOf(signatures, { from: domainOf(mail.from.address), strict_dkim });
   const fault = verifier_fault === undefined ? {} : { verifier_fault };
   const own = { ...identity, ...wayOf(mail, identity, seen.sender), signed, ...fault };
   if (relay !== undefined) own.auth.via = `relay:${relay}`;
@@ -111,20 +115,32 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
   return vouched ? { ...vouched, auth: { ...own.auth, aligned: true, via: vouched.auth.via } } : own;
 }
 
-/** `sender`: the address that SPF is about. */
+/**
+ * What those signatures cover that prove the author by themselves. Where the domain asks for strict alignment (RFC 9989
+ * §4.10.1), others of its owner's do not: the key of a service below it signs whatever that service likes.
+ */
+function formsOf(
+  { signed }: SignatureCheck,
+  { from, strict_dkim }: { from: string; strict_dkim: boolean },
+): SignedForm[] {
+  const own = signed.filter(({ domain }) => !strict_dkim || domain.toLowerCase() === from);
+  return own.map(({ form }) => form);
+}
+
+/** Results of DKIM and SPF; `sender.sender` is the address that SPF is about. */
 interface Seen {
   dkim: Check;
   sender: Check & { sender: string };
 }
 
-/** DMARC, from what passed. */
+/** Evaluates DMARC with what passed. */
 async function weigh(
   mail: Envelope,
   { dkim, sender }: Seen,
-): Promise<Omit<Identity, "direct" | "lacks_dmarc" | "signed">> {
-  // Loaded by the first mail that needs it: it is a third of the time and a fifth of the memory of a start.
+): Promise<Omit<Identity, "direct" | "lacks_dmarc" | "signed"> & { strict_dkim: boolean }> {
+  // Loaded by the first mail that needs it: it would take a third of the time and a fifth of the memory of a start.
   const { dmarc } = await import("mailauth");
-  // Alignment here is a floor under DMARC's own: a tree walk lets the tenants of a shared suffix align.
+  // Alignment is checked here before DMARC's own: a tree walk would align the tenants of a shared suffix.
   const found = await dmarc({
     headerFrom: mail.from.address,
     fromFields: mail.headers.all("from").length,
@@ -135,10 +151,14 @@ async function weigh(
   });
   // A missing verdict is a fail.
   const verdict = found ? found.status.result : "fail";
-  return conclude({ dkim, sender, verdict, policy: found && found.policy });
+  const strict_dkim = found !== false && (found.alignment?.dkim.strict ?? false);
+  return { ...conclude({ dkim, sender, verdict, policy: found && found.policy }), strict_dkim };
 }
 
-/** Whether the author's own server sent it: the envelope names the author, and the server may send for that domain. */
+/**
+ * Whether the author's own server sent the mail: the envelope names the author, and the server may send for that
+ * domain.
+ */
 function wayOf(
   { from }: Envelope,
   { auth }: Pick<Identity, "auth">,
@@ -149,25 +169,30 @@ function wayOf(
   return named && auth.dmarc === "none" ? { direct, lacks_dmarc: true } : { direct };
 }
 
-/** Whether the server it came from proves it, not only a signature, which others may have brought there (RFC 6376 §8.6). */
+/**
+ * Whether the sending server proves the author. A signature alone does not, because others may have brought it there
+ * (RFC 6376 §8.6).
+ */
 function provesAuthor({ dmarc }: Identity["auth"], { aligned }: Seen["sender"]): boolean {
   return dmarc === "pass" && aligned.length > 0;
 }
 
-/** The address of a relay is nobody's but its own, so what it saw takes the place of what we would. */
+/**
+ * What a relay of ours saw. The client address is only the relay's own, so its results replace those of this server.
+ */
 function seenByRelay(mail: Envelope, authserv_id: string): Seen {
   return asSeen(mail, resultsOfRelay(mail.headers, authserv_id));
 }
 
 function asSeen({ from }: Envelope, results: AuthResults[]): Seen {
   const { dkim, spf } = findingsOf(results, domainOf(from.address));
-  // Asking it again changes nothing of what it has written.
+  // Nothing is undecided: to ask the relay again would not change what it wrote.
   return { dkim: { ...dkim, undecided: false }, sender: { ...spf, undecided: false } };
 }
 
 type Sealed = Identity & { auth: { via: string } };
 
-/** The identity that a trusted server on the way saw and sealed; undefined when none did. */
+/** The identity that a trusted server on the way saw and sealed; undefined if none did. */
 async function judgeSealed(
   mail: Envelope,
   sealers: string[],
@@ -185,7 +210,7 @@ async function judgeSealed(
       direct: false,
       auth: { ...auth, via: `arc:${sealer}` },
     };
-    // What a signature covered that no longer fits, nobody can tell: the seal may cover what others had added to it.
+    // If a signature no longer fits, nobody can tell what it covered: the seal may cover what others had added.
     if (provesAuthor(auth, seen.sender)) return { ...identity, signed: arc?.signed ?? [] };
     found ??= { ...identity, signed: [] };
   }
@@ -200,7 +225,7 @@ function conclude(seen: {
 }): Omit<Identity, "direct" | "lacks_dmarc" | "signed"> {
   const { dkim, sender, verdict } = seen;
   const unpublished = verdict === "none";
-  // Without a DMARC record SPF only proves an address that many senders may share.
+  // Without a DMARC record, SPF alone proves only an address that many senders may share.
   const authenticated = verdict === "pass" || (unpublished && dkim.aligned.length > 0);
   const undecided =
     !authenticated && (verdict === "temperror" || dkim.undecided || (verdict === "fail" && sender.undecided));
@@ -213,7 +238,7 @@ function conclude(seen: {
   };
 }
 
-/** RFC 7208; for the null reverse-path the HELO name is checked (§2.4). */
+/** Checks SPF (RFC 7208); for the null reverse-path the HELO name is checked (§2.4). */
 async function checkSender(mail: Envelope): Promise<Seen["sender"]> {
   // A mail that did not come over SMTP may have no known client address.
   if (isIP(mail.remote_address) === 0) return NO_SENDER;

@@ -1,24 +1,27 @@
 import type { MailAttachment } from "./parse.ts";
 import type { Part } from "./parse-structure.ts";
 
-/** RFC 5546 §1.4: methods of what a calendar program writes about an event that somebody else has made. */
+/** Methods of calendar programs that answer an event which somebody else has made (RFC 5546 §1.4). */
 const ANSWERS = /^(reply|counter|refresh|declinecounter)$/i;
 const CALENDAR = /^text\/(x-v)?calendar\b/;
 const CALENDAR_FILE = /^(text\/(x-v)?calendar|application\/ics)\b/;
-/** RFC 5545 §3.7.2, once folded lines are whole again. */
+/** The METHOD line of a calendar (RFC 5545 §3.7.2), once folded lines are joined. */
 const METHOD = /^method[;:][^\n]{0,500}$/gim;
 
-/** Whether a part says that a calendar program wrote the mail around it, and not only that a person attached a file. */
+/**
+ * Whether a part shows that a calendar program wrote the mail around it. A calendar file that a person attached does
+ * not.
+ */
 export function isCalendarMail(part: Part): boolean {
   const { contentType, node, parent } = part;
   if (!CALENDAR.test(contentType || "")) return false;
-  // Many programs call a file that a person attached inline, or say nothing about it.
+  // Many programs mark a file that a person attached as inline, or not at all.
   const file = node.disposition === "attachment" || Boolean(node.filename);
   const attached = file && /^multipart\/mixed\b/.test(parent?.contentType || "");
   return !attached || ANSWERS.test(methodOf(part));
 }
 
-/** The same of the file itself, whatever its part is called. */
+/** Whether a file is an answer of a calendar program, whatever its part is called. */
 export function isCalendarAnswer({ content_type, filename, bytes }: MailAttachment): boolean {
   if (!CALENDAR_FILE.test(content_type) && !/\.ics$/i.test(filename)) return false;
   const text = Buffer.from(bytes).toString("latin1").replaceAll("\0", "");
@@ -28,7 +31,7 @@ export function isCalendarAnswer({ content_type, filename, bytes }: MailAttachme
   );
 }
 
-/** RFC 6047 §2.4: the parameter of the part's type. */
+/** The `method` parameter of the part's type (RFC 6047 §2.4). */
 function methodOf({ headers }: Part): string {
   const type = headers.get("content-type") as { params?: Record<string, string> } | undefined;
   return type?.params?.["method"]?.trim() ?? "";

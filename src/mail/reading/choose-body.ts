@@ -1,8 +1,8 @@
 import type { Part } from "./parse-structure.ts";
 
-/** The text parts of a mail by what they are. */
+/** The text parts of a mail, by their role. */
 export interface Body {
-  /** The text parts of one author, in their order: the first one, and what stands below files in the same mail. */
+  /** The text parts of the one author, in order: the first one, and those that continue it below files. */
   texts: Part[];
   pages: Part[];
   /** Text parts that are content: below the first one, or after an attached mail. */
@@ -12,8 +12,8 @@ export interface Body {
 }
 
 /**
- * The sender's words can only be in the first text part, its alternatives and what is written on below a picture: any
- * further part may be a forwarded mail or what a mailing list added.
+ * Sorts the text parts of a mail. The sender's words can only be in the first one, in its alternatives and in its
+ * continuation below a picture: any further part may be a forwarded mail or what a mailing list added.
  */
 export function chooseBody(parts: Part[]): Body {
   const texts = parts.filter((part) => part.textContent !== undefined && !part.children.length);
@@ -32,7 +32,7 @@ export function chooseBody(parts: Part[]): Body {
   return { ...chosen, others: unnamed.filter((part) => !own.has(part)), named };
 }
 
-/** A part and those that go on with it: Apple's programs begin a new one below each picture between the words. */
+/** A part and those that continue it: Apple's programs begin a new part below each picture between the words. */
 function writtenOn(first: Part | undefined): Part[] {
   if (first === undefined) return [];
   const around = first.parent?.contentType === "multipart/mixed" ? first.parent.children : [first];

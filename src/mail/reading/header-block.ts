@@ -1,6 +1,9 @@
 import { asWindows1252 } from "./charsets.ts";
 
-/** One header field: its name in lower case, its unfolded value, and the bytes it takes in the raw mail. */
+/**
+ * One header field: its name in lower case, its unfolded value, and where it begins and ends in the bytes of the raw
+ * mail.
+ */
 export interface HeaderField {
   name: string;
   value: string;
@@ -13,11 +16,11 @@ export interface HeaderBlock {
   /** Bytes of the block, its closing empty line included; the body starts there. */
   size: number;
   lines: number;
-  /** Why two readers could see different fields in it, to go into a sentence; null when they cannot. */
+  /** Why two readers could see different fields in the block, as part of a sentence; null if they cannot. */
   problem: string | null;
 }
 
-/** The fields of a raw mail, read no further than the given limits; `size` is the true one all the same. */
+/** The fields of a raw mail, read no further than the given limits; `size` is still that of the whole block. */
 export function readHeaderBlock(raw: Uint8Array, limits: { bytes: number; lines: number }): HeaderBlock {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const size = headerBytes(raw);
@@ -37,17 +40,17 @@ export function headerBytes(raw: Uint8Array): number {
   if (bytes[0] === 0x0d && bytes[1] === 0x0a) return 2;
   const afterCrlf = bytes.indexOf("\n\r\n");
   const end = afterCrlf < 0 ? bytes.length : afterCrlf + 3;
-  // Behind the one end the other is not looked for: a mail has one of them, and may be long.
+  // The other kind of end is not looked for behind the first: a mail has only one of them, and may be long.
   const afterLf = bytes.subarray(0, end).indexOf("\n\n");
   return afterLf < 0 ? end : afterLf + 2;
 }
 
-/** A physical line without its line end, with the bytes it takes including that line end. */
+/** A physical line without its line end, and the bytes that it takes with it. */
 interface Row {
   text: string;
   start: number;
   end: number;
-  /** A name and a colon begin it. */
+  /** Whether it begins with a name and a colon. */
   opens: boolean;
 }
 
@@ -64,7 +67,7 @@ function splitRows(block: string): Row[] {
   return rows;
 }
 
-/** Where the text of a line ends that ends, its line end included, before `end`. */
+/** Where the text of a line ends, before its line end; `end` is behind that. */
 function endOfText(block: string, start: number, end: number): number {
   if (block.charCodeAt(end - 1) !== LF) return end;
   return end - 2 >= start && block.charCodeAt(end - 2) === CR ? end - 2 : end - 1;
@@ -73,12 +76,12 @@ function endOfText(block: string, start: number, end: number): number {
 const LF = 0x0a;
 const CR = 0x0d;
 
-// RFC 5322 §3.6.8, with the white space before the colon of its obsolete form (§4.5). Of white space there are two
-// characters, SP and HTAB: what else a library takes for it (NBSP, NEL, VT) has opened fields that nobody signed.
+// RFC 5322 §3.6.8, with the white space before the colon of its obsolete form (§4.5). Only SP and HTAB are white space:
+// other characters that libraries take for it (NBSP, NEL, VT) have opened fields that nobody signed.
 const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*:/;
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*$/;
 const FOLD = /^[ \t]/;
-/** Bytes of UTF-8, and of letters in other character sets, are above 0x7F when they are read as Latin-1. */
+/** Control characters. Read as Latin-1, UTF-8 and other character sets have bytes above 0x7F, which are allowed. */
 const CONTROL = /[^\t\n\r\x20-\x7e\x80-\xff]|\r(?!\n)/;
 
 function problemOf(block: string, rows: Row[]): string | null {
@@ -112,17 +115,17 @@ function joinFolds(rows: Row[]): Row[][] {
 
 function opensField(row: Row, next: Row | undefined): boolean {
   if (row.opens) return true;
-  // Some take a fold between the name and the colon.
+  // Some programs take a fold between the name and the colon.
   return FIELD_NAME.test(row.text) && next !== undefined && /^[ \t\r]*:/.test(next.text);
 }
 
 function toField(rows: Row[]): HeaderField {
-  // RFC 5322 §2.2.3: unfolding takes the line end alone, the white space after it stays.
+  // RFC 5322 §2.2.3: unfolding removes only the line end; the white space after it stays.
   const unfolded = rows.reduce(
     (text, row) => (text === "" ? row.text : text + (FOLD.test(row.text) ? "" : " ") + row.text),
     "",
   );
-  // Without a colon the whole is the name: a first line `From` counts as a second From, not as nothing.
+  // Without a colon the whole line is the name: a first line `From` counts as a second From, not as nothing.
   const colon = unfolded.indexOf(":");
   const name = colon < 0 ? unfolded : unfolded.slice(0, colon);
   return {
@@ -135,7 +138,10 @@ function toField(rows: Row[]): HeaderField {
 
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
-/** UTF-8 where it is (RFC 6532), else the bytes as Windows-1252; what could end a line elsewhere becomes a space. */
+/**
+ * Decodes as UTF-8 if the bytes are valid (RFC 6532), else as Windows-1252. Characters that could end a line for other
+ * readers become a space.
+ */
 function readable(latin1: string): string {
   if (PRINTABLE.test(latin1)) return withoutBlanks(latin1);
   const utf8 = /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, "latin1").toString() : latin1;
@@ -144,7 +150,10 @@ function readable(latin1: string): string {
   );
 }
 
-/** Without SP and HTAB around it; `trim` takes NBSP and others for white space, which the syntax of mail does not. */
+/**
+ * Text without SP and HTAB around it. `trim` would also remove NBSP and others, which are no white space in the syntax
+ * of mail.
+ */
 export function withoutBlanks(text: string): string {
   let start = 0;
   let end = text.length;

@@ -4,7 +4,7 @@ import { type HeaderField, readHeaderBlock } from "./header-block.ts";
 
 export interface MailHeaders {
   fields: readonly HeaderField[];
-  /** The value of the first field of that name, in any case. */
+  /** The value of the first field of that name, in upper or lower case. */
   get(name: string): string | undefined;
   all(name: string): string[];
   /** Bytes of the header block, its closing empty line included. */
@@ -13,7 +13,7 @@ export interface MailHeaders {
   body_offset: number;
   /** False when the block is over MAX_HEADER_BYTES or MAX_HEADER_LINES: then only its beginning was read. */
   complete: boolean;
-  /** Why two readers could see different fields in it, to go into a sentence; null when they cannot. */
+  /** Why two readers could see different fields in it, as part of a sentence; null if they cannot. */
   problem: string | null;
 }
 
@@ -21,10 +21,10 @@ export type FromMailbox = ({ ok: true } & Mailbox) | { ok: false; problem: strin
 
 export const MAX_HEADER_BYTES = 65_536;
 export const MAX_HEADER_LINES = 2_000;
-/** More servers than this have handled no honest mail: it is going in circles. */
+/** No honest mail has passed more servers than this: it is going in circles. */
 export const MAX_RECEIVED_FIELDS = 30;
 
-/** Reads the header block alone, whatever the bytes are; a block over the limits is read as far as they go. */
+/** Reads only the header block, whatever the bytes are; of a block over the limits only the part within them. */
 export function readHeaders(raw: Uint8Array): MailHeaders {
   const limits = { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES };
   const { fields, size, lines, problem } = readHeaderBlock(raw, limits);
@@ -40,7 +40,7 @@ export function readHeaders(raw: Uint8Array): MailHeaders {
   };
 }
 
-/** The one author of a mail, or a sentence about why there is none to be believed: then the mail is refused. */
+/** The one author of a mail, or a sentence about why there is none to be believed; the mail is then refused. */
 export function fromMailbox(headers: MailHeaders): FromMailbox {
   if (!headers.complete)
     return { ok: false, problem: "The header of the mail is too large; send fewer fields." };
@@ -64,12 +64,12 @@ export function mailboxes(value: string): AddressList {
   return { ...list, mailboxes: decoded };
 }
 
-/** How many servers say they have handled the mail. */
+/** How many servers say that they have handled the mail. */
 export function receivedCount(headers: MailHeaders): number {
   return headers.all("received").length;
 }
 
-// RFC 5322 §3.6.4; no id is longer than a line may be.
+// RFC 5322 §3.6.4; an id is not longer than a line may be.
 const MESSAGE_ID = /<([^<>\s]{1,998})>/g;
 
 /** The ids of a Message-ID, In-Reply-To or References value, without their angle brackets. */
@@ -81,7 +81,7 @@ export function messageIds(value: string): string[] {
 const BLANK = /^[ \t\r\n]*$/;
 const ENCODED_WORD = /=\?([^?*\s]{1,40})(?:\*[^?\s]{0,40})?\?([bq])\?([^?\s]*)\?=/gi;
 
-/** The text of a value with encoded words; one of an unknown charset stays as it is written. */
+/** The text of a value with its encoded words decoded; a word of an unknown charset stays as written. */
 export function decodeWords(value: string): string {
   let text = "";
   let end = 0;
@@ -94,7 +94,8 @@ export function decodeWords(value: string): string {
     const [source, charset = "", encoding = "", data = ""] = word;
     const between = value.slice(end, word.index);
     const joins = open !== undefined && BLANK.test(between);
-    // §6.2: white space between encoded words is not shown, and a character may be cut across them.
+    // RFC 2047 §6.2: white space between encoded words is not shown. Some programs cut a character across two words, so
+    // words of one charset are decoded together.
     if (!joins || !mayBeCut(open?.charset, charset)) {
       close();
       text += joins ? "" : between;
@@ -109,7 +110,10 @@ export function decodeWords(value: string): string {
   return (text + value.slice(end)).replace(/[\p{Cc}\u2028\u2029]/gu, " ");
 }
 
-/** In UTF-7 the end of a word ends a run of letters that nothing else has to close (RFC 2152). */
+/**
+ * Whether a character may be cut across two words. Not in UTF-7: there the end of a word may end a run of letters that
+ * nothing else closes (RFC 2152).
+ */
 function mayBeCut(open: string | undefined, charset: string): boolean {
   return open === charset.toLowerCase() && !/utf-?7$/.test(open);
 }
@@ -118,7 +122,7 @@ function decodeBytes(word: { charset: string; bytes: Buffer[]; source: string })
   return decodeCharset(Buffer.concat(word.bytes), word.charset) ?? word.source;
 }
 
-/** RFC 2047 §4.2. */
+/** Decodes the Q encoding (RFC 2047 §4.2). */
 function unquote(data: string): Buffer {
   const latin1 = data
     .replaceAll("_", " ")

@@ -1,6 +1,6 @@
 import { type MailHeaders, messageIds } from "./headers.ts";
 
-/** `hard` mail is logged and never runs; `soft` mail gets no reply, and runs only where the inbox asks for it. */
+/** `hard` mail is logged and never runs; `soft` mail gets no reply, and runs only if the inbox asks for it. */
 export type MailClass =
   | { kind: "person" }
   | { kind: "hard"; reason: HardReason }
@@ -14,22 +14,22 @@ type SoftReason = (typeof SOFT_REASONS)[number];
 interface SoftMark {
   reason: SoftReason;
   /**
-   * Only a mark that forwarders, providers and people leave as well: it does not count against what is surely its
-   * author's (`standingOf`).
+   * True for a mark that forwarders, providers and people leave as well: it does not count against mail that is surely
+   * its author's (`standingOf`).
    */
   doubtful: boolean;
 }
 
-/** Whether this is why a mail is a machine's. */
+/** Whether this reason says that a machine sent the mail. */
 export function isMachineReason(reason: string | null): boolean {
   return [...HARD_REASONS, ...SOFT_REASONS].some((one) => one === reason);
 }
 
-/** What a mail says by itself about who wrote it. */
+/** What a mail itself says about who wrote it. */
 export interface MachineMarks {
-  /** Whatever else it says, it is one of these. */
+  /** Set if the mail is a machine's whatever else it says. */
   hard: "bounce" | "auto_submitted" | null;
-  /** What its Message-ID fields name, without angle brackets. */
+  /** The ids in its Message-ID fields, without angle brackets. */
   message_ids: string[];
   hop_limit: boolean;
   soft: SoftMark | null;
@@ -42,7 +42,7 @@ export interface MailSigns {
   from_address: string;
 }
 
-/** What tells a mail of our own from one of somebody else. */
+/** What tells a mail of this server from others' mail. */
 export interface OwnMail {
   is_own_address: boolean;
   own_message_id: (id: string) => boolean;
@@ -76,7 +76,7 @@ function hardReason({ hard, message_ids, hop_limit }: MachineMarks, own: OwnMail
   return hop_limit ? "hop_limit" : undefined;
 }
 
-/** What a delivery report says, as far as it says it. Anybody can write one. */
+/** What a delivery report says, as far as it is complete. Anybody can write one. */
 export interface BounceDetails {
   /** The address that could not be reached, in lower case. */
   recipient?: string;
@@ -86,16 +86,16 @@ export interface BounceDetails {
   action?: string;
   /** The Message-ID of the mail it is about, without angle brackets. */
   original_message_id?: string;
-  /** What the other server said, so much of it as is looked at. */
+  /** What the other server said, cut to the length that is looked at. */
   said?: string;
 }
 
 export const MAX_SAID_CHARS = 1_000;
 
-/** Reports come before the mail they are about, so what matters is near the top. */
+/** A report comes before the mail that it is about, so all that matters is near the top. */
 export const MAX_SCAN_CHARS = 262_144;
 
-/** Reads a raw delivery report (RFC 3464) and the mail inside it line by line, without taking the MIME tree apart. */
+/** Reads a raw delivery report (RFC 3464) and the mail inside it line by line, without parsing the MIME tree. */
 export function bounceDetails(raw: string): BounceDetails {
   const lines = raw
     .slice(0, MAX_SCAN_CHARS)
@@ -117,7 +117,7 @@ export function bounceDetails(raw: string): BounceDetails {
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-/** Some have words of their own for RFC 3464's "failed". */
+/** The action of a report. Some servers have words of their own for RFC 3464's "failed". */
 function actionOf(fields: Map<string, string>): string | undefined {
   const action = /^[a-z]+/.exec(fields.get("action") ?? "")?.[0];
   return action !== undefined && FAILED.has(action) ? "failed" : action;
@@ -126,8 +126,9 @@ function actionOf(fields: Map<string, string>): string | undefined {
 const FAILED = new Set(["failed", "failure", "fail", "error", "expired"]);
 
 /**
- * What the other server gave behind its reply code knows more than what the reporting one makes of it, which may be
- * 5.0.0, 5.1.1 or nothing whatever it was; but not of another class, where days of retries have made it final.
+ * The status of a report. The code that the other server gave behind its reply code is more exact than that of the
+ * reporting server, which may be 5.0.0, 5.1.1 or nothing, whatever happened. But the class is the reporting server's,
+ * since days of retries may have made a temporary failure final.
  */
 function statusOf(fields: Map<string, string>): string | undefined {
   const status = /^[245]\.\d{1,3}\.\d{1,3}(?!\d)/.exec(fields.get("status") ?? "")?.[0];
@@ -138,7 +139,7 @@ function statusOf(fields: Map<string, string>): string | undefined {
   return status === undefined || known?.startsWith(status.charAt(0)) === true ? known : status;
 }
 
-/** RFC 3463 §3.1 */
+/** Whether a status is unspecific (RFC 3463 §3.1). */
 function saysNothing(status: string | undefined): boolean {
   return status === undefined || status.endsWith(".0.0");
 }
@@ -178,8 +179,8 @@ function certainSoft({ headers, from_address }: MailSigns): SoftReason | null {
 }
 
 /**
- * X-Loop is written by responders, and by people's filters that pass mail on; Domino's mark above a note of absence is
- * a word of many languages.
+ * A soft mark that people leave too: X-Loop is written by responders, and by people's filters that pass mail on;
+ * Domino's mark before the subject of an absence note is a word of many languages.
  */
 function doubtfulSoft(headers: MailHeaders): SoftReason | null {
   if (headers.all("x-loop").some(saysYes)) return "auto_reply";
@@ -188,8 +189,8 @@ function doubtfulSoft(headers: MailHeaders): SoftReason | null {
 }
 
 /**
- * Senders of campaigns count complaints by it; providers of mailboxes (Fastmail, Proton, Zoho, Titan, QQ) and relays
- * write one into every mail that they send.
+ * Whether Feedback-ID shows a campaign. Senders of campaigns count complaints by it, but mailbox providers (Fastmail,
+ * Proton, Zoho, Titan, QQ) and relays write one into every mail.
  */
 function isCampaign(headers: MailHeaders): boolean {
   return headers.all("feedback-id").some((value) => value !== "" && !ANYBODYS_FEEDBACK.test(value));
@@ -198,7 +199,7 @@ function isCampaign(headers: MailHeaders): boolean {
 const ANYBODYS_FEEDBACK =
   /:(?:amazonses|sg|fastmail|proton|zohomail|flockmailid)\s*$|^\s*(?:webmail|foxmail|esmtp\w{0,10}|lv):/i;
 
-/** RFC 2369 and RFC 2919, and Mailman's own. */
+/** Fields of mailing lists: RFC 2369 and RFC 2919, and Mailman's own. */
 const LIST_FIELDS = [
   "list-id",
   "list-unsubscribe",
@@ -210,7 +211,10 @@ const LIST_FIELDS = [
   "x-beenthere",
   "x-mailman-version",
 ];
-/** Each says so by being there; "no" is said by some of what people write. */
+/**
+ * Fields that mark an automatic mail by their presence, except with the value "no", which some programs of people
+ * write.
+ */
 const AUTOMATIC_FIELDS = [
   "auto-submitted",
   "autorespond",
@@ -224,19 +228,19 @@ const AUTOMATIC_FIELDS = [
   "x-autogenerated",
   "x-fc-machinegenerated",
   "x-holidayreply",
-  // A job of cron, with its environment.
+  // cron writes its environment here.
   "x-cron-env",
-  // Apple Mail's, of what it sends when "unsubscribe" is pressed.
+  // Apple Mail writes this in the mail it sends when "unsubscribe" is pressed.
   "x-apple-unsubscribe",
 ];
-/** What says so by its value. */
+/** Fields that mark an automatic mail by their value. */
 const AUTOMATIC_VALUES: [name: string, value: RegExp][] = [
   ["x-auto-response-suppress", /\b(?:all|oof|autoreply)\b/i],
   ["x-apple-action", /^\s*vacation\b/i],
   ["x-post-messageclass", /\bautoresponder\b/i],
   ["x-ms-exchange-generated-message-source", /\bagent\b/i],
   ["delivered-to", /^\s*autoresponder\s*$/i],
-  // Help desks and vacation programs write these words; an address here may be that of a filter.
+  // Help desks and vacation programs write these words. An address in this field may be that of a person's filter.
   ["x-loop", /^\s*(?:yes|true|vacation|autorespon\w{0,10})\b/i],
 ];
 
@@ -249,12 +253,12 @@ function saysYes(value: string): boolean {
   return value !== "" && !["no", "false"].includes(keyword(value));
 }
 
-/** RFC 6522: delivery reports, read receipts and complaints alike. */
+/** Whether a mail is a report (RFC 6522): a delivery report, a read receipt or a complaint. */
 function isReport(headers: MailHeaders): boolean {
   return /^multipart\/report\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** The word before any parameter, comments around it left out (RFC 3834 §5). */
+/** The keyword of a value, before any parameter and without comments (RFC 3834 §5). */
 function keyword(value: string): string {
   const found = /^\s*(?:\([^()]*\)\s*)*([^\s;()]+)/.exec(value);
   return (found?.[1] ?? "").toLowerCase();
@@ -269,7 +273,7 @@ function localPart(address: string): string {
   return address.slice(0, Math.max(address.lastIndexOf("@"), 0)).toLowerCase();
 }
 
-/** The lines behind a part's own header, to the next boundary. */
+/** The lines of a part behind its own header, up to the next boundary. */
 function partOf(lines: string[], contentType: RegExp): string[] {
   const start = lines.findIndex((line) => contentType.test(line));
   const body = start < 0 ? -1 : lines.indexOf("", start);
@@ -278,7 +282,10 @@ function partOf(lines: string[], contentType: RegExp): string[] {
   return lines.slice(body + 1, end < 0 ? lines.length : end);
 }
 
-/** RFC 3464 §2.1: a group about the message, then one for each recipient, with empty lines between them. */
+/**
+ * The groups of fields of a report (RFC 3464 §2.1): one about the message, then one for each recipient, with empty
+ * lines between.
+ */
 function recipientFields(lines: string[]): Map<string, string>[] {
   const groups = [new Map<string, string>()];
   for (const line of lines) {
@@ -289,7 +296,7 @@ function recipientFields(lines: string[]): Map<string, string>[] {
   return groups.filter((fields) => fields.has("action") || fields.has("status"));
 }
 
-/** Without a name where the line is none, or holds an end of a line that is not one here. */
+/** The field of a line. The name is empty if the line is no field, or has a character that ends lines elsewhere. */
 function fieldOf(line: string): { name: string; value: string } {
   const colon = line.indexOf(":");
   const name = line.slice(0, Math.max(0, colon)).trimEnd();

@@ -1,9 +1,9 @@
 import { decodeCharset } from "./charsets.ts";
 
-/** Properties of Outlook's messages and files by their ids (MS-OXPROPS); of one with many values the first. */
+/** Properties of Outlook's messages and files by id (MS-OXPROPS); for a property with many values, the first. */
 export type MapiProperties = Map<number, { type: number; data: Uint8Array }>;
 
-/** MS-OXCDATA §2.11.1: types of properties, and the bytes of those that have always as many, as TNEF pads them. */
+/** Types of properties, and the padded sizes in TNEF of those with a fixed size (MS-OXCDATA §2.11.1). */
 export const OBJECT = 0x0d;
 const STRING8 = 0x1e;
 const UNICODE = 0x1f;
@@ -41,14 +41,17 @@ export function readProperties(list: Uint8Array): MapiProperties {
   return properties;
 }
 
-/** A property that a program has named has there whose it is, in 16 bytes, and a number or a text. */
+/** Skips the name of a property that a program has named: a set id of 16 bytes, then a number or a text. */
 function endOfName(list: Uint8Array, at: number, id: number): number {
   if (id < FIRST_NAMED) return at;
   const isText = uint32(list, at + 16) === 1;
   return at + 24 + (isText ? padded(uint32(list, at + 20)) : 0);
 }
 
-/** Undefined for a type that nobody knows, and for a length that leads beyond the list. */
+/**
+ * The first value of a property, and where its values end. Undefined for an unknown type, and for a length beyond the
+ * list.
+ */
 function valuesOf(
   list: Uint8Array,
   start: number,
@@ -70,7 +73,7 @@ function valuesOf(
   return { first, end: at };
 }
 
-/** "" where there is none. `codepage` is what texts that are not in Unicode were written in, as Windows numbers them. */
+/** The text of a property, "" if there is none. `codepage`: the Windows code page of texts that are not in Unicode. */
 export function propertyText(properties: MapiProperties, id: number, codepage: number): string {
   const property = properties.get(id);
   if (property?.type === UNICODE) return untilNull(Buffer.from(property.data).toString("utf16le"));
@@ -99,7 +102,7 @@ function padded(length: number): number {
   return 4 * Math.ceil(length / 4);
 }
 
-/** Little-endian; bytes that are not there count as 0. */
+/** Little-endian; missing bytes count as 0. */
 export function uint16(bytes: Uint8Array, at: number): number {
   return (bytes[at] ?? 0) + (bytes[at + 1] ?? 0) * 256;
 }

@@ -1,22 +1,24 @@
 import { withoutBlanks } from "./header-block.ts";
 
-/** A structured MIME value (RFC 2045 §5.1): `text/plain; charset=utf-8`. Names are lower case, and so is the value. */
+/** A structured MIME value (RFC 2045 §5.1): `text/plain; charset=utf-8`. Names and the value are in lower case. */
 export interface MimeValue {
   value: string;
   parameters: Map<string, string>;
 }
 
 const TOKENS = /^[!#$%&'*+.^_`{|}~\w/-]*$/;
-/** What stands behind the name may be quoted; of one that is not, programs take all there is up to the semicolon. */
+/** One parameter. Its value may be quoted; an unquoted one is read by programs up to the next semicolon. */
 const PARAMETER =
   /;[ \t]*(?:([!#$%&'*+.^_`{|}~\w-]+)[ \t]*(?:=[ \t]*(?:"((?:[^"\\]|\\[^])*)"|([^;"\\]*)))?)?[ \t]*/y;
-/** Those that decide how a part is read; a program that does not know of pieces (RFC 2231) misses theirs. */
+/**
+ * Parameters that decide how a part is read. A program that does not know of pieces (RFC 2231) misses one in pieces.
+ */
 const DECIDING = /^(?:boundary|charset|format|delsp)(?:\*.*)?$/;
 const UNDISPUTED = /^[!-'*-~]*$/;
 
 /**
- * Reads a structured value where all programs read it alike. Undefined where they may not: comments, quotes that stand
- * open, a parameter twice, or one in pieces that decides how the part is read.
+ * Reads a structured value if all programs read it alike. Undefined if they may not: it has comments, open quotes, a
+ * parameter twice, or a deciding parameter in pieces.
  */
 export function readMimeValue(text: string): MimeValue | undefined {
   const [first = ""] = text.split(";", 1);

@@ -16,10 +16,13 @@ import { inSignedForm, type SignedForm } from "./signed-form.ts";
 const MAX_TEXT_CHARS = 1024 * 1024;
 const MAX_HTML_CHARS = 4 * 1024 * 1024;
 const MAX_SUBJECT_CHARS = 998;
-/** How much of a mail over a limit is tried in its place, and how much of its text is handed over. */
+/**
+ * Bytes of the beginning of a mail that are read instead when the whole is over a limit, the second if the first still
+ * is; and how much of their text is returned.
+ */
 const PARTIAL_BYTES = [64 * 1024, 4 * 1024];
 const MAX_PARTIAL_CHARS = 16 * 1024;
-/** Mails attached to a mail are read too, so deep and so many; the others stay files. */
+/** Mails attached to a mail are read too, to this depth and number; the others stay files. */
 const MAX_ATTACHED_DEPTH = 3;
 const MAX_ATTACHED_MAILS = 5;
 const MAX_ATTACHMENTS = 1_000;
@@ -42,7 +45,10 @@ export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0
   };
 }
 
-/** mailparser stops at a limit before it has handled what came ahead of it. */
+/**
+ * The text of the beginning of a mail. mailparser stops at a limit before it has handled what came ahead of it, so the
+ * beginning is read anew.
+ */
 async function textOfBeginning(raw: Uint8Array): Promise<string> {
   for (const bytes of PARTIAL_BYTES) {
     const structure = await readStructure(raw.subarray(0, bytes));
@@ -108,7 +114,7 @@ function takeForMaterial(mail: ParsedMail): void {
   mail.in_doubt = null;
 }
 
-/** Whether a mail answers and passes on none, for all that is signed of it. */
+/** Whether a mail neither answers nor passes on another one, as far as its signed fields show. */
 function isFresh(headers: MailHeaders, form: SignedForm | undefined): boolean {
   const has_subject = form === undefined || form.fields.includes("subject");
   return has_subject && !mayAnswer(headers, form) && !hasReplyMark(subjectOf(headers));
@@ -120,7 +126,10 @@ function doubtful(why: string): string {
 
 const TOO_LONG = "The mail's text is very long; only its beginning was read.";
 
-/** A calendar program writes the organiser's words into an answer, a server or a list those of other mails into these. */
+/**
+ * Whether the words of a part are others': a calendar program writes the organiser's words into an answer, and a report
+ * or a digest has the words of other mails.
+ */
 function isOfOthers(part: Part): boolean {
   return isCalendarMail(part) || /^multipart\/(report|digest)\b/.test(part.contentType || "");
 }
@@ -143,10 +152,13 @@ function garbled({ node: { charset } }: Part): string {
   return `Some characters of the text could not be read in its character set (${named}).`;
 }
 
-/** RFC 3676 §4: a space at the end of a line joins it with the next, unless that is quoted differently or "-- " ends here. */
+/**
+ * Joins flowed lines (RFC 3676 §4): a space at the end of a line joins it with the next, unless that is quoted
+ * differently or is the "-- " of a signature.
+ */
 function withoutSoftBreaks(text: string, delSp: boolean): string {
   const out: string[] = [];
-  /** How the line that the next one continues is quoted. */
+  /** The quote marks of the line that the next one continues; undefined if none is to be continued. */
   let open: string | undefined;
   for (const line of text.split("\n")) {
     const quoting = /^>*/.exec(line)?.[0] ?? "";
@@ -164,8 +176,8 @@ function readOther(part: Part, mail: ParsedMail, warnings: Set<string>): string 
 }
 
 /**
- * What stands in a winmail.dat is material, as any file is: few programs show it, so its reader may have seen other words
- * than the author. The mail itself is read there only if it has no text elsewhere.
+ * Returns the texts of a winmail.dat as material, as those of any file: few programs show it, so the author may have
+ * seen other words than its reader. Only if the mail has no text elsewhere is the mail itself read from it.
  */
 function readPacked(
   packed: PackedMail[],
@@ -202,7 +214,7 @@ function readMaterial(text: string, isHtml: boolean, mail: ParsedMail): string {
   return readable.text;
 }
 
-/** The text of attached mails, and their files, which are added to the mail's own. */
+/** The text of attached mails. Their files are added to the mail's own. */
 async function readAttachedMails(
   mail: ParsedMail,
   attached: number,
@@ -246,7 +258,7 @@ function subjectOf(headers: MailHeaders): string {
   return visibleLine(decodeWords(headers.get("subject") ?? "")).slice(0, MAX_SUBJECT_CHARS);
 }
 
-/** Null where there is none, or none that can be read. */
+/** The time of the Date field; null if there is none, or none that can be read. */
 function dateOf(headers: MailHeaders): number | null {
   const value = (headers.get("date") ?? "")
     .slice(0, 200)

@@ -24,7 +24,7 @@ const OPTIONS = {
   maxChildNodes: MAX_PARTS,
 } as MailParserOptions;
 
-/** What mailparser knows of one part. Its own `text` joins all text parts, which is not safe here. */
+/** What mailparser knows of one part. mailparser's own `text` joins all text parts, which would not be safe here. */
 export interface Part {
   contentType: string | false;
   disposition?: string;
@@ -57,14 +57,14 @@ export interface Structure {
   headers: MailHeaders;
   root: Part | null;
   files: MailAttachment[];
-  /** The mails in what was a winmail.dat; its files are among the files. */
+  /** The mails that were in a winmail.dat; its files are in `files`. */
   packed: PackedMail[];
-  /** Why another program could read the mail in another way, to go into a sentence; null when none could. */
+  /** Why another program could read the mail in another way, as part of a sentence; null if none could. */
   doubt: string | null;
   problem: { code: ParseProblem; message: string } | null;
 }
 
-/** Takes a raw mail apart. A problem leaves what was read until then. */
+/** Parses a raw mail into its parts. If there is a problem, what was read until then is returned. */
 export async function readStructure(raw: Uint8Array): Promise<Structure> {
   const headers = readHeaders(raw);
   const broken = headers.complete ? tooManyAddresses(headers) : TOO_LARGE_HEADERS;
@@ -77,10 +77,11 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   internals.createNode = (node) => {
     doubt ??= doubtIn(node);
     if (isMailOfDigest(node)) node.contentType = "message/rfc822";
-    // RFC 2045 §5.2: what names no subtype is plain text.
+    // RFC 2045 §5.2: a type without a subtype is read as plain text.
     else if (node.contentType && /^(?:[^/]+|text\/)$/.test(node.contentType)) node.contentType = "text/plain";
     if (node.filename) node.filename = asWindows1252(node.filename);
-    // mailparser joins a soft line break with whatever follows, be it a quote (RFC 3676 §4.5 forbids it).
+    // mailparser joins a soft line break with whatever follows, even a quote (RFC 3676 §4.5 forbids that), so flowed
+    // text is handled here.
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
     node.flowed = false;
     const part = Object.assign(createNode(node), { flowed });
@@ -101,16 +102,17 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   parser.end(raw.subarray(headers.body_offset));
   const problem = await promise;
   const root = internals.tree === false ? null : internals.tree;
-  // What stands before the first border is a note that few programs show; here it could be all that there is.
+  // Text before the first border is a note that few programs show. In a multipart without parts it would be all there
+  // is.
   if ([...partsOf(root)].some(isHollow)) doubt ??= "it says that it is made of parts and has none";
   decodeUnnamed(unnamed);
   takeFilesOfTexts(raw, root, files);
   return { headers, root, ...unpackWinmail(files, MAX_PARTS), doubt, problem: problem ?? tooDeep(root) };
 }
 
-/** As programs sent files before MIME: in the midst of the text. */
+/** Takes out files in the midst of a text, as programs sent files before MIME. */
 function takeFilesOfTexts(raw: Uint8Array, root: Part | null, files: MailAttachment[]): void {
-  // To look through bytes takes much less time than to look through texts.
+  // Bytes are much faster to search than texts.
   const hasBegin = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes("begin ");
   for (const part of partsOf(root)) {
     if (!hasBegin && part.encoding !== "base64") continue;
@@ -125,14 +127,14 @@ function takeFilesOfTexts(raw: Uint8Array, root: Part | null, files: MailAttachm
   }
 }
 
-/** Texts that name no character set, which mailparser takes for UTF-8 without looking. */
+/** Decodes texts that name no character set, which mailparser takes for UTF-8 without looking. */
 function decodeUnnamed(texts: Map<Part, Buffer[]>): void {
   for (const [part, bytes] of texts)
     if (part.textContent?.includes("\uFFFD"))
       part.textContent = decodeCharset(Buffer.concat(bytes), undefined)?.replaceAll("\r\n", "\n") ?? "";
 }
 
-/** What a decoder gives from now on, as well as whoever reads it. */
+/** Records what a decoder returns from now on; its reader still gets all of it. */
 function bytesOf(decoder: Transform): Buffer[] {
   const chunks: Buffer[] = [];
   const push = decoder.push.bind(decoder);
@@ -143,7 +145,7 @@ function bytesOf(decoder: Transform): Buffer[] {
   return chunks;
 }
 
-/** Returns UTF-8 for text of a character set, and the bytes as they are for one that nobody knows. */
+/** A decoder to UTF-8 for text of a character set; bytes of an unknown set pass unchanged. */
 function decodeStream(charset: string): Transform {
   const chunks: Buffer[] = [];
   return new Transform({
@@ -151,7 +153,7 @@ function decodeStream(charset: string): Transform {
       chunks.push(chunk);
       done();
     },
-    // Only the whole text tells which set it is, and a character may be cut between two chunks.
+    // Only the whole text tells which set it is in, and a character may be cut between two chunks.
     flush(done) {
       const bytes = Buffer.concat(chunks);
       done(null, decodeCharset(bytes, charset) ?? bytes);
@@ -163,13 +165,16 @@ function isHollow({ contentType, children }: Part): boolean {
   return (contentType || "").startsWith("multipart/") && children.length === 0;
 }
 
-/** The fields that say how the body is to be read, as we read them: the parser never sees the header itself. */
+/**
+ * The header fields that say how the body is to be read, as this server reads them: mailparser never sees the header
+ * itself.
+ */
 function headOf({ fields }: MailHeaders): string {
   const own = fields.filter(({ name }) => name.startsWith("content-"));
   return `${own.map(({ name, value }) => `${name}: ${value}\r\n`).join("")}\r\n`;
 }
 
-/** RFC 2046 §5.1.5: what a part of a digest is when it does not say. */
+/** Whether a part is a mail because it is in a digest and names no type of its own (RFC 2046 §5.1.5). */
 function isMailOfDigest({ contentType, headers, parentNode }: Node): boolean {
   if (!parentNode || !parentNode.contentType || !parentNode.contentType.startsWith("multipart/digest"))
     return false;
@@ -209,7 +214,7 @@ function attachment(
   chunks: Uint8Array[],
   inline: boolean,
 ): MailAttachment {
-  // Not Buffer.concat: it may share memory with others, and this is handed to another thread.
+  // Buffer.concat is not used: its memory may be shared with others, and these bytes are handed to another thread.
   const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
   for (const chunk of chunks) {

@@ -1,9 +1,12 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createFairPool, THREADS_FOR_ALL } from "../../lib/fair-pool.ts";
 import type { WorkProblem } from "../../lib/worker-pool.ts";
 import type { Doubt } from "../../trust/own-words/reply-doubt.ts";
 import type { SignedForm } from "./signed-form.ts";
 
-/** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
+/** Bytes of a mail that are copied before others get their turn: new memory for 30 MB alone can cost 100 ms. */
+const COPIED_AT_ONCE = 1_048_576;
+/** Milliseconds after which reading a mail is given up, and its thread ended. */
 const READ_WITHIN_MS = 2_000;
 const MORE_MS_PER_MB = 100;
 const MB = 1024 * 1024;
@@ -16,15 +19,17 @@ export interface MailAttachment {
   content_type: string;
   size: number;
   bytes: Uint8Array;
-  /** Shown inside the text (a logo, a pasted picture), not listed as a file by mail programs. */
+  /** True for a picture shown inside the text (a logo, a pasted picture), which mail programs do not list as a file. */
   inline: boolean;
 }
 
 export interface ParsedMail {
   subject: string;
-  /** False where a program or somebody else wrote the subject: calendar answers, reports, mails passed on as a file. */
+  /**
+   * False if a program or somebody else wrote the subject: in calendar answers, reports, and mails passed on as a file.
+   */
   own_subject: boolean;
-  /** Whether the sender's own words are all there is to be read in it, but for a short signature. */
+  /** Whether the mail holds nothing to read but the sender's own words and a short signature. */
   whole: boolean;
   /** Unix seconds of the Date field; null when it is absent or unreadable. */
   date: number | null;
@@ -34,23 +39,28 @@ export interface ParsedMail {
    */
   new_text: string;
   /**
-   * Everything else that can be read: quoted, forwarded, inserted, further text parts; with the new words among it, named as such, if
-   * they are `interleaved`. Never an instruction.
+   * Everything else that can be read: what is quoted, forwarded, inserted or in further text parts. If the new words
+   * are `interleaved`, they are in it too, marked as such. Never an instruction.
    */
   rest_text: string;
   /** Whether new words stand below a quote, and so answer it, or around what a mail program may have inserted. */
   interleaved: boolean;
-  /** What nothing but marks in the text parts from the new words; whoever wrote some of these may have written it as well. */
+  /**
+   * Text that only marks separate from the new words; whoever wrote some of the new words may have written it as well.
+   */
   marked_off: string;
-  /** Whether new words stand below a quote of which nothing but marks before its lines says where it ends. */
+  /** Whether new words stand below a quote whose end only the marks before its lines show. */
   below_marks: boolean;
-  /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
+  /** Why some of the rest may be the sender's own words all the same; null if nothing suggests that. */
   in_doubt: Doubt | null;
-  /** What stands below two dashes, or a mail program says of itself. Never an instruction. */
+  /** Text below two dashes, or a mail program's own line. Never an instruction. */
   signature: string;
-  /** Zero-width, tag, bidi and control characters taken out of both texts. */
+  /** Number of zero-width, tag, bidi and control characters that were removed from both texts. */
   hidden_characters: number;
-  /** HTML elements and comments whose words a reader would not have seen; taken out of both texts. */
+  /**
+   * Number of HTML elements and comments with words that a reader would not have seen; they were removed from both
+   * texts.
+   */
   hidden_html: number;
   attachments: MailAttachment[];
   /** Sentences about what could not be read, for the reply and the activity page. */
@@ -64,8 +74,9 @@ export type ParseOutcome =
 
 export interface MailParser extends AsyncDisposable {
   /**
-   * Reads a mail as it came, or what of it is in a signed form. Whatever is wrong with it is in the outcome, never an
-   * exception. `raw` stays usable. Accounts have their turns, and what `strangers` wrote to one waits behind the rest.
+   * Reads a mail as it came, or the part of it in a signed form. Whatever is wrong with the mail is in the outcome,
+   * never an exception. `raw` stays usable. Accounts take turns, and mails of `strangers` to an account wait behind its
+   * others.
    */
   parse(
     raw: Uint8Array,
@@ -73,7 +84,7 @@ export interface MailParser extends AsyncDisposable {
   ): Promise<ParseOutcome>;
 }
 
-/** Reads mails on threads of their own, started by the first mail and ended when idle. */
+/** Creates a parser that reads mails on threads of its own, started by the first mail and ended when idle. */
 export function createMailParser({
   workers = THREADS_FOR_ALL,
   readWithinMs = READ_WITHIN_MS,
@@ -83,14 +94,23 @@ export function createMailParser({
   return {
     async parse(raw, { form, account = "", strangers = false } = {}) {
       const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
-      const outcome = await pool.run({ who: account, strangers }, () => {
-        const copy = new Uint8Array(raw);
+      const outcome = await pool.run({ who: account, strangers }, async () => {
+        const copy = await copyOf(raw);
         return { input: { raw: copy, form }, limitMs, transfer: [copy.buffer] };
       });
       return outcome.ok ? outcome.output : refusal(outcome.problem);
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
+}
+
+async function copyOf(raw: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const copy = new Uint8Array(raw.byteLength);
+  for (let at = 0; at < raw.byteLength; at += COPIED_AT_ONCE) {
+    if (at > 0) await nextTurn();
+    copy.set(raw.subarray(at, at + COPIED_AT_ONCE), at);
+  }
+  return copy;
 }
 
 function refusal(problem: WorkProblem): ParseOutcome {

@@ -6,7 +6,7 @@ const MAX_HEADER_LINES = 2_000;
 const CR = 0x0d;
 const DASH = 0x2d;
 
-/** What mailsplit, as of 5.4.19, has read of a part. */
+/** What mailsplit (as of 5.4.19) has read of a part. */
 export interface SplitPart {
   contentType: string | false;
   disposition: string | false;
@@ -23,7 +23,7 @@ export interface SplitPart {
   _headerlen: number;
 }
 
-/** The splitter itself. `checkBoundary` says what a line ends or begins, and false for one that does neither. */
+/** mailsplit's splitter. `checkBoundary` returns what a border line ends or begins, or false for any other line. */
 export interface Splitter {
   node: SplitPart;
   checkBoundary(line: Uint8Array): 1 | 2 | 3 | 4 | false;
@@ -38,14 +38,15 @@ const SINGULAR = [
 ];
 
 /**
- * Why a part, or where it begins, could be read in another way than it was; null when it could not. What is not
- * beyond doubt is no part of anybody's instruction: the author saw the mail in another program than ours.
+ * Returns why another program could read a part, or where it begins, in another way; null if none could. Words that are
+ * in doubt are no part of an instruction: the author saw the mail in another program than ours.
  */
 export function doubtIn(part: SplitPart): string | null {
   const raw = Buffer.concat(part._headersLines);
   const { fields, problem } = readHeaderBlock(raw, { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES });
   if (problem !== null) return `in the header of a part ${problem}`;
-  // To some a line of blanks ends the header (RFC 5322 §4.2), and so does a name that blanks part from its colon (§4.5).
+  // For some programs a line of blanks ends the header (RFC 5322 §4.2), and so does a name with blanks before its colon
+  // (§4.5).
   const odd = fields.find(({ start, end }) =>
     /\n[ \t]+\r?\n|^[^:]*[ \t]:/.test(raw.toString("latin1", start, end)),
   );
@@ -69,14 +70,17 @@ function typeDiffers(part: SplitPart, text: string): boolean {
   const type = readMimeValue(text);
   if (!type) return true;
   const { value, parameters } = type;
-  // Without a type it is plain text, or what its file name says.
+  // Without a type a part is plain text, or what its file name says.
   const isNamed = value === "" ? part.contentType !== false : part.contentType === value;
   const isMultipart = value.startsWith("multipart/");
   if (!isNamed || isMultipart !== Boolean(part.multipart)) return true;
   return bordersDiffer(part, parameters, isMultipart) || textDiffers(part, parameters);
 }
 
-/** RFC 2046 §5.1.1. In anything but a multipart a boundary would open parts in a text. */
+/**
+ * Whether programs may see different borders (RFC 2046 §5.1.1). In anything but a multipart a boundary would open parts
+ * inside a text.
+ */
 function bordersDiffer(part: SplitPart, parameters: Map<string, string>, isMultipart: boolean): boolean {
   const boundary = parameters.get("boundary") ?? "";
   const theirs = part._boundary ? Buffer.from(part._boundary).toString() : "";
@@ -104,7 +108,7 @@ function dispositionDiffers(part: SplitPart, text: string, type: string): boolea
   return disposition.value !== (part.disposition || "") || hasName !== Boolean(part.filename);
 }
 
-/** RFC 2045 §6.1, and §6.4: what is made of parts has none of its own. */
+/** Whether programs may decode a part differently (RFC 2045 §6.1); a multipart has no encoding of its own (§6.4). */
 function encodingDiffers(part: SplitPart, text: string): boolean {
   const encoding = readMimeValue(text);
   if (!encoding || encoding.parameters.size > 0 || encoding.value !== (part.encoding || "")) return true;
@@ -112,8 +116,9 @@ function encodingDiffers(part: SplitPart, text: string): boolean {
 }
 
 /**
- * Tells of every line that another program could take for a border between parts, or not take for one. The splitter knows
- * the borders of the innermost parts only: what a border further out begins would be the end of the text before it.
+ * Calls `doubt` for every line that another program could take for a border between parts, or not take for one. The
+ * splitter knows only the borders of the innermost parts: a part that an outer border begins would otherwise end the
+ * text before it unnoticed.
  */
 export function watchBorders(splitter: Splitter, doubt: (why: string) => void): void {
   const check = splitter.checkBoundary.bind(splitter);
@@ -122,7 +127,8 @@ export function watchBorders(splitter: Splitter, doubt: (why: string) => void): 
     const { node } = splitter;
     const found = check(line);
     if (found !== false) {
-      // 2: a multipart that ends before it has begun. A CR in front, and a header that no empty line ends.
+      // In doubt are: a multipart that ends before it has begun (2), a border behind a CR, and one in a header that no
+      // empty line has ended.
       if (found === 2 || line[0] === CR || isInHeader(node)) doubt(why);
       return found;
     }
@@ -137,7 +143,7 @@ export function watchBorders(splitter: Splitter, doubt: (why: string) => void): 
   };
 }
 
-/** The part inside `outer` that `node` is, or is in. */
+/** The direct part of `outer` that is `node`, or has `node` in it. */
 function childTowards(node: SplitPart, outer: SplitPart): SplitPart {
   let part = node;
   while (part._parentBoundaryOwner !== false && part._parentBoundaryOwner !== outer)
@@ -151,7 +157,10 @@ function isInHeader(node: SplitPart): boolean {
 
 const BEHIND_BORDER = /^(?:--)?[ \t]*\r*\n?$/;
 
-/** RFC 2046 §5.1.1: blanks may follow a border, and one of an outer part ends the inner ones as well. */
+/**
+ * The part whose border a line is, or false. RFC 2046 §5.1.1: blanks may follow a border, and the border of an outer
+ * part ends the inner ones as well.
+ */
 function borderedBy(line: Uint8Array, node: SplitPart): SplitPart | false {
   const start = line[0] === CR ? 1 : 0;
   if (line[start] !== DASH || line[start + 1] !== DASH) return false;

@@ -4,35 +4,38 @@ import { type BounceDetails, bounceDetails, MAX_SCAN_CHARS, MAX_SAID_CHARS } fro
 const STILL_TRYING =
   /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend|could not send mail for past)/i;
 
-/** What mail servers say of a mail that they give up, in a notification that holds that mail. */
+/** Phrases of mail servers that give up a mail, in a notification that holds that mail. */
 const GIVEN_UP =
   /\b(?:(?:could|can|was|were|has|have|is)(?: ?not|n't)(?: been)?(?: be)? (?:deliver|reach|found|accept|complet)|undeliver|unable to (?:deliver|relay|reach)|delivery (?:has |status notification \()?fail|fail(?:ed|ure|s)? (?:to deliver|permanently|delivery)|returned (?:mail|to sender)|permanent (?:fatal )?(?:error|failure)|error (?:has )?occurred while (?:attempting|trying) to deliver|did not reach|had (?:delivery|permanent fatal) (?:errors|problems)|user unknown|unknown (?:user|address|recipient|host)|no such (?:user|mailbox|address)|no valid recipients?|account is disabled|(?:does|did)(?: not|n't) exist|rejected|bounced|unzustellbar|nicht zugestellt|non (?:remis|distribu)|no (?:se )?pudo (?:ser )?entreg|non (?:è stato )?(?:possibile )?(?:consegn|recapit))/i;
 
-/** How their subjects begin, whatever language the text is in. */
+/** The beginnings of subjects of such notifications, whatever language the text is in. */
 const GIVEN_UP_SUBJECT =
   /^(?:\[postmaster\] ?)?(?:undeliver|returned (?:mail|message)|failure (?:notice|delivery)|mail system error|delivery status notification[ :(]{1,3}(?:failure|error)|delivery notification: delivery has failed|(?:(?:permanent|e-?mail|mail|message) )?(?:delivery |could not be )?(?:fail|error|has failed|deliver(?:ed|y fail))|unzustellbar|nicht zustellbar|non (?:remis|recapitabile)|onbestelbaar)/i;
 
-/** Who writes them, by name or address; a note of absence has its reader's. */
+/** Names and addresses of mail systems. A note of absence has the name of its person instead. */
 const MAIL_SYSTEM = /mailer[- ]?daemon|post_?master|mail deliver|<>|ndr administrator/i;
 
-/** Where the mail begins that is given back. */
+/** The first line of the returned mail. */
 const RETURNED =
   /^(?:(?:received|return-path|dkim-signature|message-id)[ \t]*:|content-type:[ \t]*(?:message\/rfc822|text\/rfc822-headers))/i;
 
-/** Addresses that a notification names, of which we look at so many. */
+/** Addresses that a notification names; only the first `MAX_NAMED` are looked at. */
 const ADDRESS = /[^\s<>()[\]:;,"'|]{1,64}@[^\s<>()[\]:;,"'|]{1,255}/g;
 const MAX_NAMED = 20;
 
 export interface BounceReport extends BounceDetails {
-  /** It has no report for programs. */
+  /** Whether the notification has no report for programs, only words. */
   in_words: boolean;
-  /** Whom a mail system says that it could not reach, in lower case: for a report in words alone, without the mail. */
+  /**
+   * Recipients in lower case that a mail system says it could not reach: only in a notification in words that does not
+   * hold the mail.
+   */
   named?: string[];
 }
 
 /**
- * What a notification says about our mail: as RFC 3464 has it, or in words of its own, as qmail, Exchange and others
- * write. Anybody can write one.
+ * Returns what a notification says about our mail: in a report of RFC 3464, or in words, as qmail, Exchange and others
+ * write it. Anybody can write one.
  */
 export function readBounce(raw: string): BounceReport {
   const details = bounceDetails(raw);
@@ -43,7 +46,7 @@ export function readBounce(raw: string): BounceReport {
 function inWords(raw: string): Omit<BounceReport, "in_words"> {
   const text = raw.slice(0, MAX_SCAN_CHARS).replace(/\r\n/g, "\n");
   const body_at = text.indexOf("\n\n");
-  // A receipt of a reader, or a complaint, holds our mail as well, which has arrived then.
+  // A read receipt or a complaint holds our mail as well, but that mail has arrived.
   const head = text.slice(0, body_at).replace(/\n[ \t]+/g, " ");
   if (body_at < 0 || /report-type="?(?:disposition-notification|feedback-report)/i.test(head)) return {};
   const body = decoded(head, text.slice(body_at));
@@ -69,27 +72,27 @@ function failureIn(subject: string, words: string): BounceDetails | undefined {
   };
 }
 
-/** A field of a header without folds; empty where there is none. */
+/** A field of a header without folds; empty if there is none. */
 function fieldIn(head: string, name: string): string {
   const line = head.split("\n").find((one) => one.toLowerCase().startsWith(`${name}:`));
   return line?.slice(name.length + 1).trim() ?? "";
 }
 
-/** The body as it is read where it has one encoding; parts that have one of their own stay as they are. */
+/** The body, decoded if it has one encoding; parts with an encoding of their own stay as they are. */
 function decoded(head: string, body: string): string {
   const encoding = fieldIn(head, "content-transfer-encoding").toLowerCase();
   if (encoding.startsWith("base64")) return `\n\n${Buffer.from(body, "base64").toString("latin1")}`;
   return encoding.startsWith("quoted-printable") ? unquoted(body) : body;
 }
 
-/** RFC 2045 §6.7 */
+/** Decodes quoted-printable (RFC 2045 §6.7). */
 function unquoted(text: string): string {
   return text
     .replaceAll("=\n", "")
     .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** What stands before the mail that is given back, of which the header is not looked at. */
+/** The words before the returned mail, whose header is not looked at. */
 function wordsBefore(body: string, end: number): string {
   const lines = body.slice(0, end).split("\n");
   const returned = lines.findIndex((line) => RETURNED.test(line.replace(/^[> \t]+/, "")));
@@ -108,8 +111,8 @@ const LINE_ENDS = "\n\r\u2028\u2029";
 const ID = /[ \t]*(?:\n[ \t]*)?<([^<>\s]{1,500})>/y;
 
 /**
- * The Message-ID of a mail that stands in this one, perhaps quoted, and where its line begins. What is looked at
- * around each name of the field is never looked at again for another one.
+ * The Message-ID of a mail inside this one, perhaps quoted, and where its line begins. Linear: the text around one
+ * occurrence of the field's name is not looked at again for another.
  */
 function originalIn(body: string): { id: string; at: number } | undefined {
   for (const { index } of body.matchAll(/message-id:/gi)) {

@@ -8,19 +8,22 @@ import type { HeaderField } from "./header-block.ts";
 import { formVerified, type SignedForm } from "./signed-form.ts";
 
 export const MAX_SIGNATURES = 10;
-/** A 4096-bit signature over a long list of fields takes about 2 KB. */
+/** The longest signature that is checked; a 4096-bit one over a long list of fields takes about 2 KB. */
 const MAX_SIGNATURE_BYTES = 8_192;
-/** Each name is looked for among all fields of the mail; signers name about 40. */
+/** The most names in h=: each is looked for among all fields of the mail. Signers name about 40. */
 const MAX_SIGNED_NAMES = 200;
-/** The body is read in such pieces, with a pause after each: the slowest takes about 10 ms. */
+/** The body is read in pieces of this size with a pause after each; the slowest takes about 10 ms. */
 const PIECE_BYTES = 32_768;
-/** Canonicalizing a line takes time with the square of its length; SMTP allows 1,000 octets (RFC 5321 §4.5.3.1.6). */
+/**
+ * The longest line that is checked: canonicalizing takes time with the square of its length. SMTP allows 1,000 octets
+ * (RFC 5321 §4.5.3.1.6).
+ */
 const MAX_LINE_BYTES = 1_048_576;
 
 export interface SignatureCheck extends Check {
-  /** What each aligned valid signature covers. */
-  signed: SignedForm[];
-  /** What the verifier threw: a bug, but no reason to put a stranger's mail off for ever. */
+  /** What each aligned valid signature covers, and whose it is. */
+  signed: { domain: string; form: SignedForm }[];
+  /** What the verifier threw. That is a bug, but no reason to put a stranger's mail off for ever. */
   verifier_fault?: string;
 }
 
@@ -38,7 +41,7 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   const found = await dkimVerify(streamOf(mail, left_out, signal), options).catch(messageOf);
   if (typeof found === "string") return { ...unread, result: "permerror", verifier_fault: found };
   const { results, fromFields } = found;
-  // In strict mode each of the signatures has one result, in their order.
+  // In strict mode the verifier returns one result for each signature, in their order.
   const checked = fields.filter((field) => chosen.has(field));
   const outcomes = results.map((row, index) => ({
     row,
@@ -51,15 +54,18 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   return {
     result: WORDS.find((word) => outcomes.some((row) => row.result === word)) ?? unread.result,
     aligned: valid.map((row) => row.domain),
-    signed: valid.flatMap(({ row, signature }) => formVerified(mail, signature, row) ?? []),
+    signed: valid.flatMap(({ row, signature, domain }) => {
+      const form = formVerified(mail, signature, row);
+      return form ? [{ domain, form }] : [];
+    }),
     undecided: outcomes.some((row) => row.ours && row.result === "temperror"),
   };
 }
 
-/** Results in the order of what they say: of several, the first one counts. */
+/** Results by priority: of several, the first in this list counts. */
 const WORDS = ["pass", "temperror", "fail", "policy", "neutral"];
 
-/** The mail as the verifier reads it: its line ends made whole, in pieces that hold nobody up, ended by the signal. */
+/** The mail as the verifier reads it: with CRLF line ends, in pieces that hold nobody up, ended by the signal. */
 export function streamOf(mail: Envelope, left_out: Set<HeaderField>, signal: AbortSignal): Readable {
   return Readable.from(pieces(mail, left_out, signal), { objectMode: false });
 }
@@ -71,35 +77,46 @@ export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
   return complete && problem === null && !hasEndlessLine(mail) && readable;
 }
 
-/** A signature over a part of the body vouches for nothing that was added behind it (RFC 6376 §8.2). */
+/**
+ * The result of a signature. If it covers only part of the body, it does not count: anything may have been added behind
+ * that (RFC 6376 §8.2).
+ */
 function outcomeOf(row: DKIMResult): string {
   return row.status.result === "pass" && row.canonBodyLengthLimited ? "policy" : row.status.result;
 }
 
-/** Those worth the work: of bearable size, in a known form, over the whole body, not by SHA-1 (RFC 8301 §3.1). */
+/**
+ * The signatures that are worth checking: of bearable size, in a known form, over the whole body, not by SHA-1 (RFC
+ * 8301 §3.1).
+ */
 function chooseSignatures(fields: HeaderField[], from: string): Set<HeaderField> {
   const usable = fields.filter(
     (field) =>
       isWorthIt(field) &&
       hasKnownForm(field) &&
-      tag(field.value, "l") === undefined &&
-      tag(field.value, "a") !== "rsa-sha1",
+      tagValue(field.value, "l") === undefined &&
+      tagValue(field.value, "a") !== "rsa-sha1",
   );
-  const rank = (field: HeaderField) => (inSameHands(tag(field.value, "d") ?? "", from) ? 0 : 1);
+  const rank = (field: HeaderField) => (inSameHands(tagValue(field.value, "d") ?? "", from) ? 0 : 1);
   return new Set(usable.sort((one, other) => rank(one) - rank(other)).slice(0, MAX_SIGNATURES));
 }
 
 function isWorthIt({ value, start, end }: HeaderField): boolean {
-  return end - start <= MAX_SIGNATURE_BYTES && (tag(value, "h") ?? "").split(":").length <= MAX_SIGNED_NAMES;
+  return (
+    end - start <= MAX_SIGNATURE_BYTES && (tagValue(value, "h") ?? "").split(":").length <= MAX_SIGNED_NAMES
+  );
 }
 
-/** The verifier throws at some other words (`c=/relaxed`), and with it falls what the good signatures vouch for. */
+/**
+ * Whether the canonicalization is named as it must be. The verifier throws at some other values (`c=/relaxed`), which
+ * would cost the mail its good signatures.
+ */
 function hasKnownForm({ value }: HeaderField): boolean {
   return tagsNamed(value, "c").every((form) => /^(simple|relaxed)(\s*\/\s*(simple|relaxed))?$/.test(form));
 }
 
-/** A tag of a signature, in lower case. */
-export function tag(value: string, name: string): string | undefined {
+/** The value of a tag of a signature, in lower case. */
+export function tagValue(value: string, name: string): string | undefined {
   return tagsNamed(value, name)[0];
 }
 
@@ -139,7 +156,7 @@ async function* pieces(
   }
 }
 
-/** Every bare LF becomes CRLF, as the verifier would do it, but line by line and a hundred times slower. */
+/** Makes every bare LF a CRLF. The verifier would do so too, but line by line, a hundred times slower. */
 function lineEndings(): (piece: Uint8Array) => Uint8Array {
   let last = 0;
   return (piece) => {

@@ -11,10 +11,10 @@ const LF = 0x0a;
 
 /**
  * What a signature (RFC 6376) covers of a mail, and how. Whoever has the mail can change all the rest and send it on
- * with the signature as good as before, so a mail that nothing else vouches for is read in this form alone.
+ * with a signature that stays valid, so a mail that nothing else vouches for is read in this form alone.
  */
 export interface SignedForm {
-  /** The names of h= in its order, lower case; one that stands there twice covers two fields. */
+  /** The names of h=, in order and in lower case; a name that is in it twice covers two fields. */
   fields: string[];
   header: Canonicalization;
   body: Canonicalization;
@@ -25,7 +25,7 @@ export interface SignedForm {
 /** The form that a DKIM-Signature or ARC-Message-Signature field names. */
 function formNamed(signature: string, body_hash: string): SignedForm | undefined {
   const tags = tagsOf(signature);
-  // RFC 6376 §3.5: without c= both are simple, and with the one of the header alone that of the body is.
+  // RFC 6376 §3.5: without c= both are simple; if c= names only that of the header, the body's is simple.
   const [header = "", body = "simple"] = (tags.get("c") ?? "simple/simple").toLowerCase().split("/");
   if (!isCanonicalization(header) || !isCanonicalization(body) || tags.has("l")) return undefined;
   const fields = (tags.get("h") ?? "")
@@ -47,14 +47,18 @@ function tagsOf(signature: string): Map<string, string> {
   return new Map(tags);
 }
 
-/** What the verifier says about a signature, as far as it takes part here. */
+/** The members of the verifier's result that are needed here. */
 interface Verified {
   bodyHash?: string;
-  /** `canonicalizedHeader`: what it hashed, in base64; the signature's own field is the last of it. */
+  /**
+   * `canonicalizedHeader`: the header that the verifier hashed, in base64; the signature's own field is the last of it.
+   */
   signingHeaders?: { canonicalizedHeader?: string };
 }
 
-/** The form of a signature that is good; undefined where we would not read the very bytes that the verifier hashed. */
+/**
+ * The form of a valid signature; undefined if this server would not read exactly the bytes that the verifier hashed.
+ */
 export function formVerified(
   { raw, headers }: { raw: Uint8Array; headers: { fields: readonly HeaderField[] } },
   signature: HeaderField | undefined,
@@ -82,7 +86,7 @@ export function signedHeader(raw: Uint8Array, fields: readonly HeaderField[], fo
   return Buffer.from(lines.join(""), "latin1");
 }
 
-/** RFC 6376 §3.4.1 and §3.4.2. */
+/** A field in canonical form (RFC 6376 §3.4.1 and §3.4.2). */
 function canonicalField(text: string, canonicalization: Canonicalization): string {
   if (canonicalization === "simple") return text.replaceAll(/\r?\n/g, "\r\n");
   const [name = ""] = text.split(":", 1);
@@ -93,7 +97,7 @@ function canonicalField(text: string, canonicalization: Canonicalization): strin
   return `${withoutBlanks(name).toLowerCase()}:${withoutBlanks(value)}`;
 }
 
-/** The whole mail in its signed form; undefined where its body is not the one that was signed. */
+/** The whole mail in its signed form; undefined if its body is not the one that was signed. */
 export function inSignedForm(
   raw: Uint8Array,
   { fields, body_offset }: { fields: readonly HeaderField[]; body_offset: number },
@@ -104,12 +108,15 @@ export function inSignedForm(
   return Buffer.concat([signedHeader(raw, fields, form), Buffer.from("\r\n"), body]);
 }
 
-/** RFC 6376 §3.4.3 and §3.4.4. A bare LF ends a line, as the verifier has it; a bare CR does not. */
+/**
+ * The body in canonical form (RFC 6376 §3.4.3 and §3.4.4). A bare LF ends a line, as it does for the verifier; a bare
+ * CR does not.
+ */
 function canonicalBody(body: Uint8Array, canonicalization: Canonicalization): Uint8Array {
   const relaxed = canonicalization === "relaxed";
   const canonical = new Uint8Array(body.length + bareLineFeeds(body) + 2);
   let size = 0;
-  /** Behind the last line that is not empty, without its line end. */
+  /** The position behind the last line that is not empty, without its line end. */
   let end = 0;
   let blank = false;
   for (let at = 0; at < body.length; at++) {

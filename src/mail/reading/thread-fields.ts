@@ -5,12 +5,16 @@ import type { SignedForm } from "./signed-form.ts";
 const ANSWER_FIELDS = ["in-reply-to", "references"];
 const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
 
-/** Whether the mail says that it answers or passes on another one, as no program does that shares a page. */
+/**
+ * Whether the mail says that it answers or passes on another one; no program that shares a page writes these fields.
+ */
 export function saysItAnswers(headers: MailHeaders): boolean {
   return THREAD_FIELDS.some((name) => headers.get(name) !== undefined);
 }
 
-/** Whether the mail answers or passes on another one, or could have before somebody took out what is not signed. */
+/**
+ * Whether the mail answers or passes on another one, or may have done so before somebody took out an unsigned field.
+ */
 export function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
   if (saysItAnswers(headers)) return true;
   return form !== undefined && ANSWER_FIELDS.some((name) => !form.fields.includes(name));

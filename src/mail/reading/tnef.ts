@@ -8,10 +8,12 @@ import {
   uint32,
 } from "./mapi-properties.ts";
 
-/** What a winmail.dat holds. Its texts are others' words: they may differ from those that the mail shows elsewhere. */
+/**
+ * What a winmail.dat holds. Its texts count as others' words: they may differ from those that the mail shows elsewhere.
+ */
 export interface TnefMail {
   subject: string;
-  /** The mail itself, as far as it is in it as text or as HTML; of a rich text alone nothing. */
+  /** The mail itself, if the file has it as text or as HTML; a mail only in rich text is empty. */
   text: string;
   html: string;
   files: TnefFile[];
@@ -21,14 +23,14 @@ export interface TnefMail {
 
 export interface TnefFile {
   name: string;
-  /** As its sender's program calls it; "" where it does not. */
+  /** The type as its sender's program names it; "" if it does not. */
   content_type: string;
   bytes: Uint8Array;
-  /** Shown inside the text, not listed as a file. */
+  /** True if it is shown inside the text, not listed as a file. */
   inline: boolean;
 }
 
-/** MS-OXTNEF §2.1.3.2: attributes, the lower half of their ids. */
+/** Attribute ids of TNEF, their lower half (MS-OXTNEF §2.1.3.2). */
 const SUBJECT = 0x8004;
 const BODY = 0x800c;
 const ATTACH_DATA = 0x800f;
@@ -37,7 +39,7 @@ const ATTACH_REND_DATA = 0x9002;
 const MESSAGE_PROPERTIES = 0x9003;
 const ATTACHMENT_PROPERTIES = 0x9005;
 const OEM_CODEPAGE = 0x9007;
-/** MS-OXPROPS: properties. */
+/** Property ids (MS-OXPROPS). */
 const P_SUBJECT = 0x0037;
 const P_BODY = 0x1000;
 const P_HTML = 0x1013;
@@ -46,7 +48,7 @@ const P_LONG_NAME = 0x3707;
 const P_MIME_TYPE = 0x370e;
 const P_HTML_CODEPAGE = 0x3fde;
 const P_HIDDEN = 0x7ffe;
-/** In front of what an object holds stands what it is, in 16 bytes (MS-OXTNEF §2.1.3.4). */
+/** Bytes of the interface id that precedes the data of an object (MS-OXTNEF §2.1.3.4). */
 const INTERFACE_BYTES = 16;
 const HEAD_BYTES = 6;
 const MAX_DEPTH = 3;
@@ -58,8 +60,8 @@ export function isTnef(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a TNEF stream (MS-OXTNEF): its first `max` files, and mails in mails to a depth. Whatever is in it, each of its
- * bytes is looked at once at each depth, and what is given is no longer than it. What is cut off is left out.
+ * Reads a TNEF stream (MS-OXTNEF): its first `max` files, and attached mails to a bounded depth. Each of its bytes is
+ * read at most once at each depth, and the result is no longer than the stream. What is cut off is left out.
  */
 export function readTnef(stream: Uint8Array, max: number, depth = 1): TnefMail {
   const [message, ...attached] = itemsOf(stream, max);
@@ -86,7 +88,7 @@ function fileOf(item: Item): TnefFile {
   return {
     name: textOf(item, P_LONG_NAME, ATTACH_TITLE),
     content_type: propertyText(properties, P_MIME_TYPE, codepage),
-    // A copy of its own: it is handed to another thread.
+    // A copy, because it is handed to another thread.
     bytes: data.slice(),
     inline: properties.get(P_HIDDEN)?.data[0] === 1,
   };
@@ -102,7 +104,7 @@ function textOf({ attributes, properties, codepage }: Item, property: number, at
   return text === "" ? codepageText(attributes.get(attribute) ?? NOTHING, codepage) : text;
 }
 
-/** The mail, or something attached to it: what is said of it in the one way, and in the other. */
+/** The mail, or a file attached to it. TNEF describes it in two ways: by attributes and by properties. */
 interface Item {
   attributes: Attributes;
   properties: MapiProperties;
@@ -123,8 +125,8 @@ function itemsOf(stream: Uint8Array, max: number): [Item, ...Item[]] {
 type Attributes = Map<number, Uint8Array>;
 
 /**
- * §2.1.1: a level, an id, a length, that many bytes and their sum, one after the other; first those of the mail, then those
- * of each file.
+ * The attributes of a stream (§2.1.1): each is a level, an id, a length, that many bytes and their checksum. Those of
+ * the mail come first, then those of each file.
  */
 function attributesOf(stream: Uint8Array, max: number): { message: Attributes; attached: Attributes[] } {
   const message: Attributes = new Map();

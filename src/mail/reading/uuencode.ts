@@ -1,4 +1,4 @@
-/** Values of Content-Transfer-Encoding (RFC 2045 §6.3 leaves them to private use). */
+/** Values of Content-Transfer-Encoding that mean uuencode (RFC 2045 §6.3 leaves such names to private use). */
 export const UUENCODED = /^x-?uue(?:ncode)?$|^uuencode$/i;
 
 /** A file that stood in a text. */
@@ -11,9 +11,9 @@ const BEGIN = /^begin [0-7]{3,4} ?(.{0,255})$/;
 const LINE = /^[ -`]{1,90}$/;
 
 /**
- * Takes files in uuencode (POSIX.1-2024, `uuencode`) out of a text whose lines end in `\n`: whole ones, from "begin" to
- * "end", and no more than `max`. What only looks like one stays. No line is looked at more than twice, as no line of a
- * file can be the "begin" of another.
+ * Takes files in uuencode (POSIX.1-2024, `uuencode`) out of a text whose lines end in `\n`: complete files from "begin"
+ * to "end", at most `max`. Text that only looks like a file stays. No line is looked at more than twice, because no
+ * line of a file can be the "begin" of another.
  */
 export function takeUuencoded(text: string, max: number): { text: string; files: UuFile[] } {
   if (!text.startsWith("begin ") && !text.includes("\nbegin ")) return { text, files: [] };
@@ -32,29 +32,32 @@ export function takeUuencoded(text: string, max: number): { text: string; files:
   return { text: left.join("\n"), files };
 }
 
-/** The first file of a part in uuencode; a part without one as it is. */
+/** The first file of a part in uuencode; the bytes as they are if it has none. */
 export function uudecode(bytes: Buffer): Uint8Array {
   const text = bytes.toString("latin1").replaceAll("\r\n", "\n");
   return takeUuencoded(text, 1).files[0]?.bytes ?? bytes;
 }
 
-/** Where "end" stands, behind the line of length 0 that ends the data; -1 if anything else comes before it. */
+/** The index of "end", behind the line of length 0 that ends the data; -1 if anything else comes before it. */
 function endOfFile(lines: string[], start: number): number {
   let isWhole = true;
   for (let at = start; at < lines.length; at++) {
     const line = lines[at] ?? "";
-    // Some programs leave that line out; then the data has to speak for itself.
+    // Some programs leave out the line of length 0; the data must then be complete.
     if (line.trimEnd() === "end") return isWhole && at > start ? at : -1;
     if (lengthOf(line) === 0) return lines[at + 1]?.trimEnd() === "end" ? at + 1 : -1;
     const letters = 4 * Math.ceil(lengthOf(line) / 3);
-    // Some put a checksum behind it.
+    // Some programs put a checksum behind the data.
     if (!LINE.test(line) || line.trimEnd().length > letters + 2) return -1;
     isWhole &&= line.length > letters;
   }
   return -1;
 }
 
-/** Blanks at the end of a line may have been cut off on the way: what is missing is zero, as they are. */
+/**
+ * Decodes lines. Blanks at the end of a line may have been cut off on the way; a blank stands for zero, so what is
+ * missing is zero.
+ */
 function decodeLines(lines: string[]): Uint8Array {
   const bytes = new Uint8Array(lines.reduce((sum, line) => sum + lengthOf(line), 0));
   let to = 0;

@@ -2,7 +2,7 @@ import { safeFilename } from "../../trust/shown/attachment-name.ts";
 import type { MailAttachment } from "./parse.ts";
 import { isTnef, readTnef, type TnefFile, type TnefMail } from "./tnef.ts";
 
-/** A mail that stood in a winmail.dat: the one around it in another form, or one that is attached to it. */
+/** A mail from a winmail.dat: the surrounding mail in another form, or one that is attached to it. */
 export interface PackedMail {
   subject: string;
   text: string;
@@ -11,8 +11,8 @@ export interface PackedMail {
 }
 
 /**
- * Puts what Outlook packed into a winmail.dat in its place: its files, no more than `max` in all, and its mails. One that is
- * none stays a file.
+ * Replaces each winmail.dat of Outlook by the files in it, at most `max` in all, and returns the mails in it. A file
+ * that only has the name stays a file.
  */
 export function unpackWinmail(
   files: MailAttachment[],
@@ -48,7 +48,7 @@ function packedFile({ name, content_type, bytes, inline }: TnefFile, number: num
   };
 }
 
-/** What a file is by the end of its name, where nothing else says so. */
+/** The type of a file by the ending of its name, if nothing else gives it. */
 export function typeOf(name: string): string {
   const [type = ""] = Bun.file(name.slice(-100)).type.split(";", 1);
   return type;

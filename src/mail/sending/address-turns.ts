@@ -6,40 +6,42 @@ import type { MailError } from "./send-outcome.ts";
 
 export const NO_TURN: MailError = new Error("it has many other mails from here to take first");
 
-/** How long somebody waits at the most before there is another look for room, should it have been missed. */
+/** Milliseconds after which a mail without a place looks for one again, should the call to it have been missed. */
 const LOOK_AGAIN_MS = 30_000;
 
-/** Whose mail is to go where, and until when it may wait (milliseconds since the epoch). */
+/** A mail that wants a turn: the server's address, whose mail it is, and until when it may wait (Unix milliseconds). */
 interface Guest {
   address: string;
   share: Share | null;
   deadline: number;
 }
 
-/** There is no room to wait in; `room` resolves once there is. */
+/** Too many mails wait for the address already; `room` resolves once another one may wait there. */
 export interface Crowded {
   room: Promise<void>;
 }
 
 /**
- * Does a piece of work with a mail server once it is the account's turn there; rejects with NO_TURN when it came too late.
- * Whoever would have to wait behind too many others is told so at once, and has others in its place until there is room.
+ * Does a piece of work with a mail server once it is the account's turn at its address; rejects with NO_TURN when the
+ * turn would come after the deadline. A mail for which there is no room to wait is told so at once (`Crowded`), so that
+ * its job can let other mails go first.
  */
 export type AddressTurns = <T>(guest: Guest, work: () => Promise<T>) => Promise<T | Crowded>;
 
+/** The state of one address. */
 interface Desk {
-  /** Those who have their turn, or wait for it. */
+  /** The mails that have their turn, or wait for it. */
   guests: Uses;
   turns: FairTurns;
-  /** For the part that a group of accounts gets as one. */
+  /** Turns within a group of accounts (such as all strangers), by group: the group has one turn among the accounts. */
   among: Map<string, FairTurns>;
-  /** Those who have no room, and how they are told of it. */
+  /** The mails that have no room to wait, each with the function that tells it of room. */
   outside: Map<() => void, Use>;
 }
 
 /**
- * `size` at once at each address, and as many who wait for their turn. All accounts share both as they share the slots of
- * a pool, and those of a group its part likewise.
+ * Makes turns of which each address has `size` at once, and room for as many mails that wait. All accounts share both as
+ * they share the slots of a pool of workers; the accounts of a group share the group's part in the same way.
  */
 export function createAddressTurns(size: number): AddressTurns {
   const desks = new Map<string, Desk>();

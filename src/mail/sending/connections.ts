@@ -13,12 +13,12 @@ export interface MailServer {
 export interface Connection {
   smtp: SMTPConnection;
   server: MailServer;
-  /** Without STARTTLS, because it failed before. */
+  /** Whether STARTTLS is left out, because it failed before. */
   plain: boolean;
   /** Undefined when the session is not encrypted. */
   tls: TLSSocket | undefined;
   offers_utf8: boolean;
-  /** How many it was given. */
+  /** How many mails the session was given. */
   mails: number;
 }
 
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
   ca?: string;
 }
 
-/** `tls_failed`: the server offers STARTTLS and cannot do it. */
+/** An error before a session was there. `tls_failed`: the server offers STARTTLS and cannot do it. */
 export interface ConnectError extends MailError {
   tls_failed?: boolean;
 }
@@ -45,24 +45,25 @@ interface Wish {
 
 export interface Connections extends Disposable {
   /**
-   * A session that is open already, or a new one; waits while the server has as many as it gets from us. Whoever takes one
-   * has had a turn at the address, so that this is no longer than others take to be closed. Rejects with a ConnectError.
+   * Lends a session that is open already, or a new one; waits while the server has MAX_PER_ADDRESS of ours. Callers have
+   * had their turn at the address before, so they wait only until a session of an earlier mail is closed. Rejects with a
+   * ConnectError.
    */
   take(server: MailServer, wish: Wish): Promise<Connection>;
-  /** After a mail went well: the session is kept for the next one for a moment. */
+  /** Called after a mail went well: the session is kept for KEEP_MS for the next mail. */
   giveBack(connection: Connection): void;
-  /** After one did not. `politely`: the server is there, and hears a QUIT. */
+  /** Called after a mail did not go well. `politely`: the server still answers, and is sent a QUIT. */
   end(connection: Connection, politely: boolean): void;
 }
 
-/** To one address at a time. Many servers refuse more, and what waits for a slow one must not hold up the rest. */
+/** Sessions with one address at a time. Many servers refuse more, and mail for a slow server must not hold up the rest. */
 export const MAX_PER_ADDRESS = 10;
 const MAX_MAILS = 100;
 const MAX_KEPT = 100;
 const KEEP_MS = 4_000;
 const QUIT_MS = 2_000;
 
-/** What goes on with one address. */
+/** The sessions with one address, and the callers who wait for one. */
 interface Desk {
   open: number;
   kept: Map<Connection, Timer>;

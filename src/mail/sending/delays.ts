@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import { DEFERRED } from "../../db/unfinished.ts";
-import { DAY_SECONDS } from "../../lib/durations.ts";
+import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
 /** RFC 5321 §4.5.4.1: a server tries for four to five days and then returns the mail, which takes its time as well. */
 const PATIENCE_SECONDS = 6 * DAY_SECONDS;
@@ -10,9 +10,9 @@ const AT_ONCE = 20;
 const QUIET_END =
   "A server on the way to the recipient has the mail and needed longer for it. In six days nothing more was heard, and servers return after five what they could not deliver: the mail has most likely arrived. If the recipient misses it, reach them in another way.";
 
-/** What a report of a delay means for a mail that was handed over then. `status` is of RFC 3463. */
+/** Says in words what a report of a delay means for a mail that was handed over then. `status` is of RFC 3463. */
 export function wordsOfDelay(handed_over: number, status: string | undefined): string {
-  const last_day = new Date(endOf(handed_over) * 1_000).toISOString().slice(0, 10);
+  const last_day = dayAt(endOf(handed_over));
   return `A server on the way to the recipient has the mail, could not hand it on yet (status ${status ?? "unknown"}) and goes on trying. If it does not come back by ${last_day}, it counts as sent. Here is nothing to be done; if it is urgent, reach the recipient in another way.`;
 }
 

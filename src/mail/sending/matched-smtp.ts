@@ -2,23 +2,27 @@ import type { Transform } from "node:stream";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 
 /**
- * Has the library match each reply to the command it answers, in all sessions. It takes any 2yz or 3yz for a yes, so one
- * reply too many would let each command be answered by the reply to the one before, and a mail by that to its RCPT TO.
+ * Makes the library match each reply to the command that it answers, in all sessions. By itself the library takes any 2yz
+ * or 3yz for a yes, so that after one reply too many each command would be taken as answered by the reply to the command
+ * before it, and a mail as accepted by the reply to its RCPT TO.
  *
- * A reply that does not fit its command (RFC 5321 §4.3.2), or answers none, ends the session: at the latest that to DATA,
- * for nothing else is answered with 354. Only a reply too many that arrives between that and the server's own word on the
- * mail, and apart from both, cannot be told from that word.
+ * A reply that does not fit its command (RFC 5321 §4.3.2), or answers none, ends the session. A shifted reply is found at
+ * the latest at DATA, because no other command is answered with 354. Not found is only a reply too many that arrives
+ * alone between the 354 and the server's answer to the mail: it looks like that answer.
  */
 export function matchReplies(): void {
   Object.assign(SMTPConnection.prototype, MATCHED);
 }
 
-/** What stands in the list of commands for the connection itself, and for the mail before and after its last dot. */
+/** Entries of the list of commands that are none: the connection itself, and the mail before and after its last dot. */
 const CONNECTION = "the connection";
 const UNENDED = "the mail before its end";
 const MAIL = "the mail";
 
-/** RFC 5321 §4.3.2; an unknown code of the mail system (25z) as that of its kind (§4.2). The library reads the greeting. */
+/**
+ * The replies that fit each command (RFC 5321 §4.3.2). An unknown code of the mail system (25z) counts as one of its kind
+ * (§4.2). The greeting is left to the library.
+ */
 const ANY = /^\d{3}$/;
 const DONE_OR_NOT = /^(?:25|[45]\d)\d$/;
 const FITTING: Record<string, RegExp> = {
@@ -34,9 +38,9 @@ const FITTING: Record<string, RegExp> = {
   RSET: /^25\d$/,
   QUIT: ANY,
 };
-/** RFC 4954 §4, and for the lines that answer its challenges. */
+/** The replies that fit AUTH and the lines that answer its challenges (RFC 4954 §4). */
 const LOGIN = /^(?:235|334|[45]\d\d)$/;
-/** RFC 5321 §4.2.1: all lines have one code. */
+/** A whole reply: all its lines have one code (RFC 5321 §4.2.1). */
 const REPLY = /^(\d{3})(?:-[^\n]*\n\1)*(?: [^\n]*)?$/;
 const AHEAD = "it said more than it was asked";
 /** The code of our own errors on their way through the library, which calls a lost connection ECONNECTION. */
@@ -134,7 +138,7 @@ function isAhead(session: Session): boolean {
   return session.is_ahead;
 }
 
-/** Nothing, an empty line, or a reply of which the rest is on its way: the library waits for more. */
+/** Whether a reply is nothing, an empty line, or not whole yet: then the library waits for more. */
 function isUnready(reply: string): boolean {
   return reply.trim() === "" || /(?:^|\n)\d+-[^\n]*$/.test(reply);
 }
@@ -144,7 +148,7 @@ function isLeaving(reply: string): boolean {
   return /^[24]21(?: |$)/.test(reply);
 }
 
-/** As if the connection had been lost: nothing is known about the mail that was not said before. */
+/** Ends a session as a lost connection does: nothing more is known about the mail than was said before. */
 function giveUp(session: Session, why: string): void {
   session._onError(new Error(why), MISMATCH, false, "CONN");
 }

@@ -74,7 +74,7 @@ function inTurns(lists: string[][]): string[] {
   return Array.from({ length: longest }, (_, turn) => lists.flatMap((list) => list[turn] ?? [])).flat();
 }
 
-/** By preference; those of one preference in random order, to spread the load (RFC 5321 section 5.1). */
+/** Sorts servers by preference; those of one preference in random order, to spread the load (RFC 5321 section 5.1). */
 function inOrder<T extends { priority: number }>(servers: T[]): T[] {
   return servers
     .map((server) => ({ server, lot: Math.random() }))

@@ -8,7 +8,7 @@ import { millisecondsOf } from "../../lib/first-id.ts";
 import { addLogField } from "../../lib/log.ts";
 import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
-import { MAX_RESPONSE_CHARS, record, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
+import { MAX_RESPONSE_CHARS, recordSending, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
 import { suppressionOf } from "./suppressions.ts";
 
 /** Mails without a job that one transaction ends. */
@@ -24,7 +24,7 @@ export interface QueuedMail {
   rfc_message_id: string;
   /** Signed: what every attempt sends, byte for byte. */
   raw: Buffer;
-  /** What is told to webhooks once the first attempt has been made. */
+  /** The event that webhooks are told once the first attempt has been made. */
   event_id?: string | null;
   /** Whether its bytes are deleted as soon as they have been handed over. */
   private?: boolean;
@@ -88,15 +88,15 @@ function newRow(app: App, mail: QueuedMail) {
 /** A mail whose bytes are still there. */
 export type WaitingMail = Omit<OutgoingMailRow, "raw"> & { raw: Buffer };
 
-/** What holds for a mail now that it is to be sent. */
+/** A mail as it is to be sent now. */
 export interface AtSending {
   /** Why it must not go out any more. */
   why?: string | undefined;
   /** Why it has to wait: for somebody whom it can go to. */
   not_yet?: string;
-  /** What it is to be from now on. */
+  /** Its new values, if they have changed. */
   changed?: Partial<Pick<WaitingMail, "raw" | "envelope_from" | "envelope_to" | "user_id">>;
-  /** What is written together with that, before it. */
+  /** Writes before that, in the same transaction. */
   alongside?: (tx: Db) => Promise<void>;
 }
 
@@ -141,13 +141,13 @@ export async function sendNow(
   await writeOutcome(app, signal, async (tx) => {
     if (outcome.status === "deferred" && retry_seconds !== undefined) {
       await postponeJob(tx, job, { run_at: app.after(retry_seconds), error: outcome.response });
-      await record(app, tx, mail, { status: "deferred", response: outcome.response });
+      await recordSending(app, tx, mail, { status: "deferred", response: outcome.response });
       return;
     }
     const result = finalOf(outcome);
     const is_owed = job.payload.entrusted === true && result.status === "bounced";
     await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
-    await record(app, tx, mail, result);
+    await recordSending(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
   const ms = Math.round(performance.now() - began);
@@ -190,7 +190,7 @@ function measure(
 
 type Outcome = Exclude<SendOutcome, { status: "crowded" }> | { status: "suppressed"; response: string };
 
-/** What changes is written before the attempt: the mail may get to somebody who answers to what is in it. */
+/** Writes the changes of a mail before the attempt: it may get to somebody who answers to what is in it. */
 async function reviewed(
   app: App,
   mail: WaitingMail,
@@ -226,7 +226,7 @@ const FAULT: Result = {
 /** The queue has given up on a mail because of a fault of ours. */
 export async function giveUpSending(app: App, tx: Db, { payload }: Job<"send_mail">): Promise<void> {
   const mail = await waitingMail(tx, payload.outgoing_id);
-  if (mail) await record(app, tx, mail, FAULT);
+  if (mail) await recordSending(app, tx, mail, FAULT);
 }
 
 /** The operator takes a mail out of the queue, for this reason. */
@@ -238,7 +238,7 @@ export async function dropSending(
 ): Promise<void> {
   const result: Result = { status: "suppressed", response: reason };
   const mail = await waitingMail(tx, job.payload.outgoing_id);
-  if (mail) await record(app, tx, mail, result);
+  if (mail) await recordSending(app, tx, mail, result);
   else await endOrphanMails(app, tx, job, result);
 }
 
@@ -254,7 +254,7 @@ export async function endOrphanMails(
     const mail = await waitingMail(tx, id);
     if (!mail) continue;
     app.log.error({ outgoing_id: id }, "no job was for a mail that was to be sent");
-    await record(app, tx, mail, result);
+    await recordSending(app, tx, mail, result);
   }
 }
 

@@ -5,10 +5,10 @@ import type { OutgoingMailRow, UserRow } from "../../db/schema.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../writing/letters.ts";
-import { DAY_MS } from "../../lib/durations.ts";
+import { dayAt, DAY_MS } from "../../lib/durations.ts";
 
 const MAX_LISTED = 50;
-/** What is beyond is told of the next day. */
+/** How many returns one letter tells of; the rest follows the next day. */
 const MAX_AT_ONCE = 1_000;
 
 /** Tells an owner which answers came back, unless that was done today already: then tomorrow. */
@@ -20,7 +20,7 @@ export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal:
     .where("id", "=", user_id)
     .where("deleted_at", "is", null)
     .executeTakeFirst();
-  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+  const day = dayAt(app.now());
   const tomorrow = (Date.parse(day) + DAY_MS) / 1_000;
   if (user && (await wasTold(app.db, user_id, day))) {
     await app.write((tx) => deferJob(tx, job, tomorrow));

@@ -4,7 +4,7 @@ import { returnsKey } from "../../db/job-keys.ts";
 import type { OutgoingMailRow } from "../../db/schema.ts";
 import { enqueue } from "../../jobs/queue.ts";
 
-/** What comes back at the same time is told in one mail. */
+/** How long returns are gathered for one letter. */
 const GATHER_SECONDS = 300;
 
 /** Has the owner told that an answer came back; once a day (UTC) at most, however many do. */

@@ -18,11 +18,11 @@ import {
   isVerdict,
   type MailError,
   noUtf8,
-  nowhere,
+  noDomain,
   replyOnOneLine,
   outcomeOf,
   notOffered,
-  unsafe,
+  unsafeConnection,
 } from "./send-outcome.ts";
 import { waitLimit } from "../../lib/wait-limit.ts";
 
@@ -74,7 +74,7 @@ interface Attempt {
   confirm_ms: number;
 }
 
-/** What a server has to show before it is given a mail. */
+/** The security that a server has to show before it is given a mail. */
 interface Demand {
   /** A certificate that an authority vouches for (MTA-STS). */
   trusted: boolean;
@@ -86,7 +86,7 @@ interface Demand {
 /** Offers the mail to one server of the domain after the other, until one takes or refuses it. */
 async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
   const { domain, options, deadline } = attempt;
-  if (domain === "") return nowhere(attempt.mail.envelope_to);
+  if (domain === "") return noDomain(attempt.mail.envelope_to);
   const [hosts, policy = NO_POLICY] = await Promise.all([
     mailHosts(domain, options.resolver),
     options.policyOf?.(domain),
@@ -109,11 +109,11 @@ async function offerToHost(attempt: Attempt, host: string, policy: TransportPoli
   const isNamed = await isListed(host, policy);
   if (!isNamed && policy.mode === "testing") tellFault(attempt, host, "the policy does not name it");
   if (!isNamed && policy.mode === "enforce")
-    return unsafe(host, `the MTA-STS policy of ${domain} does not name it`);
+    return unsafeConnection(host, `the MTA-STS policy of ${domain} does not name it`);
   const addresses = await hostAddresses(host, options);
   if (!Array.isArray(addresses)) return notOffered(addresses);
   const pins = await pinnedCertificates({ domain, host, port }, options.resolver);
-  if (pins === "unknown") return unsafe(host, "the DNS did not say what its certificate is (DANE)");
+  if (pins === "unknown") return unsafeConnection(host, "the DNS did not say what its certificate is (DANE)");
   const demand = { trusted: policy.mode === "enforce", pins, policy };
   let outcome: SendOutcome | undefined;
   for (const address of addresses) {
@@ -178,14 +178,14 @@ async function offerNow(
       const { tls_failed, responseCode } = error as ConnectError;
       if (responseCode === undefined) refuseOwnFault(error, { unreached: true });
       if (tls_failed !== true || plain) return outcomeOf(error as MailError, server.host, { to: attempt.to });
-      if (isStrict(demand)) return unsafe(server.host, "TLS does not work there");
+      if (isStrict(demand)) return unsafeConnection(server.host, "TLS does not work there");
       plain = true;
       continue;
     }
     const fault = await safetyFault(attempt, connection, demand);
     if (fault !== undefined) {
       attempt.connections.giveBack(connection);
-      return unsafe(server.host, fault);
+      return unsafeConnection(server.host, fault);
     }
     const said = await converse(attempt, connection);
     // A session that was kept may have ended meanwhile: that says nothing about this mail.

@@ -5,7 +5,7 @@ import type { Given } from "./mail-body.ts";
 import type { NoHost } from "./mx.ts";
 import type { SendOutcome } from "./send.ts";
 
-/** What the SMTP client reports; `command` is the one the server answered, `responseCode` its answer. */
+/** An error of the SMTP client; `command` is the one the server answered, `responseCode` its answer. */
 export interface MailError {
   message?: string | undefined;
   code?: string | undefined;
@@ -16,7 +16,7 @@ export interface MailError {
 
 const RESPONSE_CHARACTERS = 500;
 
-/** What the owner of a refused mail can do, by the server's enhanced status code (RFC 3463). */
+/** Mends for the owner of a refused mail, by the server's enhanced status code (RFC 3463). */
 const MENDS: [RegExp, string][] = [
   [/^5\.1\./, "Check the address."],
   [/^5\.2\.2$/, "The mailbox is full; its owner has to make room."],
@@ -25,7 +25,10 @@ const MENDS: [RegExp, string][] = [
   [/^5\.7\./, "Check the sending domain's SPF and DKIM records, this server's reverse DNS, and block lists."],
 ];
 
-/** A server's own word on this mail ends the attempt, and so does a queue before it; anything else may be different at the next server. */
+/**
+ * Whether an outcome ends the attempt: the server's own answer to this mail does, and so does a queue in front of it.
+ * After anything else the next server may do better.
+ */
 export function isVerdict(outcome: SendOutcome): boolean {
   return (
     outcome.status === "sent" ||
@@ -73,15 +76,18 @@ function misconfigured(error: MailError, server: string): SendOutcome {
   return { ...replyPart(error), status: "deferred", response };
 }
 
-/** How a sentence about a relay ends that has no use for the user and password set for it. */
+/** The end of a sentence about a relay for which a user and a password are set although it offers no login. */
 export const NO_LOGIN = "offers no login at this port, although a user and a password are set for it";
 
-/** RFC 5321 section 4.2.4, RFC 4954 section 4: the server does not know the command, or not here; a wrong password is 535. */
+/**
+ * Whether the server does not know AUTH, or not at this port (RFC 5321 section 4.2.4, RFC 4954 section 4). A wrong
+ * password is 535 and not among these.
+ */
 export function offersNoLogin({ code, responseCode = 0 }: MailError): boolean {
   return code === "EAUTH" && [500, 502, 503, 504].includes(responseCode);
 }
 
-/** The name at the end of how a sentence about a relay begins. */
+/** The relay's name in quotation marks: `server` is the beginning of a sentence, which ends with that name. */
 function quoted(server: string): string {
   return `"${server.slice(server.lastIndexOf(" ") + 1)}"`;
 }
@@ -133,7 +139,7 @@ function unconfirmed(server: string, reason: string): SendOutcome {
 }
 
 /** The mail waits: what looks like a fault of the server may be somebody in between (RFC 8461 section 5, RFC 7672). */
-export function unsafe(server: string, fault: string): SendOutcome {
+export function unsafeConnection(server: string, fault: string): SendOutcome {
   return {
     status: "deferred",
     enhanced: "4.7.5",
@@ -147,7 +153,7 @@ export function notOffered({ lasting, enhanced, sentence }: NoHost): SendOutcome
 }
 
 /** An address of which the part behind the @ is no name, such as an IP address in brackets. */
-export function nowhere(to: string): SendOutcome {
+export function noDomain(to: string): SendOutcome {
   const response = replyOnOneLine(`${to} has no domain name that mail could be sent to. Check the address.`);
   return { status: "failed", enhanced: "5.1.2", response };
 }

@@ -91,6 +91,8 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
   };
 }
 
+const REFUSED = /^connect ECONNREFUSED (\S+)$/;
+
 /**
  * Connects, logs in where there is a login, and sends nothing. `trouble`: what stands in the way, as a sentence; null when
  * nothing does.
@@ -111,14 +113,14 @@ export async function tryRelay(
     return { trouble: null, logs_in };
   } catch (error) {
     const secret = "auth" in relay.transport ? [relay.transport.auth.pass] : [];
-    const words = quote((error as Error).message, secret);
+    const words = quote((error as Error).message, secret).replace(REFUSED, "nothing answers at $1");
     return { trouble: offersNoLogin(error as MailError) ? `${NO_LOGIN}: ${words}` : words, logs_in };
   } finally {
     transport.close();
   }
 }
 
-/** Nothing of the mail was sent, and nothing was said about it. */
+/** Whether nothing of the mail was sent, and nothing was said about it. */
 function isUnreached({ responseCode }: MailError, body: Readable): boolean {
   return responseCode === undefined && givenOf(body) === "nothing";
 }

@@ -8,9 +8,9 @@ import { domainOf, paidDomain } from "../../net/domain-owner.ts";
 import type { QueuedMail } from "./outgoing.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
-/** What a mail on its way holds in memory: as it is stored, as it is sent, and what the socket has not taken yet. */
+/** Copies of a mail in memory while it is sent: as stored, as sent, and what the socket has not taken yet. */
 const COPIES = 3;
-/** In place of the account, for all whose address nobody has proven: a group, in which each domain has its share. */
+/** The group, in place of an account, of all whose address nobody has proven; each domain in it has its share. */
 const UNPROVEN = "unproven";
 
 type Addressed = Pick<QueuedMail, "user_id" | "message_id" | "envelope_to">;

@@ -14,7 +14,7 @@ export const MAX_RESPONSE_CHARS = 500;
 export type Result = Return & { status: "sent" | "deferred" | "bounced" | "suppressed" };
 
 /** Writes the state of an outgoing mail, on it and on the message it answers. */
-export async function record(
+export async function recordSending(
   app: App,
   tx: Db,
   mail: Omit<OutgoingMailRow, "raw">,
@@ -36,7 +36,7 @@ export async function record(
   await tellOfReturnLater(app, tx, mail);
 }
 
-/** What is known of a mail that has been handed over. */
+/** A mail that has been handed over. */
 export type HandedMail = Omit<OutgoingMailRow, "raw" | "response" | "created" | "private" | "envelope_from">;
 
 /** Writes what a report says of a mail that had been handed over. `certain`: only who was given the mail can have made it. */
@@ -64,7 +64,7 @@ export async function recordReport(
   await tellOfReturnLater(app, tx, mail);
 }
 
-/** Nothing is, once it has bounced; and a mail that waits here for its next attempt waits for nobody else. */
+/** Whether a report says anything new: not of a mail that has bounced, nor of one that waits here for its next attempt. */
 function isNews(app: App, { status: before, completed }: HandedMail, status: HandedMail["status"]): boolean {
   if (before === "bounced" || before === status) return false;
   if (status === "deferred") return completed !== null && mayBeDelayed(app, completed);
@@ -82,7 +82,7 @@ export async function showOnMessage(
   afterCommit(tx, () => app.changes.tell(user_id, message_id));
 }
 
-/** What waited for the first attempt goes out now. */
+/** Sends the event that waited for the first attempt. */
 export async function tellEvent(
   app: App,
   tx: Db,

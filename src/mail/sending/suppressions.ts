@@ -28,7 +28,7 @@ const NOT_THE_ADDRESS = /^([45]\.(1\.[789]|2\.3|3\.\d+|5\.\d+|6\.\d+|7\.\d+)|4\.
 /** RFC 3463 §3.1: what it is about is not said. */
 const SAYS_NOTHING = /^[45]\.0\.\d+$/;
 
-/** What came back from a server, or with a report. */
+/** A refusal of a server, or in a report. */
 export interface Return {
   code?: number | undefined;
   enhanced?: string | undefined;
@@ -137,7 +137,7 @@ export async function listSuppressions(db: Db) {
     .execute();
 }
 
-/** For every account that has it. Gives for how many it was suppressed. */
+/** Removes an address from the suppressions of every account. Returns for how many it was suppressed. */
 export async function removeSuppression(app: App, address: string): Promise<number> {
   const gone = await app.write((tx) =>
     tx

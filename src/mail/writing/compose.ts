@@ -26,7 +26,7 @@ export interface ReplyInput {
   message_id: string;
   hop: number;
   words: Written;
-  /** What stands below, however long the rest is. */
+  /** Lines below the answer, however long that is. */
   notes?: Written;
   /** Encodes the mail, by default right here. */
   build?: (parts: MailParts) => Promise<Buffer>;
@@ -55,7 +55,7 @@ const ATTACHMENTS_BYTES = 25 * 1024 * 1024;
 const MESSAGE_ID_OCTETS = 900;
 const LAST_REFERENCES = 20;
 
-/** What mail programs of many languages put before the subject of a reply or a forwarded mail. */
+/** Marks of mail programs in many languages before the subject of a reply or a forwarded mail. */
 const SUBJECT_PREFIXES =
   /^(?:(?:re|fwd?|aw|wg|sv|vs|vb|vl|rv|tr|res|enc|rif|antw|odp|pd|ynt|ilt|atb|回复|回覆|答复|转发|轉寄|轉發)\s?(?:\[\d+\]|\(\d+\)|\^\d+)?\s?[:：]\s?)+/i;
 
@@ -184,7 +184,7 @@ function isFileType(type: string): boolean {
   );
 }
 
-/** Without control characters or anything a reader would decode as an encoded word of its own. */
+/** Returns a text for a header, without control characters or anything that a reader would decode as an encoded word. */
 function headerText(text: string, limit: number): string {
   return text
     .slice(0, limit)

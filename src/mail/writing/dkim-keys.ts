@@ -16,12 +16,12 @@ interface KeyHome {
   secrets: Secrets;
 }
 
-/** What mail from the service's own domain is signed with. */
+/** Returns the keys that sign mail from the service's own domain. */
 export async function serviceKeys(app: KeyHome): Promise<DkimKeys> {
   return opened(app.secrets, chosenKeys(await rowsOfService(app.db, {})));
 }
 
-/** What mail from a custom domain is signed with. */
+/** Returns the keys that sign mail from a custom domain. */
 export async function domainKeys(app: KeyHome, domain_id: string): Promise<DkimKeys> {
   return opened(app.secrets, chosenKeys(await rowsOfDomain(app.db, { domain_id })));
 }

@@ -7,7 +7,7 @@ import { DAY_SECONDS } from "../../lib/durations.ts";
 /** How long mails that an old key has signed may still be on their way, and their signatures be checked. */
 export const OVERLAP_SECONDS = 7 * DAY_SECONDS;
 
-/** By the id of a key, what the DNS showed of its record; of one that is not in it the DNS said nothing. */
+/** What the DNS showed of each key's record, by the key's id; a key is missing where the DNS said nothing. */
 export type Sightings = ReadonlyMap<string, "seen" | "absent">;
 
 /** Makes the keys that follow those of a domain. They sign once their records are seen. Null while others wait already. */

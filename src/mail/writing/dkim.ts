@@ -38,7 +38,7 @@ const SIGNED_FIELDS = [
 ];
 
 const generate = promisify(generateKeyPair);
-/** In its callback form the signature is made on the thread pool, which keeps half a millisecond of RSA off the loop. */
+/** Signs on the thread pool, as the callback form does: half a millisecond of RSA is kept off the loop. */
 const signAside = promisify(sign);
 
 /** A new private key. RSA takes a part of a second, on the thread pool. */
@@ -60,7 +60,7 @@ export function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" });
 }
 
-/** What the owner of `domain` publishes for a key, so that receivers can check its signatures. */
+/** Returns the DNS record that the owner of `domain` publishes for a key, so that receivers can check its signatures. */
 export function dkimRecord(
   key: Pick<DkimKey, "selector" | "algorithm"> & { public_part: string },
   domain: string,
@@ -72,7 +72,7 @@ export function dkimRecord(
   };
 }
 
-/** As `dkimRecord`, of keys at hand. */
+/** Returns the `dkimRecord` of each of these keys. */
 export function dnsRecords(keys: DkimKeys, domain: string): DnsRecord[] {
   return keys.map((key) => dkimRecord({ ...key, public_part: publicPart(key) }, domain));
 }

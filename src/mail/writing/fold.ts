@@ -33,7 +33,7 @@ function foldedLine(line: string, columns: number): string[] {
   return [...lines, now];
 }
 
-/** What no line end comes between, with the blank in front of it. */
+/** Parts a line into pieces that are not broken, each with the blank in front of it. */
 function piecesOf(line: string): { piece: string; space: string }[] {
   return line.split(/[ \t]+/).flatMap((word) => {
     const isApart = HAS_WIDE.test(word) && !word.includes("://");

@@ -9,10 +9,10 @@ export class HtmlRoom {
   full = false;
   #parts: string[] = [];
   #bytes = 0;
-  /** What ends the elements that are open, the innermost last. */
+  /** End tags of the elements that are open, the innermost last. */
   #open: string[] = [];
   #closing_bytes = 0;
-  /** Where it would end well. */
+  /** The last place where the page may end. */
   #end = { parts: 0, bytes: 0, close: "" };
   readonly #room: number;
 
@@ -57,7 +57,7 @@ export class HtmlRoom {
     this.put(close);
   }
 
-  /** It may end here, should there be no room for all that follows. */
+  /** Notes that the page may end here, should there be no room for all that follows. */
   mayEnd(): void {
     if (this.full) return;
     const close = this.#open.toReversed().join("");

@@ -24,7 +24,7 @@ const NAMES =
     " ",
   );
 
-/** In each element; of some only the values that are written. */
+/** Attributes that each element may have; for some only the values that are written. */
 const ATTRIBUTES: sanitizeHtml.AllowedAttribute[] = [
   { name: "style", values: Object.values(LOOK) },
   { name: "dir", values: ["auto"] },
@@ -233,7 +233,7 @@ function writeMarked(page: Page, tag: string, words: string): void {
   page.html.close();
 }
 
-/** Not even a picture's address is kept, if it is none of ours: fetching it would tell its host that the mail was opened. */
+/** Writes a picture of ours. Of others not even the address is kept: fetching it would tell its host that the mail was opened. */
 function writeImage(page: Page, token: Token): void {
   const { picture } = noteOf(token);
   if (!picture) return page.html.words(`[${token.content}]`);

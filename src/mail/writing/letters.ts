@@ -16,7 +16,10 @@ export interface Letter {
   markdown: string;
   reply_to?: string;
   attachments?: OutgoingAttachment[];
-  /** Whether it carries what somebody else wrote, and was told had been taken: should it come back, it is kept for the operator. */
+  /**
+   * Whether it carries words of somebody who was told that we accepted them. If such a letter bounces, its job is kept
+   * for the operator.
+   */
   entrusted?: boolean;
 }
 

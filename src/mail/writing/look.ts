@@ -60,11 +60,11 @@ export const LOOK = {
   footer: `margin:28px 0 0;padding:10px 0 0;border-top:1px solid ${LINE};color:${QUIET};font-size:13px`,
 } as const;
 
-/** On everything of a mail that may need another colour in the dark. */
+/** The class of every element that may need another colour in the dark. */
 export const PAGE_CLASS = "mailwright";
 export const QUIET_CLASS = "mw-soft";
 
-/** What no element can carry in itself; who leaves it out shows the mail as well. */
+/** Rules that no element can carry in itself; a mail program that leaves them out shows the mail as well. */
 export const SHEET = `:root{color-scheme:light dark;supported-color-schemes:light dark}
 @media (prefers-color-scheme:dark){
 .${PAGE_CLASS} a{color:#8ab4f8!important}

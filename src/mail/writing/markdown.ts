@@ -4,7 +4,7 @@ import { MAX_LINK_CHARS } from "../../trust/shown/find-link.ts";
 import { footnotes } from "./markdown-footnotes.ts";
 import type { Picture } from "./pictures.ts";
 
-/** What stands in place of an address. */
+/** The words in place of an address that is left out. */
 export const LEFT_OUT = "(link left out)";
 
 /** Decides which addresses an answer may show. */
@@ -36,13 +36,13 @@ markdown.validateLink = (url) =>
   url.length <= MAX_LINK_CHARS &&
   (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
 
-/** What the reading of an answer is given beside its text. */
+/** The input of reading an answer beside its text. */
 export interface Reading {
   guard?: LinkGuard | undefined;
   pictures?: readonly Picture[] | undefined;
 }
 
-/** What of a token the two writers of a mail have to know beside what markdown-it says. */
+/** Notes on a token for the two writers of a mail, beside those of markdown-it. */
 interface TokenNote {
   /** The made picture that an image shows. */
   picture?: Picture;
@@ -150,7 +150,7 @@ export type { Token };
 const blocks = new MarkdownIt({ html: false });
 blocks.core.ruler.enableOnly(["normalize", "block"]);
 
-/** What stands between marks of code, and the word behind the first of them. */
+/** Returns the blocks of code in a text, each with the language behind its first mark. */
 export function fencesOf(text: string): { language: string; content: string }[] {
   return blocks
     .parse(text, {})
@@ -163,7 +163,7 @@ const reader = new MarkdownIt({ html: false, linkify: true });
 reader.linkify.set({ fuzzyLink: false });
 reader.validateLink = (url) => url.length <= MAX_LINK_CHARS;
 
-/** What is there once Markdown has read its escapes and character references: where links lead, and words. */
+/** Returns where the links of a Markdown text lead, and its words, once escapes and character references are read. */
 export function readMarkdown(text: string): { links: string[]; words: string[] } {
   const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
   const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
@@ -176,7 +176,7 @@ export function readMarkdown(text: string): { links: string[]; words: string[] }
 const REFERENCE = /&(?:#(?:x[0-9a-f]{1,6}|\d{1,7});?|[a-z][a-z0-9]{1,31};)/gi;
 const ESCAPED = /\\(?=[:/.@?#=&-])/g;
 
-/** The same Markdown with nothing of an address written in other characters. */
+/** Returns the same Markdown with every address in plain characters. */
 export function withoutDisguise(text: string): string {
   const read = text.replaceAll(REFERENCE, (reference) => {
     const character = characterOf(reference);

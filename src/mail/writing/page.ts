@@ -45,7 +45,7 @@ function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
   return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
 }
 
-/** What we wrote ourselves as the page of a file. */
+/** Returns the page of a file around HTML that we wrote ourselves. */
 export function filePage(html: string): string {
   return page([...ofFile(""), ...LOOKS], inLook(html));
 }

@@ -55,7 +55,7 @@ function aligned(cells: string[][], columns: Column[], widths: number[]): string
   return [...head, line, ...body.flat()];
 }
 
-/** As many as its longest cell needs. */
+/** Returns the lines of a row, as many as its longest cell needs. */
 function linesOfRow(row: string[], columns: Column[], widths: number[]): string[] {
   const folds = widths.map((width, at) => folded(row[at] ?? "", width));
   const height = folds.reduce((most, lines) => Math.max(most, lines.length), 1);

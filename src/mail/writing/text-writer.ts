@@ -16,7 +16,7 @@ interface Page {
   guard: LinkGuard | undefined;
 }
 
-/** What stands in front of the next line, and of those below it. */
+/** The characters in front of the next line, and of those below it. */
 interface Margin {
   first: string;
   rest: string;
@@ -73,7 +73,7 @@ function put(page: Page, margin: Margin, lines: string[]): void {
   }
 }
 
-/** What is inside a block whose first line has a mark in front. */
+/** Returns the margin inside a block whose first line has a mark in front. */
 function within({ first, rest }: Margin, mark: string, below: string): Margin {
   return { first: first + mark, rest: rest.length < MAX_INDENT ? rest + below : rest };
 }

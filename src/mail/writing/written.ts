@@ -30,7 +30,7 @@ interface Writing {
   own?: boolean;
 }
 
-/** What an answer, or a letter, says in Markdown. */
+/** Writes an answer, or a letter, from its Markdown. */
 export function written(markdown: string, { guard, pictures = [], own = false }: Writing = {}): Written {
   const { source, shown, isLong } = beginningOf(markdown);
   const tokens = parseMarkdown(shown === "" ? NO_WORDS : shown, { guard, pictures });
@@ -51,14 +51,14 @@ export function written(markdown: string, { guard, pictures = [], own = false }:
   };
 }
 
-/** What stands below an answer, in Markdown: small, and without the look of code around whole sentences. */
+/** Writes the notes below an answer from Markdown: small, and without the look of code around whole sentences. */
 export function writtenNotes(markdown: string, guard?: LinkGuard): Written {
   const tokens = parseMarkdown(plainLines(markdown), { guard });
   const { html, cut } = writeHtml(tokens, { room: NOTES_BYTES, own: true });
   return { html: cut ? html + paragraph(MORE_NOTES) : html, text: writeText(tokens, guard), whole: null };
 }
 
-/** The same of Markdown that takes too long to read: its characters. */
+/** Writes Markdown that takes too long to read as its bare characters. */
 export function writtenPlain(markdown: string): Written {
   const { source, shown, isLong } = beginningOf(markdown);
   const lines = linesOf(shown);

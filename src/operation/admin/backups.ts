@@ -4,7 +4,7 @@ import { bytesWritten, listBackups } from "../../backup/kept.ts";
 import { askForBackup, waitingJob } from "../../backup/schedule.ts";
 import { heldKinds } from "../../jobs/holds.ts";
 
-/** Who looks at the list wants to see the newest; all are in the folder. */
+/** How many backups the list shows, the newest first; all are in the folder. */
 const MAX_SHOWN = 100;
 
 /** `failed` is tried again by itself at `next_at`. */

@@ -1,6 +1,6 @@
 import type { App } from "../../app.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
-import { DAY_SECONDS } from "../../lib/durations.ts";
+import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
 const DAYS = 30;
 
@@ -18,7 +18,7 @@ export interface Days {
   list: () => Promise<Day[]>;
 }
 
-/** What went on in the last 30 days, the oldest first. A day that is over is counted once for as long as the server runs. */
+/** Counts the work of the last 30 days, the oldest first. A day that is over is counted once for as long as the server runs. */
 export function createDays(app: App): Days {
   const over = new Map<number, Day>();
   const dayAt = async (from: number): Promise<Day> => {
@@ -61,6 +61,6 @@ async function countDay({ db }: App, from: number): Promise<Day> {
     .where("status", "=", "sent")
     .executeTakeFirstOrThrow();
   const { n, ...sums } = messages;
-  const day = new Date(from * 1_000).toISOString().slice(0, "YYYY-MM-DD".length);
+  const day = dayAt(from);
   return { day, messages: n, ...sums, mails_out };
 }

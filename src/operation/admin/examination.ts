@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Finding } from "../doctor/check.ts";
 
-/** What the doctor is looking at, or has found last. */
+/** The doctor's present check, or its last findings. */
 interface Report {
   state: "never" | "running" | "done";
   began: number | null;

@@ -9,12 +9,12 @@ import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 
 /** Mails that one page of a search looks at, at most. */
 const MAX_LOOKED_AT = 1_000;
-/** Where the subject of a mail stands. */
+/** How much of a mail is read for its subject. */
 const HEAD_BYTES = 8_192;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 
-/** Who asks. */
+/** The user who asks. */
 export interface Reader {
   user: Pick<UserRow, "id">;
   key_id: string | null;
@@ -77,7 +77,7 @@ function subjectIn(head: Uint8Array): string {
   return decodeWords(readHeaders(head).get("subject") ?? "");
 }
 
-/** With the whole mail, where its words may be read. */
+/** Returns an outgoing mail, with its whole text where the reader may see that. */
 export async function readOutgoing(app: App, reader: Reader, id: string) {
   const row = await outgoing(app.db).select("raw").where("outgoing_mails.id", "=", id).executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such mail.");
@@ -98,7 +98,7 @@ function mayRead({ config }: App, { user, key_id }: Reader, mail: Outgoing): boo
   return captured || mail.user_id === user.id;
 }
 
-/** As its reader sees it. */
+/** Returns the parts of a mail as its recipient sees them. */
 async function partsOfMail(app: App, raw: Uint8Array) {
   const outcome = await app.parser.parse(raw);
   if (!outcome.ok) return { subject: null, text: outcome.text };

@@ -31,7 +31,7 @@ export async function readOverview(app: App, health: { checks: Checks; warnings:
   };
 }
 
-/** What could be begun now, and for how long the first of it has waited. */
+/** Counts the jobs that could begin now, and how long the first of them has waited. */
 async function dueWork(app: App) {
   const resting = [...(await restingKinds(app)).keys()];
   const { jobs, first_at } = await app.db

@@ -88,7 +88,7 @@ function jobsLike(app: App, { kind, state, limit, cursor }: Wanted, held: string
 
 async function viewJob(app: App, row: JobRow, held: string | undefined): Promise<JobView> {
   const state = stateOf(app, row, held);
-  const { about, account } = await aboutJob(app.db, row);
+  const { about, account, failed } = await aboutJob(app.db, row);
   const { id, kind, attempts, failures, last_error, created } = row;
   return {
     id,
@@ -96,7 +96,7 @@ async function viewJob(app: App, row: JobRow, held: string | undefined): Promise
     state,
     about,
     account,
-    why: whyOf(row, state, held),
+    why: whyOf(row, state, { held, failed }),
     attempts,
     failures,
     last_error,
@@ -111,8 +111,12 @@ function stateOf(app: App, row: JobRow, held: string | undefined): JobState {
   return row.run_at <= app.now() ? "due" : "waiting";
 }
 
-function whyOf(row: JobRow, state: JobState, held: string | undefined): string {
-  const failed = row.last_error === null ? "" : `failed${timesOf(row.failures)}: ${row.last_error}`;
+function whyOf(
+  row: JobRow,
+  state: JobState,
+  { held, failed: part }: { held: string | undefined; failed: string | undefined },
+): string {
+  const failed = row.last_error === null ? (part ?? "") : `failed${timesOf(row.failures)}: ${row.last_error}`;
   if (state === "dead") return `given up: ${row.last_error ?? ""}`;
   if (state === "running") return "being worked on";
   if (held) return held;

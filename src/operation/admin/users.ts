@@ -28,7 +28,7 @@ export async function listUsersPage(
   return { items, next_cursor: rows.length > limit && last ? encodeCursor([last.id]) : null };
 }
 
-/** What the administrator may change of somebody's account. */
+/** Changes an account as far as the administrator may. */
 export async function patchUser(app: App, id: string, { plan }: { plan?: Plan | undefined }) {
   const user = await app.write(async (tx) => {
     const row = await tx

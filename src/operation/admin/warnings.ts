@@ -7,7 +7,7 @@ import { inNetworks } from "../../net/networks.ts";
 /** How long mail may wait for its turn to be sent before the operator is told. */
 const LATE_SECONDS = 60;
 
-/** What is allowed, and yet seldom meant on a server that others write to. */
+/** Returns sentences on settings that are allowed, and yet seldom meant on a server that others write to. */
 export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
   const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
   const open =
@@ -33,7 +33,7 @@ const CAPTURED =
 const OPEN_FIGURES =
   "metrics.listen is open to other machines and metrics.token is empty: whoever reaches it can read the figures";
 
-/** What waits for the operator in the queue, by name. */
+/** Returns sentences on jobs that wait for the operator, by name. */
 export async function queueWarnings(app: App): Promise<Record<string, string>> {
   const held = (await heldKinds(app.db)).map(({ kind }) => kind);
   const dead = await app.db
@@ -57,7 +57,7 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
   };
 }
 
-/** That mail has waited for long for its turn to be sent; undefined while none has. */
+/** Returns a sentence where mail has waited long for its turn to be sent; undefined while none has. */
 async function lateWarning({ db, config, now }: App): Promise<string | undefined> {
   if (config.outbound.mode === "capture") return undefined;
   const { mails, since } = await db
@@ -73,7 +73,7 @@ async function lateWarning({ db, config, now }: App): Promise<string | undefined
   return `${wait} to be sent, the first for ${minutes} ${minutes === 1 ? "minute" : "minutes"}: mail servers are slow. \`mailwright queue list\` shows what waits.`;
 }
 
-/** That mail waits which was queued for delivery before outgoing mail was captured; undefined while none does. */
+/** Returns a sentence where mail waits that was queued before outgoing mail was captured; undefined while none does. */
 export async function unsentWarning({ db, config }: App): Promise<string | undefined> {
   if (config.outbound.mode !== "capture") return undefined;
   const { mails } = await db

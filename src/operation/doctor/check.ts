@@ -5,9 +5,9 @@ export type Verdict = "ok" | "warn" | "fail" | "skip";
 
 export interface Outcome {
   verdict: Verdict;
-  /** What was found, as a sentence. */
+  /** The finding as a sentence. */
   found: string;
-  /** What to do about it. */
+  /** A sentence on how to mend it. */
   mend?: string;
 }
 
@@ -15,7 +15,7 @@ export interface Finding extends Outcome {
   name: string;
 }
 
-/** Where the checks look; the defaults are in `doctor.ts`. */
+/** Addresses that the checks ask; the defaults are in `doctor.ts`. */
 export interface Targets {
   /** To whose mail servers a connection is tried. */
   mail_domain: string;

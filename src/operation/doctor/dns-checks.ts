@@ -15,7 +15,7 @@ const TITLES: Record<CheckedRecord["purpose"], string> = {
   tls_rpt: "TLS reports",
 };
 
-/** What to do where one record is not answered for: the resolver may be at fault, or only that domain. */
+/** The mend where a record is not answered for: the resolver may be at fault, or only that domain. */
 export const SEE_RESOLVER =
   'If the line "name server" is not ok, mend that first (dns.servers). If it is, the fault is with the name servers of that domain: see that they are up, and that no DS record of an earlier provider is left at its registrar.';
 
@@ -25,7 +25,7 @@ export const DNS_CHECKS: Check[] = [
   { name: "custom domains", run: checkCustomDomains },
 ];
 
-/** By a question that every resolver for mail servers must answer, about somebody else's domain. */
+/** Asks about somebody else's domain, a question that every resolver for mail servers must answer. */
 async function checkResolver({ app, targets }: Bench): Promise<Outcome> {
   const servers = nameServerNames(createNameServers(app.config.dns.servers)());
   try {
@@ -92,7 +92,7 @@ function outcomeOf(record: CheckedRecord): Outcome {
   return required ? fail(words, mend) : warn(words, mend);
 }
 
-/** By what the recurring checks saw last. */
+/** Checks custom domains by the last results of the recurring checks. */
 async function checkCustomDomains({ app }: Bench): Promise<Outcome> {
   const rows = await app.db
     .selectFrom("custom_domains")

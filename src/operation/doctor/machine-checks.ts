@@ -13,7 +13,7 @@ import { clockWarning } from "../../jobs/clock.ts";
 import { suspectsWarning } from "../../jobs/suspects.ts";
 import { measureMail, missingNow } from "../../db/missing-bytes.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
-import { DAY_SECONDS } from "../../lib/durations.ts";
+import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
 const MB = 1_048_576;
 /** Below these it is time to do something. */
@@ -162,7 +162,7 @@ function backupMend(has_schedule: boolean, planned: { run_at: number } | undefin
     : `[backup] schedule is set, and a server that runs keeps it. Until then, ${now}`;
 }
 
-/** In UTC, as schedules are. */
+/** Returns a moment to the minute, in UTC as schedules are. */
 function minuteOf(seconds: number): string {
   return `${new Date(seconds * 1_000).toISOString().slice(0, "YYYY-MM-DDTHH:MM".length).replace("T", " ")} UTC`;
 }
@@ -177,7 +177,7 @@ async function checkBackup({ app }: Bench): Promise<Outcome> {
   const dir = backup.dir || join(data.dir, "backups");
   const kept = await listBackups(dir);
   const newest = kept.find(({ before_upgrade }) => !before_upgrade)?.created;
-  const day = new Date(app.now() * 1_000).toISOString().slice(0, 10);
+  const day = dayAt(app.now());
   const make = `${existsSync(dir) ? "" : `mkdir ${dir} && `}mailwright backup ${join(dir, `mailwright-${day}.zip`)}`;
   const now = `make one now where they are looked for, since none elsewhere is seen: ${make}`;
   const planned = backup.schedule === "" ? undefined : await waitingJob(app.db);

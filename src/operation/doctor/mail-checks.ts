@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import { splitListen } from "../../config/forms.ts";
-import { addressesOf } from "../../resources/domains/service-check.ts";
+import { addressesOf, lookForHost } from "../../resources/domains/service-check.ts";
 import { publicAddresses, sendsItself } from "../../resources/domains/service-records.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import { isPublicAddress, judgeHost } from "../../net/guarded-fetch.ts";
@@ -86,13 +86,16 @@ function noHost(): AppError {
 async function checkPortIn({ app, running, targets }: Bench): Promise<Outcome> {
   if (!running) return skip("No server is running.");
   const { hostname } = app.config.smtp;
-  const addresses = await addressesOf(app, hostname);
-  if (addresses.length === 0) return fail(`${hostname} has no address in the DNS.`, "Publish its A record.");
+  const { addresses, is_silent } = await lookForHost(app, hostname);
+  if (addresses.length === 0)
+    return is_silent
+      ? skip(`The DNS does not tell the address of ${hostname}: see the line "name server".`)
+      : fail(`${hostname} has no address in the DNS.`, "Publish its A record.");
   const tried = await Promise.all(addresses.map((address) => knock(address, { hostname, targets })));
   return tried.find(({ verdict }) => verdict !== "ok") ?? (tried[0] as Outcome);
 }
 
-/** What a connection from inside can show, and no more. */
+/** Connects from inside, which shows less than a connection from the internet would. */
 async function knock(
   address: string,
   { hostname, targets }: { hostname: string; targets: Bench["targets"] },

@@ -9,6 +9,7 @@ import { inNetworks } from "../../net/networks.ts";
 import { isPublicName } from "../../net/domain-owner.ts";
 import { readPeers } from "../../smtp/peers.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
+import { dayAt } from "../../lib/durations.ts";
 
 /** Fewer could be tries of the operator's own. */
 const MIN_MAILS = 8;
@@ -40,7 +41,7 @@ async function checkHostname({ app }: Bench): Promise<Outcome> {
   );
 }
 
-/** What the next start does to addresses has to be known before it. */
+/** Says before the next start what that would do to the addresses of inboxes. */
 async function checkAddresses({ app }: Bench): Promise<Outcome> {
   const { domain } = app.config.smtp;
   const rows = await strandedInboxes(app, app.db)
@@ -68,8 +69,9 @@ async function checkOutbound({ app }: Bench): Promise<Outcome> {
 
 async function checkRegistration({ app }: Bench): Promise<Outcome> {
   if (app.config.auth.registration === "closed") return ok("Only the operator makes accounts.");
+  const spend = app.config.llm === null ? "" : ", and spend the model under [llm]";
   return warn(
-    "Everybody with a mail address can make an account here, and spend the model under [llm].",
+    `Everybody with a mail address can make an account here${spend}.`,
     'Unless that is meant: auth.registration = "closed".',
   );
 }
@@ -90,7 +92,7 @@ async function checkPeers({ app }: Bench): Promise<Outcome> {
   const [address = "", ...others] = peers.addresses;
   if (others.length > 0 || isPublicAddress(address))
     return ok("Mail comes in from the addresses of its senders.");
-  const day = new Date(peers.since * 1_000).toISOString().slice(0, 10);
+  const day = dayAt(peers.since);
   const found = `All mails since ${day} came from ${address}, a private address: if some were from outside, their real address is hidden.`;
   const mend =
     "Let what forwards the port pass the address on (PROXY protocol and smtp.proxy_protocol), or use the network of the host.";

@@ -84,7 +84,7 @@ async function checkCertificate(bench: Bench): Promise<Outcome> {
   }
 }
 
-/** As another mail server fetches it (RFC 8461 §3.3). */
+/** Fetches the MTA-STS policy as another mail server does (RFC 8461 §3.3). */
 async function checkPolicy(bench: Bench): Promise<Outcome> {
   const { config } = bench.app;
   if (config.smtp.mta_sts === "off") return skip('smtp.mta_sts is "off".');

@@ -63,7 +63,7 @@ async function* contexts(app: App, user: UserRow, { file, json }: Makers): Async
   yield json("contexts.json", cards);
 }
 
-/** What is known of an account beyond what it shows of itself. */
+/** Returns the rows of an account that it is not shown elsewhere. */
 async function sidesOf({ db }: App, { id: user_id }: UserRow) {
   const browsers = db.selectFrom("sessions").select(["created", "expires", "client", "user_agent"]);
   const dead = db.selectFrom("suppressions").select(["address", "reason", "suppressed_at", "updated"]);

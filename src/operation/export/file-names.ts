@@ -1,6 +1,6 @@
 /** The longest name, so that the path stays short enough for every system. */
 const MAX_CHARS = 100;
-/** What no file may be called on Windows, with or without an ending. */
+/** Names that no file may have on Windows, with or without an ending. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
 /**

@@ -41,7 +41,7 @@ export function isShown(eb: ExpressionBuilder<Schema, "outgoing_mails">): Expres
   return eb.not(eb.exists(deleted));
 }
 
-/** As the activity log shows them, and what it does not show: whose words they were, and which. */
+/** Yields messages as the activity log shows them, and with the sender's own words, which it does not show. */
 export async function* messages(db: Db, user: UserRow): Lines {
   for await (const page of messagePages(db, user))
     for (const portion of portionsOf(page)) {
@@ -86,7 +86,7 @@ export function outgoingMails(db: Db, user: UserRow): Lines {
   return linesOf(pages, (row) => JSON.stringify(row));
 }
 
-/** As they were told, byte for byte. */
+/** Yields events as webhooks were told of them, byte for byte. */
 export async function* events(db: Db, user: UserRow): Lines {
   const own = db.selectFrom("events").where("user_id", "=", user.id);
   const pages = pagesOf<{ id: string; bytes: number }>((last, limit) =>

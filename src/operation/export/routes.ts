@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { prepareExportLetter } from "../../resources/accounts/account-mail.ts";
 import { noteChange } from "../../resources/accounts/changes.ts";
-import { keyNamed } from "../../resources/accounts/key-marks.ts";
+import { keyMarksOf } from "../../resources/accounts/key-marks.ts";
 import type { Caller } from "../../resources/accounts/sessions.ts";
 import type { App } from "../../app.ts";
 import { authenticated } from "../../http/auth.ts";
@@ -11,7 +11,7 @@ import { refuseOverRate } from "../../http/request.ts";
 import { exportOf } from "./export.ts";
 import { byteStreamOf } from "../../net/byte-stream.ts";
 import { zipOf } from "../../lib/zip.ts";
-import { DAY_SECONDS } from "../../lib/durations.ts";
+import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
 export function exportRoutes(app: App) {
   const { export_per_day: limit } = app.config.limits;
@@ -20,7 +20,7 @@ export function exportRoutes(app: App) {
     async ({ user, caller, set }) => {
       refuseOverRate(app, `export:${user.id}`, { limit, window_seconds: DAY_SECONDS });
       await noteExport(app, caller);
-      const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+      const day = dayAt(app.now());
       const file = { filename: `mailwright-${day}.zip`, content_type: "application/zip" };
       const headers = { ...set.headers, ...downloadHeaders(file) } as Record<string, string>;
       const archive = zipOf(exportOf(app, user));
@@ -43,9 +43,9 @@ export function exportRoutes(app: App) {
   );
 }
 
-/** In the security events, and with a key in a mail as well: it may be in the wrong hands. */
+/** Notes an export in the security events, and mails the owner where a key asked for it: it may be in the wrong hands. */
 async function noteExport(app: App, caller: Caller): Promise<void> {
-  const by = await keyNamed(app.db, caller.key_id);
+  const by = await keyMarksOf(app.db, caller.key_id);
   const queue = by === null ? undefined : await prepareExportLetter(app, caller.user, by);
   await app.write(async (tx) => {
     await noteChange(app, tx, caller, "account_exported");

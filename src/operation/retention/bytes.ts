@@ -12,7 +12,7 @@ import { goThrough, type Step } from "../../jobs/shift.ts";
 /** Rows in one step: few, because one of them may have a megabyte in the database. */
 const ROWS = 20;
 
-/** What ended before `before` goes; `now` is noted on it. */
+/** The age of rows to delete: all that ended before `before`; `now` is noted on them. */
 export interface Age {
   before: number;
   now: number;
@@ -28,7 +28,7 @@ export function purgeAttachments(age: Age): Step {
   return purge(age, keptFiles, forgetFile);
 }
 
-/** What calls over HTTP were about. */
+/** Deletes the contents of calls over HTTP. */
 export function purgeContents(age: Age): Step {
   return purge(age, keptContents, forgetContent);
 }
@@ -55,7 +55,7 @@ interface Old {
   after: string;
 }
 
-/** What cannot go yet is left for the next time. */
+/** Deletes rows; those that cannot go yet are left for the next time. */
 function purge<Row extends Kept>(
   { before, now }: Age,
   find: (db: Db, old: Old) => Promise<Row[]>,

@@ -6,7 +6,7 @@ import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import type { SegmentRange } from "../../lib/segments.ts";
 import { without } from "../../lib/spans.ts";
-import { sweepFiles } from "./sweep.ts";
+import { sweepFiles } from "./tidy-segments.ts";
 
 const AFTER_BACKUP_SECONDS = 60;
 

@@ -11,13 +11,14 @@ import { KEY_SECONDS } from "../../pipeline/call.ts";
 import type { Age } from "./bytes.ts";
 import { isUntold } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
+import { dayAt } from "../../lib/durations.ts";
 
 /** Rows in one step. */
 const ROWS = 50;
-/** So long the payment provider may tell of something again. */
+/** How long the payment provider may repeat an event. */
 const MIN_PAYMENT_SECONDS = 30 * 86_400;
 
-/** What is of no use any more after a time that nobody chooses, each as a step of its own. */
+/** Returns steps that delete rows which are of no use after a fixed time. */
 export function purgeExpired(app: App): Step[] {
   const now = app.calmNow();
   return [
@@ -37,9 +38,9 @@ export function purgeExpired(app: App): Step[] {
   ];
 }
 
-/** What tells of deliveries, and other news that nobody looks at again, from before `before`. */
+/** Returns steps that delete deliveries, and other news that nobody looks at again, from before `before`. */
 export function purgeNews({ before, now }: Age): Step[] {
-  const day = new Date(before * 1_000).toISOString().slice(0, "YYYY-MM-DD".length);
+  const day = dayAt(before);
   return [
     purgeEvents(before),
     deleting(oldSubmissions, { before }, deleteSubmission),
@@ -104,7 +105,7 @@ const deleteCall = prepared((db, row: { message_id: string; fingerprint: string 
     .where("fingerprint", "=", row.fingerprint),
 );
 
-/** With their deliveries. */
+/** Deletes events with their deliveries. */
 function purgeEvents(before: number): Step {
   const below = `evt_${firstSortableIdAt(before)}`;
   const find = (tx: Db, last?: { id: string }) => oldEvents(tx, { below, after: last?.id ?? "" });
@@ -154,7 +155,7 @@ const deleteNotice = prepared((db, row: Awaited<ReturnType<typeof oldNotices>>[n
     .where("day", "=", row.day),
 );
 
-/** Those that were given up, and that nobody has looked at since. */
+/** Jobs that were given up long ago. */
 const deadJobs = prepared((db, old: { kind: JobKind; before: number }) =>
   db
     .selectFrom("jobs")

@@ -7,7 +7,7 @@ import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
 
-/** What is needed to delete a message. */
+/** A message to delete. */
 export interface Doomed {
   id: string;
   raw_mail_id: string | null;

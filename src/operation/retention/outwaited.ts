@@ -56,7 +56,7 @@ async function endWaitingIn(shift: Shift, inbox: Paused): Promise<void> {
   });
 }
 
-/** As of messages that have ended; null for ever. */
+/** Returns how many days messages that wait are kept, the same as those that have ended; null for ever. */
 function keptDays({ config }: App, { retention_days, plan }: Paused): number | null {
   const { history_days } = planLimits(config, plan);
   const days = [retention_days ?? 0, history_days].filter((some) => some > 0);

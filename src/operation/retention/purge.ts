@@ -14,7 +14,7 @@ import { purgeExpired, purgeNews } from "./leftovers.ts";
 import { beginShift, isOver, type Step, takeTurns, tidyUp } from "../../jobs/shift.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
-/** Not on the hour, when everybody's mail comes. */
+/** The time of the hourly purge: not on the hour, when most mail comes. */
 const HOURLY = "17 * * * *";
 const KEY = "purge";
 
@@ -26,7 +26,7 @@ export async function purgeLater(app: App, tx: Db): Promise<void> {
   await hasten(app, tx, due);
 }
 
-/** What it deletes counts even if it does not come to its end: the next time it goes on. */
+/** Deletes what is old. A purge that does not come to its end goes on the next time. */
 export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
   const shift = beginShift(app, signal);
   await takeTurns(shift, (tx) => endDelays(app, tx));
@@ -51,13 +51,13 @@ function stepsOf(app: App): Step[] {
   ];
 }
 
-/** What an account stores is counted anew now and then, so that no mistake lasts: one of them each time. */
+/** Counts the stored bytes of one account anew, another one each time, so that no mistake lasts. */
 async function recountOne(app: App): Promise<void> {
   const user_id = await longestUncounted(app.db);
   if (user_id !== undefined) await recountStorage(app, user_id);
 }
 
-/** Nothing for 0 days, which means for ever. */
+/** Returns the steps after so many days; none for 0 days, which means for ever. */
 function after(app: App, days: number, steps: (age: Age) => Step[]): Step[] {
   const now = app.calmNow();
   return days === 0 ? [] : steps({ now, before: now - days * DAY_SECONDS });

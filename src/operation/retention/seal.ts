@@ -59,7 +59,7 @@ function rowsBehind(db: Db, keeper: Keeper, { segment, offset }: Position): Prom
     .execute();
 }
 
-/** What is lost gets its checksum from a later process, should it be found again. */
+/** Whether bytes have no checksum yet. Lost ones get theirs from a later process, should they be found again. */
 function isUnsealed({ checksum, lost_at }: Kept): boolean {
   return checksum === null && lost_at === null;
 }

@@ -8,7 +8,7 @@ import { checkApiKeyFormat, hashSecret, mintApiKey } from "../../lib/secrets.ts"
 import { prepareKeyLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
 import { noteChange } from "./changes.ts";
-import { keyNamed } from "./key-marks.ts";
+import { keyMarksOf } from "./key-marks.ts";
 import { checkedName } from "./profile.ts";
 import { noteSecurityEvent } from "./security-events.ts";
 import type { Caller } from "./sessions.ts";
@@ -38,6 +38,11 @@ export async function createApiKey(app: App, input: { email: string; name?: stri
     await noteSecurityEvent(app, tx, { user_id: user.id, kind: "api_key_created", client: "" });
   });
   return { ...row, key };
+}
+
+/** Returns the keys of an account, oldest first, without the secrets, which nobody has. Throws `not_found`. */
+export async function apiKeysOf(app: App, email: string) {
+  return listApiKeys(app.db, await userOfEmail(app.db, normalizeEmail(email)));
 }
 
 /** From the shell: by the key's id or by its last four characters, if they are the only ones. */
@@ -72,7 +77,7 @@ export async function addApiKey(
 ): Promise<NewApiKey & { replaced: string[] }> {
   const { row, hash, key } = newKey(app, name);
   const { user } = caller;
-  const by = await keyNamed(app.db, caller.key_id);
+  const by = await keyMarksOf(app.db, caller.key_id);
   const queue = await prepareKeyLetter(app, user, { key: row, by });
   const replaced = await app.write(async (tx) => {
     const { plan } = await livingUser(tx, user);

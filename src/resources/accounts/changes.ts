@@ -1,6 +1,6 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
-import { keyNamed, shownKey } from "./key-marks.ts";
+import { keyMarksOf, shownKey } from "./key-marks.ts";
 import { noteSecurityEvent, type SecurityEvent } from "./security-events.ts";
 import { type Caller, refuseEnded } from "./sessions.ts";
 
@@ -15,6 +15,6 @@ export async function noteChange(
   kind: SecurityEvent["kind"],
 ): Promise<void> {
   await refuseEnded(app, tx, caller);
-  const api_key = shownKey(await keyNamed(tx, caller.key_id));
+  const api_key = shownKey(await keyMarksOf(tx, caller.key_id));
   await noteSecurityEvent(app, tx, { user_id: caller.user.id, kind, client: caller.client(), api_key });
 }

@@ -39,8 +39,8 @@ export function askerToken(cookie: string | undefined): string {
 }
 
 /**
- * Gives a browser that asks for a code tries of its own at it, which nobody else's wrong ones use up: at the one that is
- * mailed for it (`due`), else at the one that is good already. One browser of a network has them, the first that came
+ * Reserves tries at a code for the browser that asks for it, which nobody else's wrong guesses use up: at the code that is
+ * mailed for it (`due`), else at the code that is valid already. One browser of a network has them, the first that came
  * or the last that had a code mailed; those that have signed in before count as one network, whose place others cannot
  * take, nor keep it from. Done for every address alike, or the answer would tell who has an account.
  */

@@ -14,7 +14,7 @@ import { enqueue, linesOf, strangersTo } from "../../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
 import { warnWithoutAdministrator } from "./administrator.ts";
-import { keyNamed } from "./key-marks.ts";
+import { keyMarksOf } from "./key-marks.ts";
 import { forgetAskers } from "./code-askers.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
@@ -72,7 +72,7 @@ export async function eraseAccountLater(
 
 /** Undefined for one that is dead already. */
 async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
-  const by = await keyNamed(tx, key_id);
+  const by = await keyMarksOf(tx, key_id);
   const buried = await buryUser(app, tx, user);
   if (!buried) return undefined;
   const inboxes = await retireInboxes(app, tx, user);

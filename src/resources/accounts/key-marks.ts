@@ -8,7 +8,7 @@ export interface KeyMarks {
 }
 
 /** What its owner knows a key by; null for none. */
-export async function keyNamed(db: Db, id: string | null): Promise<KeyMarks | null> {
+export async function keyMarksOf(db: Db, id: string | null): Promise<KeyMarks | null> {
   if (id === null) return null;
   const marks = db.selectFrom("api_keys").select(["name", "prefix", "last4"]).where("id", "=", id);
   return (await marks.executeTakeFirst()) ?? null;

@@ -30,7 +30,7 @@ import {
   RegisteredShape,
   SecurityEventShape,
 } from "./shapes.ts";
-import { login, register } from "./sign-in.ts";
+import { login, register } from "./password-sign-in.ts";
 import { apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { setupRoutes } from "./setup-routes.ts";

@@ -45,7 +45,7 @@ export async function settleCredit(app: App, tx: Db, message: { id: string }): P
   await endReserve(tx, { message_id: message.id, kind: "settle", back: 0, now: app.now() });
 }
 
-/** Gives the reserve of a run back, to where it was taken from. */
+/** Releases the reserve of a run to the credits that it was taken from. */
 export async function releaseCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
   await endReserve(tx, { message_id: message.id, kind: "release", back: -1, now: app.now() });
 }
@@ -81,7 +81,7 @@ export async function takeBackTopUp(
   });
 }
 
-/** Gives credits back that were taken so. False, with nothing added, if this has been counted already. */
+/** Adds credits again that `takeBackTopUp` took. False, with nothing added, if this has been counted already. */
 export async function giveBackTopUp(
   app: App,
   tx: Db,

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { BillingAccountRow } from "../../db/schema.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { accountOfCustomer, inTurn } from "./customers.ts";
 import { openEvent, refuseUnconfigured, type Stripe } from "./stripe.ts";
 import { readStanding, takeOver } from "./subscription.ts";

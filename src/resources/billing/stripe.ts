@@ -3,7 +3,7 @@ import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
 import { AppError, invalid } from "../../errors.ts";
 import { refuseOwnFault } from "../../lib/own-faults.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 
 export type { Stripe } from "stripe";
 

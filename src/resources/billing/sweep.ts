@@ -6,8 +6,8 @@ import { releaseCredit } from "./ledger.ts";
 const SWEPT_ENTRIES = 20_000;
 
 /**
- * Gives back what was set aside for runs that have ended or are gone, and says for how many. No crash leaves such a
- * reserve, since it is made and ended in the transactions that begin and end its run; it is for what nobody thought of.
+ * Releases the reserves of runs that have ended or are gone, and returns their number. No crash leaves such a reserve,
+ * because it is made and ended in the transactions that begin and end its run; this is for cases that nobody thought of.
  */
 export async function releaseDeadReserves(app: App, tx: Db): Promise<number> {
   const { newest } = await tx

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
-import { member, parseJson } from "../../lib/quote.ts";
+import { member, parseJson } from "../../lib/foreign-json.ts";
 import { openIfPossible } from "./sealed.ts";
 
 type Settings = Record<string, unknown> | null;

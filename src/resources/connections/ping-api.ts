@@ -1,4 +1,4 @@
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import type { ModelKind } from "../../ai/providers.ts";
 import { INTEGRATIONS } from "../../config/integrations.ts";
 import { type ConnectionKind, isModelKind } from "./kinds.ts";

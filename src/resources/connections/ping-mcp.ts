@@ -1,4 +1,5 @@
-import { member, parseJson, errorTextOf } from "../../lib/quote.ts";
+import { member, parseJson } from "../../lib/foreign-json.ts";
+import { errorTextOf } from "../../lib/quote.ts";
 import { API_VERSION } from "../../lib/version.ts";
 import {
   ask,

@@ -1,9 +1,9 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
-import { invalid } from "../../errors.ts";
+import { AppError, invalid } from "../../errors.ts";
 import { allowedByOperator } from "../../net/guarded-fetch.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
 import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
 import { hasCredential, openSealed } from "./sealed.ts";
@@ -100,11 +100,15 @@ function refuseBadUrl(app: App, text: string): void {
     );
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (url.protocol === "http:" && !allowedByOperator(host, host, app.config.egress.allow))
-    throw invalid(
-      "body.base_url",
-      "https_required",
-      `base_url must be https; plain http works only for hosts that the operator lists in egress.allow, and "${host}" is not among them.`,
-    );
+    throw httpsRequired(host);
+}
+
+function httpsRequired(host: string): AppError {
+  const message = `The address must be https; plain http works only for hosts that the operator lists in egress.allow, and "${host}" is not among them.`;
+  return new AppError("validation_error", message, {
+    faults: [{ path: "body.base_url", code: "https_required", message }],
+    fix: `Whoever runs this server writes allow = ["${host}"] under [egress] into its configuration, and restarts it.`,
+  });
 }
 
 function originOf(app: App, row: ConnectionRow): string {

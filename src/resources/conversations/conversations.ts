@@ -12,6 +12,9 @@ const MAX_MEMORY_TURNS = 20;
 const MAX_MEMORY_CHARS = 24_000;
 /** A reply of more bytes has more characters than that. */
 const MAX_MEMORY_BYTES = 3 * MAX_MEMORY_CHARS;
+/** Characters that are kept at either end of a longer text. */
+const END_CHARS = 5_000;
+const GAP = "\n\n[… the middle is left out …]\n\n";
 const REPLY_TOKEN_CHARS = 20;
 /** Message ids of a References field that are looked up, newest first. */
 const MAX_REFERENCES = 20;
@@ -107,11 +110,30 @@ export async function recallTurns(
   let chars = 0;
   for (const { instruction, reply } of rows) {
     if (reply === null) break;
-    chars += (instruction?.length ?? 0) + reply.length;
-    if (chars > MAX_MEMORY_CHARS) break;
-    turns.unshift({ instruction: instruction ?? "", reply });
+    const whole = { instruction: instruction ?? "", reply };
+    const turn = fits(whole, chars)
+      ? whole
+      : { instruction: withoutMiddle(whole.instruction), reply: withoutMiddle(reply) };
+    if (!fits(turn, chars)) break;
+    chars += lengthOf(turn);
+    turns.unshift(turn);
   }
   return turns;
+}
+
+function lengthOf({ instruction, reply }: Turn): number {
+  return instruction.length + reply.length;
+}
+
+function fits(turn: Turn, chars: number): boolean {
+  return chars + lengthOf(turn) <= MAX_MEMORY_CHARS;
+}
+
+/** The latest turn always has room like this, however long it is. */
+function withoutMiddle(text: string): string {
+  return text.length <= 2 * END_CHARS + GAP.length
+    ? text
+    : `${text.slice(0, END_CHARS)}${GAP}${text.slice(-END_CHARS)}`;
 }
 
 const turnsBefore = prepared((db, message: { id: string; conversation_id: string }) =>
@@ -121,10 +143,18 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
       "instruction",
       "authority",
       "sender",
+      // Answers may have a megabyte each: what is not needed of them is not read.
       eb
         .case()
         .when(eb.fn<number>("octet_length", ["result"]), "<=", MAX_MEMORY_BYTES)
         .then(eb.ref("result"))
+        .else(
+          eb(
+            eb(eb.fn<string>("substr", ["result", eb.val(1), eb.val(END_CHARS)]), "||", GAP),
+            "||",
+            eb.fn<string>("substr", ["result", eb.val(-END_CHARS)]),
+          ),
+        )
         .end()
         .as("reply"),
     ])

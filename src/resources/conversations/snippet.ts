@@ -4,10 +4,13 @@ const SNIPPET_CHARS = 200;
 /** What is looked at of a reply: white space and marks are longer than what they leave. */
 const LOOKED_AT_CHARS = 4 * SNIPPET_CHARS;
 
-/** The beginning of a reply in one line of plain text: without the marks of its Markdown. */
+/** The beginning of a reply in one line of plain text: without the marks of its Markdown, cells of tables with commas. */
 export function snippetOf(reply: string): string {
   const words = reply
     .slice(0, LOOKED_AT_CHARS)
+    // The line between the head of a table and its rows, or across the page.
+    .replaceAll(/^[ \t|:-]+$/gm, "")
+    .replaceAll(/^[ \t]*\|.*$/gm, withCommas)
     .replaceAll(/^[ \t]*(```.*|#{1,6}[ \t]|>[ \t]?|[-*+][ \t]|\d+[.)][ \t])/gm, "")
     .replaceAll(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
     .replaceAll(/\*\*|~~|`/g, "")
@@ -16,4 +19,10 @@ export function snippetOf(reply: string): string {
   const line = stripHiddenCharacters(words).text.replaceAll(/\s+/g, " ").trim();
   // The cut may have gone through the middle of a character.
   return line.slice(0, SNIPPET_CHARS).replace(/[\ud800-\udbff]$/, "");
+}
+
+/** A row of a table as a list of what its cells say. */
+function withCommas(row: string): string {
+  const cells = row.split("|").map((cell) => cell.trim());
+  return cells.filter((cell) => cell !== "").join(", ");
 }

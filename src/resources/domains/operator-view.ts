@@ -1,5 +1,7 @@
 import type { App } from "../../app.ts";
+import type { Config } from "../../config/config.ts";
 import { keyRows } from "../../mail/writing/dkim-keys.ts";
+import { isPublicName } from "../../net/domain-owner.ts";
 import { lookForRecords } from "./findings.ts";
 import type { KeyHome } from "./key-home.ts";
 import { type RecordView, recordViews, viewsWith } from "./records.ts";
@@ -27,7 +29,7 @@ export async function wantedRecords(
   home: KeyHome,
   addresses?: string[],
 ): Promise<OperatorRecord[]> {
-  if (home.row === null) return serviceRecords(app, addresses);
+  if (home.row === null) return namedRecords(app.config.smtp, await serviceRecords(app, addresses));
   const seen = {
     owner_email: await ownerOf(app, home.row.user_id),
     keys: await keyRows(app.db, home.row.id),
@@ -35,6 +37,18 @@ export async function wantedRecords(
   return recordViews(app, home.row, seen).map(({ status: _s, found: _f, reason: _r, ...record }) =>
     noted(record),
   );
+}
+
+/** Publishes no host and no domain that nobody outside can look up: a record that leads to one has no value yet. */
+function namedRecords({ hostname, domain }: Config["smtp"], records: OperatorRecord[]): OperatorRecord[] {
+  const nameless = [hostname, domain].filter((name) => !isPublicName(name));
+  const isNameless = (part: string): boolean =>
+    nameless.some((name) => part === name || part.endsWith(`.${name}`));
+  return records.flatMap((record) => {
+    if (isNameless(record.name)) return [];
+    const leads_to_one = record.value?.split(/[\s:]/).some(isNameless) === true;
+    return leads_to_one ? { ...record, value: null } : record;
+  });
 }
 
 /** What to publish for a domain, with what the DNS shows of it now. Changes nothing. */

@@ -3,6 +3,7 @@ import type { CustomDomainRow, DkimKeyRow } from "../../db/schema.ts";
 import { dkimRecord } from "../../mail/writing/dkim.ts";
 import { OVERLAP_SECONDS } from "../../mail/writing/dkim-rotation.ts";
 import { withHost } from "./spf.ts";
+import { dayAt } from "../../lib/durations.ts";
 
 /** RFC 5321 §5.1: the lower, the earlier it is tried. */
 export const MX_PRIORITY = 10;
@@ -88,7 +89,7 @@ function keyView(key: DkimKeyRow, domain: string, { status, found, reason }: Fin
 /** Undefined for a key whose record is to be published like any other. */
 export function keyAdvice({ state, retired_at }: DkimKeyRow): string | undefined {
   if (state === "retired") {
-    const until = new Date(((retired_at ?? 0) + OVERLAP_SECONDS) * 1_000).toISOString().slice(0, 10);
+    const until = dayAt((retired_at ?? 0) + OVERLAP_SECONDS);
     return `A new key signs now. Keep this record until ${until}, for mail that is still on its way.`;
   }
   return state === "dropped" ? "Nothing needs this record any more: remove it." : undefined;

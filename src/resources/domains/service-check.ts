@@ -36,8 +36,20 @@ async function checked(
 
 /** Returns the addresses of a host, as far as the DNS says them. */
 export async function addressesOf(app: App, host: string): Promise<string[]> {
+  return (await lookForHost(app, host)).addresses;
+}
+
+/** Looks for the addresses of a host. Where the DNS is silent, that none were found tells nothing of the host. */
+export async function lookForHost(
+  app: App,
+  host: string,
+): Promise<{ addresses: string[]; is_silent: boolean }> {
   const answers = await Promise.all([ask(app, host, "A"), ask(app, host, "AAAA")]);
-  return answers.flatMap((answer) => ("none" in answer ? [] : answer.records));
+  const [v4] = answers;
+  return {
+    addresses: answers.flatMap((answer) => ("none" in answer ? [] : answer.records)),
+    is_silent: "none" in v4 && v4.none.status === "pending",
+  };
 }
 
 type Look = (app: App, record: WantedRecord) => Promise<Finding>;

@@ -134,8 +134,8 @@ export async function patchInbox(
 }
 
 /**
- * Gives an inbox a new address with the old readable part; whoever writes to the old one is refused from now on. One that
- * was chosen becomes the readable part of an address with a token.
+ * Replaces the address of an inbox by a new one with the same readable part; mail to the old one is refused from now on.
+ * A chosen address becomes the readable part of an address with a token.
  */
 export async function rotateInbox(app: App, caller: Caller, id: string): Promise<InboxView> {
   const { user } = caller;

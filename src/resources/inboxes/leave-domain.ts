@@ -6,6 +6,7 @@ import { keepNote, readNote } from "../../db/installation.ts";
 import type { InboxRow } from "../../db/schema.ts";
 import { ownDomain } from "../domains/domains.ts";
 import { addressOf, freeLocalPart, newLocalPart, retireAddress } from "./addresses.ts";
+import { dayAt } from "../../lib/durations.ts";
 
 const ROW = "moved_inboxes";
 /** By then whoever wrote to an old address has heard of it. */
@@ -72,7 +73,7 @@ export async function movedWarning(app: App): Promise<string | undefined> {
   const moved = await movedLately(app, app.db);
   if (!moved) return undefined;
   const { inboxes, from, to, at } = moved;
-  const day = new Date(at * 1_000).toISOString().slice(0, 10);
+  const day = dayAt(at);
   const listed = from.map((one) => JSON.stringify(one)).join(", ");
   return (
     `smtp.domain was changed: on ${day} ${inboxes} ${inboxes === 1 ? "inbox has" : "inboxes have"} moved from ${from.join(", ")} to ${to}, and mail to the old addresses is refused. ` +

@@ -1,4 +1,5 @@
-import { member, parseJson, quote, errorTextOf } from "../../lib/quote.ts";
+import { member, parseJson } from "../../lib/foreign-json.ts";
+import { quote, errorTextOf } from "../../lib/quote.ts";
 import { type NetworkFault, retryAfterSeconds } from "../../net/responses.ts";
 
 const MAX_DETAILS = 3;

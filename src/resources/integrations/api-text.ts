@@ -1,4 +1,4 @@
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { headOf } from "../../lib/text-length.ts";
 

@@ -1,6 +1,6 @@
 import { ApiFault } from "./api-faults.ts";
 import { oneLine } from "../../lib/one-line.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { type Args, closed, idOf, numberOf, pathPartsOf, textOf } from "./api-arguments.ts";
 import type { ApiStyle, Ask, IntegrationTool, Told } from "./api-request.ts";
 import { withoutPictures } from "./codehost-pictures.ts";

@@ -1,5 +1,5 @@
 import type { App } from "../../app.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { isSameSite } from "../../net/domain-owner.ts";
 import type { Resource } from "./mcp-oauth-probe.ts";
 import { askAt, judgedUrl, type Step, unavailable } from "./mcp-oauth-steps.ts";

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import { openIfPossible } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { API_VERSION } from "../../lib/version.ts";
 import { askAt, onTheWay, unavailable } from "./mcp-oauth-steps.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";

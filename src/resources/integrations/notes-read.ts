@@ -1,4 +1,4 @@
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import type { Ask } from "./api-request.ts";
 import { day, label, listIn } from "./api-text.ts";
 import { markdownOf, plainTextOf } from "./notes-rich-text.ts";

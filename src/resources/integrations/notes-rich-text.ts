@@ -1,5 +1,5 @@
 import type { Token } from "markdown-it";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 
 /** Notion's limits of a request: of one text, of one address, and of the texts in one block. */
 const MAX_TEXT_CHARS = 2_000;

@@ -1,7 +1,7 @@
 import { hasWords } from "../../trust/guard/named-titles.ts";
 import type { Place } from "../../trust/guard/tool.ts";
 import { oneLine } from "../../lib/one-line.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { type Args, closed, idOf, textOf } from "./api-arguments.ts";
 import { ApiFault } from "./api-faults.ts";
 import type { ApiStyle, Ask, IntegrationTool, Told } from "./api-request.ts";

@@ -1,7 +1,8 @@
 import type { AuthorizationServer, ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import type { App } from "../../app.ts";
 import { isSendable, type OAuthServer } from "../connections/sealed.ts";
-import { member, quote } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
+import { quote } from "../../lib/quote.ts";
 import { networkFault } from "../../net/responses.ts";
 import { askServer } from "./oauth-wire.ts";
 

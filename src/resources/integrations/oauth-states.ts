@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import type { OAuthServer } from "../connections/sealed.ts";
 import type { Db } from "../../db/database.ts";
 import { noteChange } from "../accounts/changes.ts";
-import { keyNamed, shownKey } from "../accounts/key-marks.ts";
+import { keyMarksOf, shownKey } from "../accounts/key-marks.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { OAuthStateRow, UserRow } from "../../db/schema.ts";
 import { hashSecret } from "../../lib/secrets.ts";
@@ -44,7 +44,7 @@ export async function keepState(app: App, caller: Caller, given: NewState): Prom
     cookie_hash: null,
     created: app.after(0),
     session_id: session?.id ?? null,
-    api_key: shownKey(await keyNamed(app.db, key_id)),
+    api_key: shownKey(await keyMarksOf(app.db, key_id)),
   };
   await app.write(async (tx) => {
     await noteChange(app, tx, caller, "connection_begun");

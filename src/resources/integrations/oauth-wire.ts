@@ -1,5 +1,5 @@
 import type { App } from "../../app.ts";
-import { parseJson } from "../../lib/quote.ts";
+import { parseJson } from "../../lib/foreign-json.ts";
 import { readCapped } from "../../net/responses.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 

@@ -11,7 +11,7 @@ import { timeoutSignal } from "../../lib/wait-limit.ts";
 /** So long a deletion waits for somebody else. */
 const REVOKE_TIMEOUT_MS = 3_000;
 
-/** Gives the tokens of a deleted connection back. The deletion stands, whatever comes of this. */
+/** Revokes the tokens of a deleted connection. The deletion stands, whatever the provider answers. */
 export async function revokeTokens(app: App, row: ConnectionRow): Promise<void> {
   if (row.auth !== "oauth") return;
   const signal = timeoutSignal(REVOKE_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import { type Args, closed, idOf, textOf } from "./api-arguments.ts";
 import { ApiFault } from "./api-faults.ts";
 import type { ApiStyle, Ask, IntegrationTool, Told } from "./api-request.ts";

@@ -8,7 +8,7 @@ import { grantedColumns, type OAuthGrant, openIfPossible } from "../connections/
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
-import { member } from "../../lib/quote.ts";
+import { member } from "../../lib/foreign-json.ts";
 import type { Granted, Store } from "./callback.ts";
 import type { Tokens } from "./oauth-client.ts";
 import type { IntegrationKind } from "../../config/integrations.ts";

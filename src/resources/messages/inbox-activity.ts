@@ -4,6 +4,7 @@ import type { MessageRow, UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
+import { CANCELLED_REASON } from "./cancelled.ts";
 
 /** Among how many of an account's newest failures the last one of each inbox is looked for. */
 const LOOKED_AT = 200;
@@ -61,6 +62,8 @@ async function failuresOf(app: App, user: UserRow) {
     .where("user_id", "=", user.id)
     .where(NOT_DONE)
     .where("state", "=", "failed")
+    // What its owner called off needs nobody's look.
+    .where("reason", "is distinct from", CANCELLED_REASON)
     .where("id", ">=", firstIdAt(historySince(app, user)))
     .where("deleted_at", "is", null)
     .orderBy("id", "desc")

@@ -11,7 +11,7 @@ const MAX_VALUE_CHARS = 512;
 const KEY = /^[A-Za-z0-9_.-]{1,64}$/;
 const KEY_WORDS = "A key has 1 to 64 letters, digits, dots, hyphens and underscores.";
 
-/** A fault at a path can be told from the others, also where there are many. */
+/** Throws `validation_error` for too many pairs, a bad key or a long value; the fault names the pair by its path. */
 export function refuseBadMetadata(metadata: Metadata): void {
   const pairs = Object.entries(metadata);
   if (pairs.length > MAX_PAIRS)

@@ -12,7 +12,7 @@ import { isLost, readBytes } from "./stored-bytes.ts";
 import { storedAuth } from "./stored-auth.ts";
 import { viewActivity } from "./view.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
-import { headersAs } from "../../mail/reading/signed-header.ts";
+import { headersAs } from "../../mail/reading/headers-as.ts";
 import { materialOf } from "./material.ts";
 
 const MAX_CONTENT_CHARS = 100_000;

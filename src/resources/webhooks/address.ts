@@ -30,7 +30,7 @@ export async function refuseBadAddress(app: App, text: string): Promise<void> {
   const { allow } = app.config.webhooks;
   const named = allowedByOperator(host, host, allow);
   if (!named && isIP(host) === 0) refusePrivateName(host);
-  const target = await lookUp(app, host);
+  const target = await resolveReceiver(app, host);
   if (url.protocol === "http:" && !named && !target?.plain_http)
     throw invalid(
       PATH,
@@ -49,7 +49,7 @@ function refusePrivateName(host: string): void {
 }
 
 /** Null for a name without an address. */
-async function lookUp(app: App, host: string): Promise<DialTarget | null> {
+async function resolveReceiver(app: App, host: string): Promise<DialTarget | null> {
   const { allow } = app.config.webhooks;
   try {
     return await judgeHost(host, { resolve: app.resolver, allow, setting: "webhooks.allow" });

@@ -82,7 +82,7 @@ function redoAfter(app: App, claimed_at: number): number {
   return claimed_at + app.config.webhooks.timeout_seconds + REDO_SECONDS;
 }
 
-/** Gives back a delivery whose attempt was not begun after all. */
+/** Puts back a delivery whose attempt was not begun after all. */
 export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
   const { id, attempt, claimed_at, attempts, last_attempt_at } = claim;
   await undoBegin(tx, { id, attempt, claimed_at, attempts, last_attempt_at, now: app.now() });

@@ -1,9 +1,9 @@
 import { decodeWords } from "../../mail/reading/headers.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 
-/** Twice: what is handed on is often decoded on the way, and once more at its end. */
+/** Percent signs are decoded twice: an address is often decoded on the way, and once more where it is used. */
 const DECODINGS = 2;
-/** What NFKC would change, and some more. */
+/** Characters that NFKC would change, and some more. */
 const NOT_PLAIN = /(?!\p{ASCII})\p{Changes_When_NFKC_Casefolded}/gu;
 const NAMED: Record<string, string> = {
   period: ".",
@@ -18,7 +18,7 @@ const NAMED: Record<string, string> = {
   apos: "'",
 };
 
-/** What was found for letters before, of which some thousands have a plainer form: to find it anew takes longer. */
+/** The plainest forms found so far, by letter: some thousands of letters have one, and finding it anew takes longer. */
 const known = new Map<string, string>();
 
 function plainest(char: string): string {
@@ -41,7 +41,7 @@ export function asRead(text: string): string {
 function readAnew(text: string): string {
   let plain = text;
   for (let nth = 0; nth < DECODINGS; nth += 1) plain = decoded(plain);
-  // One by one: many marks on one letter would take the square of their number.
+  // Letters are made plain one by one: normalising many marks on one letter takes the square of their number.
   plain = stripHiddenCharacters(plain).text.replaceAll(NOT_PLAIN, plainest);
   return plain
     .replaceAll(/[\u3002\uFF61]/g, ".")
@@ -58,7 +58,7 @@ function decoded(text: string): string {
   return withoutEntities(plain);
 }
 
-/** With the characters that HTML and XML write by number or name, as far as addresses need them. */
+/** Returns a text with the entities of HTML and XML replaced, as far as addresses need them. */
 export function withoutEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos));?/gi,
@@ -67,11 +67,14 @@ export function withoutEntities(text: string): string {
   );
 }
 
-/** As in JSON, and in most languages of programs. */
+/** An escaped character, as in JSON and most programming languages. */
 const ESCAPED = /(?<!\\)\\+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|x([0-9a-f]{2}))/gi;
 const WORD = /=\?([^?*]{1,40})(?:\*[^?]{0,40})?\?([bq])\?([^?]*)\?=/gi;
 
-/** Encoded words (RFC 2047), of sets that nobody knows and with blanks in them as well: mail programs guess. */
+/**
+ * Decodes encoded words (RFC 2047), also those of unknown character sets and with blanks in them, because mail programs
+ * guess.
+ */
 function wordsDecoded(text: string): string {
   if (!text.includes("=?")) return text;
   const plain = text.replaceAll(WORD, (_whole, charset: string, form: string, data: string) => {

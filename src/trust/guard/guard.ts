@@ -8,7 +8,7 @@ import { isAtOwn, strangeAddress } from "./strange-address.ts";
 
 /** What an inbox lets tools do. */
 export interface Scope {
-  /** What the inbox may use. An empty list is the model alone; null: everything. */
+  /** Targets that the inbox may use; with an empty list only the model works, null allows every target. */
   targets: string[] | null;
   /** Targets whose writing tools may run on untrusted mail without being named. */
   autonomous: string[];
@@ -28,30 +28,30 @@ export interface Guard {
 export const WHERE = Symbol("depends on where it goes");
 
 export interface Objection {
-  /** As a sentence. */
+  /** Why, as a sentence. */
   reason: string;
-  /** What the instruction would have to say for it; null where nothing would do. */
+  /** What the instruction would have to say to allow the call; null where no words would. */
   lacks: Lacks | null;
 }
 
 export interface Lacks {
-  /** Its target, at the beginning. */
+  /** Whether the instruction would have to begin with the target. */
   target: boolean;
-  /** `--allow-destructive`. */
+  /** Whether it would need `--allow-destructive`. */
   destroy: boolean;
-  /** Where the call was to go. */
+  /** The place that the call was to go to, which the instruction would have to name. */
   place: string | null;
-  /** What it could have shown others. */
+  /** The place that was read, whose content the call could have shown to others. */
   source?: string;
-  /** Whether it could have shown them what was found anywhere. */
+  /** Whether a search was read that may have found content of any place. */
   searched?: boolean;
-  /** Ids of all that have the title which the instruction names it by. */
+  /** Ids of all places with the title by which the instruction names one. */
   among?: string[];
-  /** Whether the title of the place in quotation marks would do as well. */
+  /** Whether the title of the place, in quotation marks, would name it as well. */
   titled?: boolean;
 }
 
-/** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */
+/** What people with authority have decided: the owner of the inbox, and the author of the instruction. */
 export interface Asked {
   authority: Authority;
   scope: Scope | null;
@@ -66,7 +66,7 @@ export interface Asked {
 export interface Powers {
   /** Whether the tools of a target may be offered at all. */
   mayUse: (target: string) => boolean;
-  /** Whether its writing tools may run although others have been read. */
+  /** Whether a target's writing tools may run although the model has read what others wrote. */
   mayWrite: (target: string) => boolean;
   destroy: boolean;
 }
@@ -74,28 +74,30 @@ export interface Powers {
 export interface AskedCall extends Omit<Going, "tool"> {
   tool: Tool;
   powers: Powers;
-  /** Another tool server, where what it says of its tools is all that the model has read of others; else null. */
+  /**
+   * Name of another tool server, where its descriptions of its tools are all that the model has read of others; else null.
+   */
   beside: string | null;
 }
 
-/** A call as far as where it goes depends on it, which can be sent to a thread. */
+/** The part of a call that decides where it goes. It is plain data, which can be sent to a thread. */
 export interface Going {
   tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
     /** Whether people give its places by their titles. */
     titled: boolean;
   };
   args: Record<string, unknown>;
-  /** Whether the model has read anything that others wrote, but for what the target's own server says of its tools. */
+  /** Whether the model has read anything that others wrote; the descriptions by the target's own server do not count. */
   tainted: boolean;
-  /** What its author has written for this run. */
+  /** The words of its author for this run. */
   instruction: string;
-  /** That, the owner's own documents, and the addresses of the people whose run it is. */
+  /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
-  /** In lower case, those of inboxes here: no tool of others mails to them. */
+  /** Domains of the inboxes here, in lower case: no tool of others may mail to them. */
   own_domains: string[];
-  /** What our own tools have found or made in this run. */
+  /** The places that our own tools have found or made in this run. */
   places: Place[];
-  /** Where they have read. */
+  /** The places that our own tools have read in this run. */
   read_at: ReadPlace[];
   /** Whether anybody could have written what the model has read: a mail, a file, an earlier turn, an issue. */
   anybodys: boolean;
@@ -134,14 +136,14 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
   const destroy = tool.destructive && !powers.destroy;
   if (tainted && !tool.read_only && !powers.mayWrite(target)) {
-    const reason = `${name} may change something, and the instruction does not begin with @${target}, nor does scope.autonomous of the inbox list it.`;
+    const reason = `${name} may change something, and the instruction does not begin with @${target}, nor may this inbox change things there without being named (scope.autonomous).`;
     return { reason: reason + besideIt(asked), lacks: { target: true, destroy, place: null } };
   }
   if (destroy) {
     const reason = `${name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
     return { reason, lacks: { target: false, destroy, place: null } };
   }
-  // What a server says of its own tools may still choose where they go.
+  // Descriptions by the target's own server may still choose where its tools go.
   return !tainted && !tool.foreign ? null : WHERE;
 }
 
@@ -162,8 +164,8 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
 }
 
 /**
- * Why a call must not go where it would. Holds all that it was given, and that others have found, against all that its
- * author wrote: for long ones it takes a thread.
+ * Why a call must not go where it would; null if it may. Compares all its arguments, and what was found in this run, with
+ * all that its author wrote, so that long texts are compared on a thread.
  */
 export function objectionToPlaces(going: Going): Objection | null {
   return objectionToPlace(going) ?? objectionToSource(going);
@@ -175,7 +177,7 @@ export function tooMuch(name: string): Objection {
   return { reason, lacks: null };
 }
 
-/** What nobody meant to be read in this run must not get to where others may read it. */
+/** The objection to a call that could show others what this run has read in a place that the instruction does not name. */
 function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Objection | null {
   if (tool.read_only || !anybodys) return null;
   const unnamed = read_at.find(({ id, site }) => id === null || !isNamedPlace(id, { ...known, site }));
@@ -205,7 +207,7 @@ function objectionToPlace(asked: Going): Objection | null {
   return { reason, lacks: { target: false, destroy: false, place, titled } };
 }
 
-/** What a place lacks, and what would name it. */
+/** The end of a sentence: that a place is not named, and the words that would name it. */
 function unnamed(tool: Going["tool"], place: string): string {
   if (isPath(tool, place))
     return `which neither the instruction nor a context of yours names as a repository. Write "repository ${place}" there if it is meant.`;
@@ -227,10 +229,10 @@ function besideIt({ beside }: AskedCall): string {
 
 const MAX_SHOWN_CHARS = 200;
 
-/** Where a call would go, if nobody with authority has named it. */
+/** The place that a call would go to, if nobody with authority has named it. */
 function strangePlace(asked: Going): string | typeof TOO_MUCH | undefined {
   const { tool, args, places, tainted, instruction, trusted_text, own_domains } = asked;
-  // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
+  // Nobody knows what a tool server does with an address; our own tools go only to the service they are connected to.
   if (tool.foreign)
     return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text, own_domains });
   if (tool.read_only) return undefined;

@@ -1,21 +1,24 @@
 import { asRead } from "./as-read.ts";
 
-/** How far the beginning of a web address is looked for; what is further inside of a word is inside of one. */
+/** Characters back to which the beginning of an address is looked for; a place further inside a word counts as inside. */
 const MAX_CHARS = 2_000;
-/** No address has them as such, whoever writes it down: browsers encode them. Brackets and apostrophes may stand in one. */
+/** Characters that end an address, because browsers encode them. Brackets and apostrophes may stand in one. */
 const ENDS_WORD = /[\s<>"]/;
 const WORD = /[^\s<>"]+/g;
-/** What stands before a host and belongs to the same address. */
+/** The beginning of an address up to its host. */
 const OWN_BEGINNING = /(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}:)?[/\\]{0,2}(?:www\d{0,3}\.)?$/i;
-/** What only an address has, wherever it stands in a word: programs glue words to it, and some scripts have no blanks. */
+/**
+ * Signs that only an address has. They are looked for anywhere in a word, because programs glue words to addresses and
+ * some scripts have no blanks.
+ */
 const BEGUN =
   /:[/\\]|[/\\]{2}|\b(?:https?|ftps?|wss?|file|mailto|tel|sms|sips?|xmpp|data|magnet):|\.[\p{L}\p{N}-]{2,63}(?::\d{1,5})?[/?#\\]|:\d{1,5}[/?#\\]|(?<!\d)(?:\d{1,3}\.){3}\d{1,3}[/?#\\]/iu;
-/** In place of a blank or a bracket that was encoded in an address: it ends no word of whoever wrote that down. */
+/** Stands for a blank or a bracket that was encoded in an address: decoded, it would end the address for its reader only. */
 const GLUE = "\uE000";
 
 /**
- * Whether a place in a text is inside of an address: that names itself as a whole, and none of the addresses, numbers and
- * names that whoever made it has put in.
+ * Whether a position in a text is inside an address. An address names itself as a whole; it does not name the addresses,
+ * numbers and names within it, which its maker has put there.
  */
 export function isInsideAddress(text: string, at: number): boolean {
   let start = at;
@@ -26,7 +29,7 @@ export function isInsideAddress(text: string, at: number): boolean {
   return BEGUN.test(text.slice(start, at).replace(OWN_BEGINNING, ""));
 }
 
-/** A text as programs read it, in which each address is still one word, whatever it has encoded. */
+/** Returns a text as programs read it, in which each address stays one word, whatever is encoded in it. */
 export function readKeepingAddresses(text: string): string {
   let read = "";
   let from = 0;

@@ -8,7 +8,7 @@ export interface Numbered {
   number: number;
 }
 
-/** How it is written whole: `acme/site#12`. */
+/** The full name of it: `acme/site#12`. */
 export function wholeName({ place, number }: Numbered): string {
   return `${place}#${number}`;
 }
@@ -18,13 +18,16 @@ const AFTER = /^(?![\w-]|[.,:/]\d)/;
 const MAX_NOUN_CHARS = 40;
 const MAX_HOST_CHARS = 200;
 const HOST_BEFORE = /(?:https?:\/\/)?[a-z0-9.:-]{1,150}\/$/;
-/** What people call it, in the languages that the most instructions are in. Numbers alone count or date other things. */
+/**
+ * Nouns for an issue, in the languages that most instructions are written in. A number without a noun may count or date
+ * something else.
+ */
 const NOUN =
   /(?<![\p{L}\p{N}])(?:issue|issues|ticket|tickets|bug|bugs|pr|pull request|request|vorgang|fehler|anfrage|demande|incidencia|problema|segnalazione|solicitud)[\s-]{0,3}(?:(?:no|nr|number|nummer|numéro|numero|número|n°|nº)\.?)?[\s:]{0,3}$/u;
 
 /**
- * Whether a person with authority has named it: whole, by the address of its page, or as `#12` or `issue 12` with the
- * place named by itself. What the run itself has made needs no name.
+ * Whether a person with authority has named an issue: by its full name, by the address of its page, or as `#12` or
+ * `issue 12` with the place named beside it. An issue that the run itself has made needs no name.
  */
 export function isNamedNumber(
   one: Numbered,
@@ -34,7 +37,7 @@ export function isNamedNumber(
   if (places.some(({ id, name }) => name === null && id.toLowerCase() === wholeName({ ...one, place })))
     return true;
   const trusted = trusted_text.toLowerCase();
-  // The beginning of the path of an address, or in no address at all.
+  // A match counts at the beginning of the path of an address, or outside of addresses.
   const isOnItsPage = (at: number): boolean => {
     const host = HOST_BEFORE.exec(trusted.slice(Math.max(0, at - MAX_HOST_CHARS), at))?.[0] ?? "";
     return !isInsideAddress(trusted, at - host.length);

@@ -6,15 +6,18 @@ import { bareWord, wordsBefore, wordSet } from "./words.ts";
 
 const MAX_BEFORE_CHARS = 200;
 const MAX_BEHIND_CHARS = 30;
-/** In the address of a page, or in one of git's. */
+/** The part of an address before the name: of a page, and of git. */
 const URL_BEFORE = /(?:^|[^\w@.:/-])(?:https?:\/\/)?(?:www\.)?([a-z0-9.-]{1,100}(?::\d{1,5})?)\/$/;
 const GIT_BEFORE = /git@([a-z0-9.-]{1,100}):$/;
-/** Where the name ends in an address; behind it nothing but the pages that every project has. */
+/** What may follow the name in an address: nothing but the pages that every project has. */
 const URL_AFTER = /^(?:\.git)?(?![\w-]|\.\w)/;
 const URL_AFTER_NESTED =
   /^(?:\.git)?\/?(?:(?![\w./-])|\.(?!\w)|(?<=\/)(?:-|issues|merge_requests|tree|blob|commits?|wikis)(?![\w-]))/;
 
-/** `owner/name`, which is written like many a pair of words, and like the beginning of many a path. In lower case. */
+/**
+ * Whether a text names `owner/name` (in lower case). The form alone is not enough: many pairs of words and the beginnings
+ * of many paths are written like it.
+ */
 export function isNamedPath(id: string, trusted: string, site: Site | undefined): boolean {
   const inUrl = (at: number): boolean => {
     const before = trusted.slice(Math.max(0, at - MAX_BEFORE_CHARS), at);
@@ -33,10 +36,10 @@ export function isNamedPath(id: string, trusted: string, site: Site | undefined)
   );
 }
 
-// What follows is in the languages that the most instructions are in. Articles and prepositions alone point at nothing:
-// whoever takes a pair of words for the name of a repository would be meant by "about login/signup".
+// The words below are of the languages that most instructions are written in. Articles and prepositions alone name
+// nothing: with them "about login/signup" would name a repository.
 
-/** What a repository is called. */
+/** Nouns for a repository. */
 const NOUNS = wordSet(
   "repo repos repository repositories repositorys project projects projekt projekte projekten repositorium dépôt dépôts depot projet projets repositorio repositorios proyecto proyectos repositório repositórios projeto projetos progetto progetti projecten",
 );
@@ -48,11 +51,11 @@ const CALLED = wordSet(
 );
 const AND = wordSet("and or und oder et ou y o e ed en of & + - * •");
 const ITEM = /^[\w-][\w.-]{0,100}\/[\w./-]{1,150}$/;
-/** Behind it, or the number of something there. */
+/** A noun for a repository behind the name, or the number of an issue there. */
 const NOUN_BEHIND =
   /^(?:#\d|[\s-]{1,3}(?:repo|repository|project|projekt|(?:issue[\s-])?tracker|(?:issue|ticket|pr)\s#\d{1,10})(?![\p{L}\p{N}_/]))/u;
 
-/** What is filed in a repository. */
+/** Nouns for what is filed in a repository. */
 const ISSUES = wordSet(
   "issue issues ticket tickets pr prs request requests report vorgang anfrage demande incidencia solicitud segnalazione",
 );
@@ -61,26 +64,32 @@ const FILING = wordSet(
   "file open create make add put post submit erstelle erstell lege leg öffne eröffne mach mache ouvre ouvrez ouvrir crée créez créer ajoute ajoutez abre abra abrir crea cree crear añade apri apra aprire creare cria crie criar maak",
 );
 const FILING_BEHIND = wordSet("anlegen erstellen eröffnen öffnen aufmachen an auf");
-/** Words that begin the next part of a sentence. Any other word could make a pair of words its adjective: `in price/quantity order`. */
+/**
+ * Words that begin the next part of a sentence. Before any other word the pair could be an adjective: `in price/quantity
+ * order`.
+ */
 const NEXT_PART = wordSet(
   "and or that which with without for about from as so please but if when where then to saying und oder mit ohne bitte dass für über als et ou avec pour que s'il y o con para por sobre e com per che en met voor over dat",
 );
-/** What may be filed there without a noun for it. */
+/** Words for what is filed that are no noun for an issue: `file this in acme/site`. */
 const MATTER = wordSet(
   "it this that them these those all everything mail e-mail email mails message below above es das dies diese dieses ceci cela esto eso questo isso dit",
 );
 const MAILS = wordSet("mail e-mail email mails message nachricht");
-/** Between a verb and its object. */
+/** Words that may stand between a verb and its object. */
 const FILLERS = wordSet(
   "a an one two three another new separate short as each please me us bug pull merge ein eine einen neues neuen neue bitte mir uns dazu daraus davon hierzu als un une nouveau nouvelle una nuevo nueva nuovo nuova um uma novo nova een nieuw nieuwe",
 );
 const OBJECT: ReadonlySet<string> = new Set([...FILLERS, ...MATTER, ...ISSUES]);
-/** Only of a mail: any other thing that is definite is there already, and may be spoken of. */
+/**
+ * Articles that count only before a word for a mail. Anything else with one of them may exist already, and be only
+ * spoken of.
+ */
 const DEFINITE = wordSet("the my our his her der die das meine diese le la el il o a de het");
 const INTO = wordSet("in into to at im dans en em no nel under unter");
 const OF = wordSet("in of at on from von im aus de du dans en del di em do da van");
 
-/** Whether what stands there is said to be a repository, and is no pair of words in passing. */
+/** Whether the words around a name say that it is a repository, so that it is no pair of words in passing. */
 function isPointedAt(id: string, trusted: string, at: number): boolean {
   const end = at + id.length;
   const after = trusted.slice(end, end + MAX_BEHIND_CHARS);
@@ -96,7 +105,7 @@ function isPointedAt(id: string, trusted: string, at: number): boolean {
   );
 }
 
-/** `the repository`, `Repository:`, `GitHub-Projekt`, `repository is`. */
+/** Whether words end in a noun for it: `the repository`, `Repository:`, `GitHub-Projekt`, `repository is`. */
 function isBehindNoun(words: string[], nouns = NOUNS): boolean {
   const [last = "", one = ""] = words.toReversed();
   const noun = CALLED.has(last.replace(/(?<=.)[:=]$/, "")) ? one : last;
@@ -108,14 +117,14 @@ function bareNoun(word: string): string {
   return bare.slice(bare.lastIndexOf("-") + 1);
 }
 
-/** Behind other names of a list that begins with a noun: `the repositories acme/app and`. */
+/** Whether words end in a list that begins with a noun: `the repositories acme/app and`. */
 function isListed(words: string[]): boolean {
   const head = words.findLastIndex((word) => !AND.has(word) && !ITEM.test(word.replace(/,$/, "")));
   const joined = AND.has(words.at(-1) ?? "") || words.at(-1)?.endsWith(",") === true;
   return joined && isBehindNoun(words.slice(0, head + 1), PLURALS);
 }
 
-/** `issue 12 in`, `#12 of`. */
+/** Whether words end in the number of an issue and a preposition: `issue 12 in`, `#12 of`. */
 function isNumbered(words: string[]): boolean {
   const [last = "", number = "", ...before] = words.toReversed();
   if (!OF.has(last)) return false;
@@ -124,7 +133,7 @@ function isNumbered(words: string[]): boolean {
   return /^\d{1,10}$/.test(number) && ISSUES.has(NUMBER_NOUNS.has(one) ? two : one);
 }
 
-/** `file an issue in`, `open a ticket in`, `file this in`. */
+/** Whether words end in an order to file something: `file an issue in`, `open a ticket in`, `file this in`. */
 function isFiledIn(words: string[], after: string): boolean {
   const [last = "", what = "", ...before] = words.toReversed();
   const issue = ISSUES.has(what);
@@ -134,12 +143,12 @@ function isFiledIn(words: string[], after: string): boolean {
   return (next === "" || NEXT_PART.has(next)) && isObjectOfFiling([what, ...before]);
 }
 
-/** Empty where the part of the sentence ends. */
+/** Returns the word behind the name; empty where the part of the sentence ends. */
 function nextWord(after: string): string {
   return /^[>)\]*_]{0,5}\s{1,3}(\p{L}[^\s.,;:!?]{0,20})/u.exec(after)?.[1] ?? "";
 }
 
-/** Whether a verb of filing stands before these words, which are from the last one on, and nothing but its object between. */
+/** Whether a verb of filing stands among these words (the last one first), with nothing but its object behind it. */
 function isObjectOfFiling(words: string[]): boolean {
   const verb = words.findIndex((word) => FILING.has(bareWord(word)));
   const isPart = (word: string, at: number): boolean =>
@@ -147,7 +156,7 @@ function isObjectOfFiling(words: string[]): boolean {
   return verb !== -1 && words.slice(0, verb).every(isPart);
 }
 
-/** `@codehost-a acme/site`. */
+/** Whether an instruction is a target and the name alone: `@codehost-a acme/site`. */
 function isAllThatIsSaid(words: string[], after: string): boolean {
   return /^@[\w:-]{1,130}$/.test(words.at(-1) ?? "") && /^[.\s]{0,5}(?:$|\n)/.test(after);
 }

@@ -3,11 +3,11 @@ import { isQuoted } from "./quoted.ts";
 import { standsBetween } from "./stands-between.ts";
 import { bareWord, wordsBefore, wordSet } from "./words.ts";
 
-/** What people with authority have written. */
+/** The words of people with authority. */
 export interface Written {
-  /** For this very run: the instruction, and a subject that is a part of it. */
+  /** The words for this very run: the instruction, and a subject that is a part of it. */
   instruction: string;
-  /** That and what stands beside it in every run, such as contexts. */
+  /** The instruction and the words beside it in every run, such as contexts. */
   trusted_text: string;
 }
 
@@ -31,7 +31,7 @@ export function isTitleQuoted(title: string, { trusted_text }: Written): boolean
   return standsBetween(text, wanted, { before: /[.@-]/, after: /^/, accepts: quoted });
 }
 
-/** Titles that are the same to people. */
+/** Whether two titles are the same to people. */
 export function sameName(one: string | null, other: string): boolean {
   return one !== null && plain(one).toLowerCase() === plain(other).toLowerCase();
 }
@@ -47,7 +47,10 @@ export function hasWords(title: string, words: string): boolean {
   return plain(title).toLowerCase().includes(plain(words).toLowerCase());
 }
 
-/** More marks on one letter are none of a word (UAX #15, stream-safe text), and take the square of their number to be put in order. */
+/**
+ * More than 30 marks on one letter. No word has them (UAX #15, stream-safe text), and to put them in order takes the
+ * square of their number.
+ */
 const MANY_MARKS = /(\p{M}{31,})/u;
 
 function plain(text: string): string {
@@ -66,15 +69,15 @@ const NOT_GOING_ON = new RegExp(String.raw`^(?!${PART}|[.-]${PART})`, "u");
 const WHOLE = { before: new RegExp(PART, "u"), after: NOT_GOING_ON };
 const MAX_BEFORE_CHARS = 200;
 const MAX_BEHIND_CHARS = 40;
-/** Behind them an instruction points at nothing, as it has no command there; what is behind a title is read beyond them. */
+/** Characters of an instruction in which a title can be named; the words behind a title are read beyond them. */
 const MAX_POINTING_CHARS = 20_000;
 const MAX_READ_CHARS = MAX_POINTING_CHARS + 5_000;
-/** A title that an instruction has more often is taken for meant. */
+/** Occurrences of a title that are looked at; a title that stands there more often is taken for named. */
 const MAX_POINTED = 200;
 
-// What follows is in the languages that the most instructions are in.
+// The words below are of the languages that most instructions are written in.
 
-/** Behind a hyphen, too: `die Wochenplan-Seite`. */
+/** A noun behind a title, also with a hyphen: `die Wochenplan-Seite`. */
 const NOUN_BEHIND =
   /^[\s-]{1,3}(?:page|subpage|list|database|board|table|doc|document|wiki|seite|unterseite|liste|datenbank|tabelle|dokument|pagina|lijst|tabel)(?![\p{L}\p{N}\p{M}_])/iu;
 const NOUNS = wordSet(
@@ -83,29 +86,29 @@ const NOUNS = wordSet(
 const CALLED = wordSet(
   "called named titled entitled namens genannt appelée appelé intitulée intitulé nommée nommé llamada llamado titulada titulado chiamata chiamato intitolata intitolato chamada chamado intitulada intitulado genaamd getiteld",
 );
-/** Where something goes. */
+/** Prepositions that say where something goes. */
 const TOWARDS = wordSet(
   "to into onto below beneath in unter auf dans sous sur à a en bajo sobre sotto em sob naar aan op onder",
 );
-/** Said with an English article, they more often tell where something is. */
+/** Prepositions that, with an English article, more often tell where something is than where it goes. */
 const WITHIN = wordSet("in on at under");
 const ENGLISH = wordSet("the my our your his her their");
 const THE = wordSet(
   "the my our your his her their den die das meinen meine mein unseren unsere unser deine deinen le la les l' mon ma mes notre nos ton ta votre vos el los las mi mis nuestro nuestra tu su lo il gli i mio mia nostro nostra meu minha nosso nossa de het mijn onze ons jouw",
 );
-/** Both in one. */
+/** Words that are a preposition and an article in one. */
 const TOWARDS_THE = wordSet(
   "ins aufs au aux al allo alla all' nel nello nella nell' sul sullo sulla sull' ao no na nos nas",
 );
-/** Whose object goes where the next words say. */
+/** Verbs whose object goes where the next words say. */
 const WRITING = wordSet(
   "add append save put write note keep store file record log post enter copy move insert",
 );
-/** None of them has a person for its object. */
+/** Verbs of writing that have no person for their object. */
 const FILING = wordSet("add append save file copy move insert");
 const CHANGING = wordSet("update extend amend complete edit");
 const ENDS_OF = wordSet("end top bottom beginning start");
-/** Where no word follows that could belong to it. */
+/** The end of a title: no word follows that could belong to it. */
 const ENDS =
   /^(?:['’]s)?(?:$|\s{0,5}\n|[.,;:!?)](?:\s|$)|\s{1,5}(?:[-–—]\s|(?:please|bitte|merci)(?!\p{L})))/iu;
 
@@ -121,7 +124,7 @@ function isPointedAtAlone(title: string, text: string, others: string[]): boolea
   return pointsAt(text, title, isOne, false) && !others.some((other) => isPaddedOut(title, other, text));
 }
 
-/** `many`: whether it does where the title stands in more places than are looked at. */
+/** Whether an accepted occurrence of a title stands in a text; `many` is the answer where there are too many to look at. */
 function pointsAt(text: string, title: string, accepts: (at: number) => boolean, many: boolean): boolean {
   return standsBetween(text, title, {
     before: /[.@-]/,
@@ -131,12 +134,12 @@ function pointsAt(text: string, title: string, accepts: (at: number) => boolean,
   });
 }
 
-/** Without a capital where it begins, it is written like any other words. */
+/** Whether a title begins with a capital: without one it is written like any other words. */
 function isWrittenAsTitle(title: string): boolean {
   return /^[^\s\p{Lu}\p{Lt}]{0,100}[\p{Lu}\p{Lt}]/u.test(title);
 }
 
-/** Whether it is another title that is named as well with words behind that anybody would write there. */
+/** Whether a title is another one with common words added, which an instruction that names the other has there anyway. */
 function isPaddedOut(title: string, other: string, text: string): boolean {
   if (!contains(title, other) || !isWrittenAsTitle(other)) return false;
   const at = title.toLowerCase().indexOf(other.toLowerCase());
@@ -145,7 +148,7 @@ function isPaddedOut(title: string, other: string, text: string): boolean {
   return pointsAt(text, other, (place) => isOneAt(other, text, place), true);
 }
 
-/** Whether a title that stands in a text is the part of a longer one there. */
+/** Whether an occurrence of a title in a text is a part of a longer title there. */
 function isPartOf(long: string, title: string, { text, at }: { text: string; at: number }): boolean {
   const [lower, wanted] = [long.toLowerCase(), title.toLowerCase()];
   for (let from = lower.indexOf(wanted); from !== -1; from = lower.indexOf(wanted, from + 1))
@@ -170,7 +173,7 @@ function isOneAt(title: string, text: string, at: number): boolean {
   return isBehindNoun(title, words, after) || (several && isLedTo(title, words, after));
 }
 
-/** Whether its only capital may be that of a sentence, behind the name of a target or a flag as well. */
+/** Whether the only capital of a title may be that of a sentence, which may also begin behind a target or a flag. */
 function beginsSentence(title: string, before: string): boolean {
   if (/\s\p{Lu}/u.test(title)) return false;
   const words = before.trimEnd();
@@ -178,7 +181,7 @@ function beginsSentence(title: string, before: string): boolean {
   return before.slice(words.length).includes("\n") || last === "" || /^[@+#$*•>-]|[.!?:;…]$/.test(last);
 }
 
-/** `the page Weekly plan`, `a list called Weekly plan`. */
+/** Whether a noun stands before a title: `the page Weekly plan`, `a list called Weekly plan`. */
 function isBehindNoun(title: string, words: string[], after: string): boolean {
   const [last = "", one = ""] = words.toReversed();
   if (CALLED.has(last)) return NOUNS.has(one);

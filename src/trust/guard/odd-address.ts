@@ -1,10 +1,13 @@
 import { isIPv6 } from "node:net";
 import { isPublicName, registrableDomain } from "../../net/domain-owner.ts";
+import { numbersThings } from "./key-words.ts";
 
 /** What a word is given as. */
 interface Given {
   key: string;
   read_only: boolean;
+  /** Whether something may be sent to a name alone. */
+  sends: boolean;
 }
 
 /** Before the host: `view-source:`, or a sign of its own as in `@scope/name`. A port is none. */
@@ -16,8 +19,9 @@ const MIN_HOST_DIGITS = 8;
 export const MAX_HOST_CHARS = 300;
 /** Names in a network of one's own. */
 const OWN_NAME = /(?:^|\.)(?:localhost|local|internal)$/i;
-/** Endings of files that are endings of hosts as well. */
-const FILE_ENDING = /\.(?:md|py|sh|rs|pl|cc|so|zip|mov|ps|ai|app|st|ml|pm|in|lock|bz)$/i;
+/** Endings of files that are endings of hosts as well: texts and programs, and others, of which more are those of hosts. */
+const TEXT_ENDING = /\.(?:md|py|sh|rs|pl|cc|so|lock)$/i;
+const OTHER_FILE_ENDING = /\.(?:zip|mov|ps|ai|app|st|ml|pm|in|bz)$/i;
 
 /**
  * Whether a word, as programs read it, may lead somewhere although it looks like no usual address. Plainly it does not
@@ -26,7 +30,7 @@ const FILE_ENDING = /\.(?:md|py|sh|rs|pl|cc|so|zip|mov|ps|ai|app|st|ml|pm|in|loc
  */
 export function isOddAddress(word: string, given: Given): boolean {
   const bare = word.replace(/(?<![.!?:])[.!?:]+$/, "").replace(PREFIX, "");
-  // With a comment (RFC 5322 §3.2.2), or in another form than those that are looked for in every text.
+  // An address with a comment (RFC 5322 §3.2.2), or in a form that is not among those looked for in every text.
   if (isIPv6Host(bare) || /[)\]}]@.|.@[([{]|\/\/[([{]/.test(word)) return true;
   const atom = /^[^/?#:]*/.exec(bare)?.[0] ?? "";
   const tail = bare.slice(atom.length);
@@ -37,20 +41,30 @@ export function isOddAddress(word: string, given: Given): boolean {
 function isOddHost(host: string, tail: string): boolean {
   if (host.length > MAX_HOST_CHARS || OWN_NAME.test(host)) return true;
   if (!host.includes(".")) return /^:\d{1,5}[/?#]/.test(tail) && /^[a-z][a-z0-9-]*$/i.test(host);
-  // As scp and git write a path: `example.net:x`.
+  // A path as scp and git write it: `example.net:x`.
   return isPublicName(host) || (!NAME.test(host) && /^(?:[/?#]|:\d)/.test(tail));
 }
 
-/** Some programs read an address across blanks and comments: `bob@example.org .example.net` (RFC 5322 §4.4). */
+/**
+ * Whether a recipient has a form that programs read differently: some read an address across blanks and comments, as in
+ * `bob@example.org .example.net` (RFC 5322 §4.4).
+ */
 export function isOddRecipient(item: string): boolean {
   return item.includes("@") && !/^(?:[^<>@()]*<)?[^\s<>()@]+@[^\s<>()@]+>?$/.test(item.trim());
 }
 
-/** Behind a slash a name with such an ending is taken for one of a file. */
-export function isFileName(name: string, in_path: boolean): boolean {
-  if (name.length > MAX_HOST_CHARS || !FILE_ENDING.test(name)) return false;
+/**
+ * Whether a name is taken for a file's; behind a slash (`in_path`) the ending of one is enough. `texts_only`: where no file
+ * is spoken of, only the name of a text or a program is.
+ */
+export function isFileName(
+  name: string,
+  { in_path, texts_only }: { in_path: boolean; texts_only: boolean },
+): boolean {
+  if (name.length > MAX_HOST_CHARS) return false;
+  if (!TEXT_ENDING.test(name) && (texts_only || !OTHER_FILE_ENDING.test(name))) return false;
   if (in_path || name.split(".").length === 2) return true;
-  // Nobody can register a name directly below that of Paraguay.
+  // `py` is Paraguay, directly below which nobody can register a name.
   return /\.py$/i.test(name) && registrableDomain(name)?.split(".").length === 2;
 }
 
@@ -63,13 +77,19 @@ function isNumericHost(atom: string): boolean {
   return atom.includes(".") || /^0x/i.test(atom) || atom.length >= MIN_HOST_DIGITS;
 }
 
-/** With nothing behind it a number tells nobody anything; but what is written may be sent there. */
-function isBareNumber(atom: string, { key, read_only }: Given): boolean {
-  if (read_only) return false;
+/** Where a host belongs. */
+const HOST_KEY = /host|domain|server|site|endpoint|origin|peer|^(?:ip|addr|zone|target)$/i;
+
+/**
+ * Whether a number alone may be a host. A reading tool tells nobody anything by it, unless it gets more and a host belongs
+ * there; a writing tool could send there what it is given.
+ */
+function isBareNumber(atom: string, { key, read_only, sends }: Given): boolean {
+  if (read_only) return sends && HOST_KEY.test(key) && isNumericHost(atom);
   if (/0x/i.test(atom)) return atom.length > MIN_HOST_DIGITS;
   if (/^\d+\.\d+$/.test(atom) || /^(?:\d{1,4}\.){1,2}\d{1,4}\.?$/.test(atom)) return false;
-  return isNumericHost(atom) && !ID_KEY.test(key) && !/^(?:(?:19|20)\d{6}|1[5-9]\d{8}(?:\d{3})?)$/.test(atom);
+  // Days and Unix seconds are known below any key.
+  return (
+    isNumericHost(atom) && !numbersThings(key) && !/^(?:(?:19|20)\d{6}|1[5-9]\d{8}(?:\d{3})?)$/.test(atom)
+  );
 }
-
-/** Where numbers stand for things that a tool has told of. Its days, and its seconds since 1970, do so anywhere. */
-const ID_KEY = /(?:^|[^A-Za-z])ids?$|I[dD]s?$/;

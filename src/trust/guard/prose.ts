@@ -43,7 +43,7 @@ export function fieldsOfMail(text: string): Part[] | undefined {
 }
 
 const MAIL_START = /^[A-Za-z][A-Za-z0-9-]{0,60}[ \t]*:/;
-const FIELD = /^(?:from |[!-9;-~]{1,100}:)/i;
+const FIELD = /^(?:from |[!-9;-~]{1,100}[ \t]*:)/i;
 const CALENDAR = /^BEGIN:V/i;
 const RECIPIENTS = /^(?:(?:resent-)?(?:to|cc|bcc)[ \t]*:|attendee[;:]).*/gim;
 

@@ -2,8 +2,9 @@ import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
 import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
+import { namesFiles, namesThings, isPlaceKey } from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { isProseKey, recipientsIn, wordsInKey } from "./prose.ts";
+import { isProseKey, recipientsIn } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 
 /** What a call is, as far as it matters for the addresses in its arguments. */
@@ -31,7 +32,9 @@ export function strangeAddress(
   if (found === TOO_MUCH || found.places.size > MAX_PLACES) return TOO_MUCH;
   if (found.inbox !== undefined || found.places.size === 0) return found.inbox;
   const known = knownIn(trusted_text);
-  return [...found.places].find((place) => !standsIn(known, place));
+  return [...found.places].find(
+    (place) => !standsIn(known, place) && !standsIn(known, place.replace(/^@/, "")),
+  );
 }
 
 /** Whether a place is an address at one of these domains. */
@@ -106,22 +109,40 @@ const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
 const MAIL_LIKE =
   /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@(?:\[[^\s"'<>()[\]{},;@]{1,100}\]?|[^\s"'<>()[\]{},;:@]+)/g;
+/** With a sign in front only where a word begins: `dig @example.net`. */
 const HOST_LIKE =
-  /(?<![\p{L}\p{N}_@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
+  /(?<![\p{L}\p{N}_@.-])(?:(?<![^\s"'<>()[\]{},;:=])@)?(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
 const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
 const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 
+/** What a call holds beside one text, and that tells nobody anything: a switch, or how many results there may be. */
+const MAX_COUNT = 1_000;
+/** A parameter's name, which has no room for words of others. */
+const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
+
+/** The one text that a call holds; null where it holds more, which could be told to whatever that text names. */
+function onlyTextIn(args: Record<string, unknown>): string | null {
+  const texts = Object.entries(args).flatMap(([name, value]) => {
+    const counts = Number.isInteger(value) && Math.abs(Number(value)) <= MAX_COUNT;
+    return PARAMETER.test(name) && (counts || typeof value === "boolean" || value === null) ? [] : [value];
+  });
+  const [text] = texts;
+  const names = Object.keys(args).every((name) => PARAMETER.test(name));
+  return names && texts.length === 1 && typeof text === "string" ? text : null;
+}
+
 /** Everything in the arguments that something could be fetched from or sent to, each once; `inbox`: one of ours, if sent to. */
 function placesIn(
-  args: unknown,
+  args: Record<string, unknown>,
   look: Look,
 ): { places: Set<string>; inbox: string | undefined } | typeof TOO_MUCH {
   const found = new Set<string>();
+  const only = look.read_only ? onlyTextIn(args) : null;
   let inbox: string | undefined;
   let left = MAX_LOOKED_AT_CHARS;
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
-    const { seen, places, sent } = lookAt(given.key, textOf(given), look);
+    const { seen, places, sent } = lookAt(given.key, textOf(given), { ...look, only });
     if (seen > 0 && !given.packed) left -= seen + LOOK_CHARS;
     if (left < 0) return TOO_MUCH;
     for (const place of places) found.add(place);
@@ -131,7 +152,7 @@ function placesIn(
 }
 
 /** The places in one text, how many characters of it were looked through, and whether something is sent there. */
-function lookAt(key: string, text: string, look: Look): { seen: number; places: string[]; sent: boolean } {
+function lookAt(key: string, text: string, look: Looking): { seen: number; places: string[]; sent: boolean } {
   // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
   const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
   // What is written down goes nowhere, but for a mail that says itself to whom.
@@ -143,26 +164,42 @@ function lookAt(key: string, text: string, look: Look): { seen: number; places: 
 
 /** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */
 const MIN_ADDRESS = 10_000_000;
-const NUMBER_WORD =
-  /^(?:to|phones?|tel|mobile|cell|sms|fax|whatsapp|msisdn|target|dest|destinations?|receivers?|ip|addr)$/;
 
 /** A number is looked at as a text where an address belongs: elsewhere it counts or measures something. */
 function textOf({ key, value }: { key: string; value: string | number }): string {
   if (typeof value === "string") return value;
   if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
   const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
-  return points || wordsInKey(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
+  return points || isPlaceKey(key) ? String(value) : "";
 }
 
 /** In prose, or in what it says of its recipients. */
 function writtenIn(key: string, seen: string, text: string): string[] {
-  return placesOf(key, seen, { points: seen !== text, sends: false });
+  const points = seen !== text;
+  return placesOf(key, seen, { points, goes: points, sends: false, names_files: true });
 }
 
-function givenIn(key: string, text: string, look: Look): string[] {
-  const sends = look.tainted && !look.read_only;
-  const found = placesOf(key, text, { points: POINTER_KEY.test(key), sends });
-  return look.tainted ? found.concat(oddWordsIn(key, text, look)) : found;
+function givenIn(key: string, text: string, look: Looking): string[] {
+  const points = POINTER_KEY.test(key);
+  const sends =
+    look.tainted && !isLookup(key, text, look) && (points || look.read_only || !namesThings(key, text));
+  const goes = points || isPlaceKey(key);
+  const found = placesOf(key, text, { points, goes, sends, names_files: namesFiles(key) });
+  return look.tainted ? found.concat(oddWordsIn(key, text, { ...look, sends })) : found;
+}
+
+interface Looking extends Look {
+  /** The one text that the call of a reading tool holds. */
+  only: string | null;
+}
+
+/** Below such a key stand words for a search engine, which looks for the name of a site and goes to none. */
+const SEARCH_KEY = /^(?:q|query|search|search_?query|search_?terms?|keywords?|terms?)$/i;
+
+/** Whether a reading tool asks about a name and tells nobody more than that: the name, or words to look for, are all that it gets. */
+function isLookup(key: string, text: string, { read_only, only }: Looking): boolean {
+  if (!read_only || text !== only) return false;
+  return SEARCH_KEY.test(key) || !/\s/.test(inOneLine(text));
 }
 
 function isShort(text: string): boolean {
@@ -186,27 +223,37 @@ function formsOf(text: string): string[] {
 }
 
 /** Returns what may be an address to some program in a recipient, and in a text without blanks, though it looks like none. */
-function oddWordsIn(key: string, text: string, { read_only }: Look): string[] {
+function oddWordsIn(
+  key: string,
+  text: string,
+  { read_only, sends }: Pick<Where, "sends"> & { read_only: boolean },
+): string[] {
   const recipients = RECIPIENT_KEY.test(key) ? text.split(/[,;\n]/).filter(isOddRecipient) : [];
-  // Programs leave tabs and line breaks out of an address (WHATWG URL).
-  const word = text.replaceAll(/[\t\r\n]/g, "").trim();
+  const word = inOneLine(text);
   if (word === "" || /\s/.test(word)) return recipients;
   const joined =
     word === text.trim()
       ? []
-      : formsOf(word).flatMap((form) => placesInText(form, { points: false, sends: !read_only }));
+      : formsOf(word).flatMap((form) =>
+          placesInText(form, { points: false, goes: false, sends, names_files: false }),
+        );
   const parts = asRead(word).split(/[,;|]/);
   return recipients.concat(
     joined,
-    parts.filter((part) => isOddAddress(part, { key, read_only })),
+    parts.filter((part) => isOddAddress(part, { key, read_only, sends })),
   );
+}
+
+/** As programs read an address: they leave tabs and line breaks out of it (WHATWG URL). */
+function inOneLine(text: string): string {
+  return text.replaceAll(/[\t\r\n]/g, "").trim();
 }
 
 function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
   const found = [URL_LIKE, WEB_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
     (pattern) => text.match(pattern) ?? [],
   );
-  if (where.points) found.push(...(text.match(PHONE_LIKE) ?? []));
+  if (where.goes) found.push(...(text.match(PHONE_LIKE) ?? []));
   for (const { 0: name, index } of text.matchAll(HOST_LIKE))
     if (isHost(name, { ...where, in_path: /[/\\]/.test(text.charAt(index - 1)) })) found.push(name);
   return found;
@@ -215,8 +262,12 @@ function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
 interface Where {
   /** Whether an address belongs there. */
   points: boolean;
+  /** Whether an address belongs there that may be the name of a site alone, or a number. */
+  goes: boolean;
   /** Whether something may be sent to a name alone. */
   sends: boolean;
+  /** Whether the name of a file belongs there. */
+  names_files: boolean;
   in_path: boolean;
 }
 
@@ -224,15 +275,20 @@ interface Where {
  * A file may be called like a host, and the name of a site alone tells its owner nothing; with a path behind it or a
  * name in front of it, or where an address belongs, it is somewhere to go. Behind a slash it may be a file's.
  */
-function isHost(name: string, { points, sends, in_path }: Where): boolean {
-  const host = /^[^/?#:]+/.exec(name)?.[0].replace(/\.$/, "") ?? "";
-  if (points || host !== name) return isPublic(host);
-  if (isFileName(host, in_path)) return false;
+function isHost(name: string, where: Where): boolean {
+  const { points, goes, sends, names_files, in_path } = where;
+  const bare = name.replace(/^@/, "");
+  const host = /^[^/?#:]+/.exec(bare)?.[0].replace(/\.$/, "") ?? "";
+  if (points || host !== bare) return isPublic(host);
+  if (!(sends && goes) && isFileName(host, { in_path, texts_only: sends && !names_files })) return false;
   const site = /^(?:www\.)?[^.]+\.[^.]+$/i.test(host);
   return (!site || (sends && !in_path)) && isPublic(host);
 }
 
 /** No program looks a longer one up, and to read it as a name takes more than its length. */
 function isPublic(host: string): boolean {
-  return host.length > MAX_HOST_CHARS || isPublicName(host);
+  return host.length > MAX_HOST_CHARS || isPublicName(host) || HIDDEN_SERVICE.test(host);
 }
+
+/** A host that is found without DNS (RFC 7686). */
+const HIDDEN_SERVICE = /\.onion$/i;

@@ -24,9 +24,9 @@ const WROTE_LAST =
   /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
 const WROTE =
   /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazmış|yazıb|写道|寫道|メッセージ|のメール|napisa[ol]|napisana przez|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|ha escrit|ha scrit|escribiu|idatzi|geskryf|skreiv|skreau|skrivet|ysgrifennodd|scríobh|піша|쓴 글|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
-/** The same without a colon, or with a rule in its place. */
+/** These words at the end of a line without a colon, or with a rule in its place. */
 const WROTE_AT_END =
-  /(^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|написала?|пишет)( ?[-–—]{2,9})?$/;
+  /((^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał(\(a\)|a)?|написала?|пишет|пише|írta|έγραψε|yazdı)|写道|寫道|写了|書きました|のメッセージ|작성)( ?[-–—]{2,9})?$/;
 /** A colon with words, or the mark of a quote, on the same line. */
 const COLON_WITHIN = /[:：](?=>|\s+\S)/g;
 /** At most three words before the first number of a day: "On Fri, May 3". */
@@ -35,13 +35,15 @@ const OPENING_DAY = /^(?:[\p{L}.,]{1,14} ){0,3}\p{Nd}/u;
 const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
 const WORDS_BEFORE_DAY =
   /^(.{1,200}?)[\s-](?:on|am|le|op|el|il|em|den|dnia) (?:\p{L}{2,10}[.,]{0,2} ){0,2}\p{Nd}/u;
-/** In round, square or pointed brackets, as in a header field. */
+/** A part of a line in round, square or pointed brackets, as addresses stand in header fields. */
 const BRACKETED = /[<([][^<>()[\]]*[>)\]]/g;
 /** The line of mail programs that end it with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
 const DATED = /^\d{4}[-/]\d{1,2}[-/]\d{1,2} (\d{1,2}:\d{2} gmt[+-]\d{1,2}:\d{2} \S)?/;
+/** An address in brackets at the end of a line. */
+const ADDRESS_AT_END = /[<([][^<>()[\]\s]{1,200}@[^<>()[\]\s]{1,200}[>)\]]$/;
 /** "on 05/03/2024 10:00:00 AM" */
-const ON_DATE = /^(?:\p{L}{1,5} )?\p{Nd}[\p{Nd}\p{L}.:/,+ -]{7,39}$/u;
-/** What may stand beside the numbers of a day and a time, and is no name. */
+const ON_DATE = /^(?:\p{L}{1,5}[.,]? )?\p{Nd}[\p{Nd}\p{L}.:/,+ -]{7,39}$/u;
+/** Words beside the numbers of a day and a time that are no name. */
 const NO_NAME = /^(gmt|utc|uhr|[a-z]{2,3}t|[ap]\.?m\.?|um|at|à|kl|klo)$/;
 
 /** An attribution: its first line, and the one behind its last. */
@@ -107,7 +109,7 @@ function endsAttribution(
   const last = bothEnds(lines[end] ?? "").toLowerCase();
   const colon = /[:：]$/.test(last);
   // Without a colon behind it the word that says "wrote" is one like others.
-  if (!colon && !WROTE_AT_END.test(last)) return !fresh && isDatedName(last);
+  if (!colon && !WROTE_AT_END.test(last)) return !fresh && isDatedName(lines, top, end);
   for (let start = end, joined = ""; start >= top && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
     joined = `${bothEnds(lines[start] ?? "").toLowerCase()} ${joined}`.trim();
     if (colon ? isAttribution(joined, fresh) : isDated(joined)) return true;
@@ -126,16 +128,30 @@ function holdsQuote(line: string): boolean {
   });
 }
 
-function isDatedName(line: string): boolean {
-  if (endsInDate(line)) return true;
+/** A day and a name, in either order, without a word or a colon that ends them. */
+function isDatedName(lines: readonly string[], top: number, end: number): boolean {
+  const line = bothEnds(lines[end] ?? "").toLowerCase();
+  if (endsInDate(line) || isNameBehindDay(lines, top, end)) return true;
   const dated = DATED.exec(line);
   return dated !== null && (dated[1] !== undefined || isAddress(line.slice(line.lastIndexOf("<"))));
+}
+
+/** "Am 03.05.24 um 10:00 schrieb Eve <eve@example.com>", whose address may have a line of its own. */
+function isNameBehindDay(lines: readonly string[], top: number, end: number): boolean {
+  const last = lines[end] ?? "";
+  const first = /^[<([]/.test(last) ? Math.max(top, end - 1) : end;
+  const text = textOf(lines, first, end);
+  if (!ADDRESS_AT_END.test(text)) return false;
+  return (opensWithDay(text) && TWO_OF_THEM.test(text)) || (DATE_OR_TIME.test(text) && WROTE.test(text));
 }
 
 /** "Ann <ann@example.com> on 05/03/2024 10:00:00 AM", and nothing behind it. */
 function endsInDate(line: string): boolean {
   const end = line.lastIndexOf(">");
-  const behind = line.slice(end + 1).trim();
+  const behind = line
+    .slice(end + 1)
+    .replace(/^[\s,;–—-]+/, "")
+    .trim();
   if (end === -1 || !ON_DATE.test(behind) || !TWO_OF_THEM.test(behind)) return false;
   return isAddress(line.slice(line.lastIndexOf("<", end), end + 1));
 }
@@ -184,9 +200,7 @@ function openingLine(lines: readonly string[], top: number, last: number): Openi
   const whole = days.filter((index) => index > 0 && beginsWithDayAndTime(paragraph[index] ?? ""));
   const opening = [...days.slice(0, 1), ...whole].find(
     (index) =>
-      index > 0 &&
-      !mayBeWrapped(lines[top + index - 1] ?? "", paragraph[index] ?? "") &&
-      namesSomebody(paragraph.slice(index).join(" ")),
+      index > 0 && !mayBeWrapped(lines, top + index) && namesSomebody(paragraph.slice(index).join(" ")),
   );
   if (opening !== undefined)
     return { start: top + opening, touched: hasWordsBeforeDay(paragraph[opening] ?? "") };

@@ -8,7 +8,7 @@ export interface ClearSigned {
   text: string;
   /** The lines around the text, the signature among them. */
   armor: string;
-  /** What was put below the signature, by a mailing list for example. */
+  /** Text below the signature, which a mailing list may have put there. */
   below: string;
 }
 

@@ -3,7 +3,7 @@ import { readClearSigned } from "./clear-signed.ts";
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { unmarked } from "./inserted.ts";
 import { joined, ownOf, type Piece, piecesOf } from "./pieces.ts";
-import { mayBeWrapped } from "./marker-lines.ts";
+import { mayBePart, mayBeWrapped, noteSources, withPlainMarks } from "./marker-lines.ts";
 import { doubtAt, type Doubtful, doubtfulIf } from "./reply-doubt.ts";
 import { firstMarker, isBareMark, isQuoted, type Marker } from "./reply-markers.ts";
 
@@ -15,9 +15,11 @@ const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
 /** A line whose first word is no address and not long, as it would be the end of a broken line. */
 const WORDS = /^[^\s:/_=]{1,30}(\s|$)/;
-/** Who writes more than a greeting above a quote answers there. */
+/** Stands for a line that shows nothing and is not empty. */
+const NOT_EMPTY = "x";
+/** A greeting has no more words than this; more words above a quote are an answer. */
 const MAX_GREETING_WORDS = 4;
-/** What no greeting has: a target, a context, a tag, a macro or a flag. */
+/** A target, a context, a tag, a macro or a flag, none of which a greeting has. */
 const COMMANDS = /(?:^|\s)(?:[@+#$]|--|[–—])\p{L}/u;
 
 interface Reading {
@@ -57,11 +59,11 @@ export function cutSigned(source: string, text: string, reading: Reading): Cut {
  * sender's own must be so in both readings.
  */
 export function cutSource(source: string, text: string, reading: Reading): Cut {
-  const cut = cutText(text, reading);
+  const cut = cutText(source, text, reading);
   const lines = source.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, "\n");
   if (source === lines) return cut;
   const first = cut.pieces[0]?.own ? cut.pieces[0].text : "";
-  const other = cutText(stripHiddenCharacters(lines).text, reading).pieces[0];
+  const other = cutText(lines, stripHiddenCharacters(lines).text, reading).pieces[0];
   const own = other?.own ? other.text : "";
   const visible = text.trimStart();
   const length = Math.min(first.length, own.length);
@@ -84,9 +86,9 @@ interface Walk {
   attributed: boolean;
 }
 
-function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
+function cutText(source: string, text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
-  const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => unmarked(line).trim());
+  const head = asLookedAt(linesThatMayBeOwn(lines, linesToQuote), source);
   const cut: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
   const walk: Walk = { lines, head, fresh, cut, attributed: false };
   let from = 0;
@@ -95,6 +97,18 @@ function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   add(walk, { own: false, from: head.length });
   if (head.length < lines.length) cut.doubtful ??= doubtfulIf("too_long", lines.slice(head.length));
   return { ...cut, ended: head.length < lines.length };
+}
+
+/** The lines as marks are looked for in them; `source`: as they came, with what is not shown. */
+function asLookedAt(lines: string[], source: string): string[] {
+  // A mail may go on for megabytes: no more than this and the line below is asked for.
+  const came = source.split(/\r?\n/, lines.length + 1).map(unmarked);
+  const head = lines.map((line, at) => {
+    const shown = withPlainMarks(unmarked(line).trim());
+    return shown === "" && mayBePart(came, at) ? NOT_EMPTY : shown;
+  });
+  noteSources(head, came);
+  return head;
 }
 
 /** Returns the line where the sender's own words may go on. */
@@ -173,7 +187,7 @@ function endOfQuote({ head, attributed }: Walk, quote: number): number | null {
   if (!mayEnd(head[quote] ?? "")) return null;
   const below = head.findIndex((text, line) => {
     if (line <= quote || text === "" || isQuoted(text)) return false;
-    return mayEndAbove(head[line - 1] ?? "", text, attributed);
+    return mayEndAbove(head, line, attributed);
   });
   if (below === -1) return head.length;
   const last = head.slice(quote, below).findLast((text) => isQuoted(text) && !isBareMark(text));
@@ -195,14 +209,15 @@ function namesAuthor(line: string): boolean {
   return attributionAt([text], 0, { top: 0, fresh: false }) !== null;
 }
 
-function mayEndAbove(last: string, line: string, attributed: boolean): boolean {
+function mayEndAbove(head: readonly string[], at: number, attributed: boolean): boolean {
+  const [last = "", line = ""] = [head[at - 1], head[at]];
   if (last === "") return true;
   if (!isQuoted(last) || !WORDS.test(line)) return false;
   if (isBareMark(last)) return line.includes(" ");
-  return attributed && last.startsWith(">") && !mayBeWrapped(last, line);
+  return attributed && last.startsWith(">") && !mayBeWrapped(head, at);
 }
 
-/** What begins at `line` with two dashes, and the line behind it. A long one is none. */
+/** Returns the signature that begins at `line` with two dashes, and the line behind it. A long one is none. */
 function signatureAt(
   lines: readonly string[],
   head: readonly string[],
@@ -215,7 +230,7 @@ function signatureAt(
   return isLong(signature) ? { signature: "", end: line } : { signature, end };
 }
 
-/** With a line in place of the quote, for what to look at above it. */
+/** Returns the lines as far as they may be the sender's own, with a mark where the quote begins. */
 function linesThatMayBeOwn(lines: string[], linesToQuote: number | null): string[] {
   let chars = 0;
   const end = lines.findIndex((line, index) => {

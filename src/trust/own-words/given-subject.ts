@@ -14,7 +14,7 @@ export function namesFiles(subject: string, filenames: readonly string[]): boole
   });
 }
 
-/** What of a text is told from another one's: its letters and numbers, in small ones. */
+/** Returns the letters and numbers of a text in small letters, by which texts are compared. */
 export function lettersOf(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
 }

@@ -1,13 +1,13 @@
-import { bothEnds, DATE_OR_TIME, MAIL_ADDRESS, plain, tidied } from "./marker-lines.ts";
+import { bothEnds, DATE_OR_TIME, MAIL_ADDRESS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
 
 const HEADER_BLOCK_LINES = 8;
+/** Over how many lines a broken name goes. */
+const MAX_NAME_LINES = 150;
 const NOTES_HEAD_LINES = 12;
 const BARE_BLOCK_LINES = 5;
 
 /** "Label: value" in whatever language; the colon of `https://` ends no label. */
-const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：](?!\/\/)\s*\S/u;
-/** Also the colons that stand for one in some scripts. */
-const HAS_COLON = /[:：﹕︓⩴]/;
+const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*:(?!\/\/)\s*\S/u;
 /** A line across the mail, with a title or without, or a marked one. */
 const BEGINS_QUOTE = /^\**([-_=]{3}|>)/;
 const FROM_LABEL =
@@ -18,7 +18,7 @@ const OTHER_LABEL =
 const COLUMN = /^(.{1,20}?)(\s{2,}\S|$)/;
 /** "Eve ---03.05.2024 10:00:00---Dear Ada, …" of Notes, above a header block. */
 const NOTES_TITLE = /---\p{Nd}{1,4}[./-][\p{Nd}./:,\s-]{4,30}([ap]\.?m\.?)?(\s[a-z]{1,5})?---/iu;
-/** Nothing but a day, a time or both, as older Notes have it below a name. */
+/** A line of nothing but a day, a time or both, as older Notes have it below a name. */
 const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 /** "Eve Evil/ACME on 05/03/2024 10:00:00 AM", below which fields stand. */
 const NAME_ON_DATE =
@@ -40,9 +40,24 @@ export function headerBlockAt(
   if (first === null)
     return opensUnknownBlock(lines, at, fresh) ? (hasAuthor(lines, at) ? "known" : "alike") : null;
   if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return "known";
-  const block = lines.slice(at, at + HEADER_BLOCK_LINES);
+  const block = blockAt(lines, at, first);
   if (hasKnownFields(block, fresh)) return "known";
   return !fresh && (isDatedBlock(block) || opensUnknownBlock(lines, at, fresh)) ? "alike" : null;
+}
+
+/**
+ * The lines of a block. A program may have broken the name of its author into many, which are left out: it may be as long
+ * as its bearer likes.
+ */
+function blockAt(lines: readonly string[], at: number, first: "from" | "other"): string[] {
+  if (first !== "from") return lines.slice(at, at + HEADER_BLOCK_LINES);
+  const block: string[] = [];
+  const end = Math.min(lines.length, at + MAX_NAME_LINES);
+  for (let line = at; line < end && block.length < HEADER_BLOCK_LINES; line += 1) {
+    const text = lines[line] ?? "";
+    if (line === at || labelOf(text) !== null || !mayBeWrapped(lines, line)) block.push(text);
+  }
+  return block;
 }
 
 /** Whether one of the fields says in a known language who wrote, with the address. */
@@ -122,10 +137,10 @@ function opensAnother(block: string[], index: number, fresh: boolean): boolean {
 }
 
 function isField(line: string): boolean {
-  return HAS_COLON.test(line) && HEADER_LINE.test(withoutStars(line));
+  return line.includes(":") && HEADER_LINE.test(withoutStars(line));
 }
 
-/** As it is looked at, whatever of it is bold. */
+/** Returns a line without the stars of bold words. */
 function withoutStars(line: string): string {
   return plain(line).replaceAll("*", "");
 }
@@ -146,7 +161,7 @@ function hasOtherLabel(line: string): boolean {
   return words.some((word) => /[:：]$/.test(word) && OTHER_LABEL.test(word.slice(0, -1)));
 }
 
-/** What Notes puts above the mail that is answered: its first words in one line, or its author and a bare date. */
+/** Whether a head of Notes stands above the mail that is answered: its first words in one line, or its author and a bare date. */
 export function opensNotesHead(lines: readonly string[], at: number): boolean {
   const [line = "", next = "", second = ""] = lines.slice(at, at + 3);
   if (NOTES_TITLE.test(`${line} ${next}`)) return true;

@@ -4,7 +4,7 @@
  */
 // oxlint-disable-next-line no-control-regex -- FS, GS and RS end a line to some.
 export const SEPARATORS = /[\r\v\f\x1c-\x1e\u0085\u2028\u2029]/g;
-/** What draws nothing (Unicode's own list: zero-width, bidi, tags, variation selectors, fillers) or is no text at all. */
+/** Characters that draw nothing (Unicode's own list: zero-width, bidi, tags, variation selectors, fillers) or are no text at all. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\uFFF9-\uFFFB]/gu;
 const EMOJI = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Emoji_Component}\uFE0F]/u;
 /** Scripts that spell words with zero-width joiners. */

@@ -8,7 +8,7 @@ const MAX_ADDRESS_CHARS = 4_000;
 export interface Link {
   href: string;
   shown: string;
-  /** Where its words stand, marked, and what they are without: they may turn out to be its address. */
+  /** Its words with marks around them, where they stand, and without the marks: they may turn out to be its address. */
   words: { parts: string[]; at: number; text: string }[];
 }
 

@@ -11,7 +11,7 @@ const BARRED = new Set(["section", "article", "aside", "span", "td"]);
 /** The words around these are inside them, so what stands above is the sender's own. Never true of a bare blockquote. */
 const NAMES_ITS_AUTHOR =
   /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
-/** What stands above a quote, and not around it. */
+/** Names of elements that stand above a quote, and not around it. */
 const ATTRIBUTION_NAME = /moz-cite-prefix|gmail_attr|airmail_on/;
 /** Stands around an attribution, its quote and the answers below that. */
 const AROUND_NAME = /gmail_quote/;
@@ -19,10 +19,10 @@ const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
 /** Stands above a signature, and not around it: the dashes of Gmail, the line break of Apple Mail. */
 const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignature/;
 
-/** What of a quote an element is: it, the line above it, or what is around both and the answers below. */
+/** The part of a quote that an element is: the quote, the line above it, or what is around both and the answers below. */
 export type QuotePart = "quote" | "attribution" | "around";
 
-/** What of a quote begins with an element that mail programs put around one. */
+/** Returns the part of a quote that begins with an element, which mail programs put around one. */
 export function quotePartOf({ name, attributes }: HtmlElement): QuotePart {
   const names = namesOf(attributes);
   if (ATTRIBUTION_NAME.test(names)) return "attribution";

@@ -1,3 +1,23 @@
+const PARAGRAPHS = new Set([
+  "p",
+  "h1",
+  "h2",
+  "h3",
+  "h4",
+  "h5",
+  "h6",
+  "ul",
+  "ol",
+  "table",
+  "blockquote",
+  "pre",
+]);
+const BLOCKS = new Set(
+  "div tr li dl dt dd hr section article header footer main aside nav form fieldset address center figure figcaption body".split(
+    " ",
+  ),
+);
+
 /** A stretch of words of an HTML mail. */
 export interface Region {
   own: boolean;
@@ -41,4 +61,10 @@ export function textOf(region: Region): string {
 function withoutBlanksAtEnd(line: string): string {
   const text = line.trimEnd();
   return text === "--" && line !== text ? "-- " : text;
+}
+
+/** How many line ends there are at least before and behind an element. */
+export function breaksAround(name: string): number {
+  if (PARAGRAPHS.has(name)) return 2;
+  return BLOCKS.has(name) ? 1 : 0;
 }

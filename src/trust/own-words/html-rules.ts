@@ -137,7 +137,7 @@ function isProperty(name: string): name is Property {
   return IS_READ.has(name);
 }
 
-/** What hides may stand behind much that does not. */
+/** Shortens a long value, to the function in it that hides if there is one: that may stand behind much that does not. */
 function shortened(value: string): string {
   const plain = value.trim().replace(/\s+/g, " ");
   if (plain.length <= MAX_VALUE_CHARS) return plain;

@@ -30,7 +30,7 @@ const COLOR_NAMES: Record<string, string> = {
 type Rgb = readonly [number, number, number];
 type Color = Rgb | "transparent" | "unknown";
 
-/** What of an element's style is handed down to the elements inside it. */
+/** The part of an element's style that the elements inside it inherit. */
 export interface Look {
   /** Not shown, and nothing inside can show itself again. */
   gone: boolean;
@@ -188,7 +188,7 @@ function readColor(value: string): Color {
   return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
 }
 
-/** What an element is called by, in small letters: class, id, name and the marker of Zimbra. */
+/** Returns the names of an element in small letters: class, id, name and the marker of Zimbra. */
 export function namesOf({
   class: classes = "",
   id = "",

@@ -1,6 +1,6 @@
 import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
-import { append, breakLines, type Region, regionFor, textOf } from "./html-region.ts";
+import { append, breakLines, breaksAround, type Region, regionFor, textOf } from "./html-region.ts";
 import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
 import {
   isQuote,
@@ -11,6 +11,7 @@ import {
   quotePartOf,
 } from "./html-quotes.ts";
 import { type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html-style.ts";
+import { isForeign, mayEnd } from "./html-torn.ts";
 import { isInserted, marked, unmarked } from "./inserted.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
@@ -23,25 +24,6 @@ const RAW = new Set(["style", "script", "title", "textarea"]);
 /** Neither these nor anything inside them is shown. */
 const NOT_TEXT = new Set(
   "style script title template select option optgroup datalist textarea iframe object dialog noframes noembed video audio canvas desc metadata".split(
-    " ",
-  ),
-);
-const PARAGRAPHS = new Set([
-  "p",
-  "h1",
-  "h2",
-  "h3",
-  "h4",
-  "h5",
-  "h6",
-  "ul",
-  "ol",
-  "table",
-  "blockquote",
-  "pre",
-]);
-const BLOCKS = new Set(
-  "div tr li dl dt dd hr section article header footer main aside nav form fieldset address center figure figcaption body".split(
     " ",
   ),
 );
@@ -105,12 +87,16 @@ interface Walk {
   /** Quotes that are open, and whether the outermost ends where its element does. */
   quotes: number;
   bounded: boolean;
+  /** Whether there was one. */
+  quoted: boolean;
   /** Those of them that are around a quote and answers to it; whether the quote there is to end where its element does. */
   around: number;
   answerable: boolean;
-  /** Nothing that comes can be the sender's own any more. */
+  /** Whether nothing that follows can be the sender's own. */
   ended: boolean;
-  /** What there is until the first quote is signature. */
+  /** Elements that were closed by implication since the last tag. */
+  unclosed: string[];
+  /** Whether all until the first quote is signature. */
   signs_on: boolean;
   /** "html" and "body", once met: a second one is that of another mail. */
   pages: Set<string>;
@@ -138,9 +124,11 @@ export function readHtml(
     own: true,
     quotes: 0,
     bounded: false,
+    quoted: false,
     around: 0,
     answerable: false,
     ended: false,
+    unclosed: [],
     signs_on: false,
     pages: new Set(),
     last_href: "",
@@ -168,6 +156,7 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
   let next = html.length;
   const parser = new Parser({
     onopentag(name, attributes) {
+      endAtForeign(walk, name);
       open(walk, name, attributes);
       if (walk.stack.length <= MAX_DEPTH || RAW.has(name)) return;
       next = from + parser.endIndex + 1;
@@ -175,9 +164,11 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
       walk.stack = [PAGE];
       parser.pause();
     },
-    onclosetag: (name) => close(walk, name),
+    onclosetag: (name, isImplied) => close(walk, name, isImplied),
     ontext: (text) => addText(walk, text),
     oncomment(text) {
+      // For a browser it ends with the next `>`, and what follows is shown (HTML §13.2.5.42).
+      if (text.startsWith("[CDATA[") && walk.quoted) end(walk);
       if (/\p{L}{3}/u.test(text) && !/^\[if|endif\]$/i.test(text.trim())) walk.hidden += 1;
     },
   });
@@ -206,6 +197,12 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   if (name === "li") addText(walk, nextMark(list));
 }
 
+/** Ends the sender's own words at an element in which browsers may read another text than we do. */
+function endAtForeign(walk: Walk, name: string): void {
+  walk.unclosed = [];
+  if (name === "math" || (walk.quoted && isForeign(name))) end(walk);
+}
+
 /** A link inside another one is part of a card, as is all that is in one. */
 function isInsertedIn(parent: Frame, link: Link | null): boolean {
   return parent.inserted || (link !== null && parent.link !== null);
@@ -224,7 +221,7 @@ function nextMark(list: Frame["list"]): string {
   return `${list.next - 1}. `;
 }
 
-/** What of a quote begins with this element, if anything; that ends the sender's own words. */
+/** Returns the part of a quote that begins with this element, if any; it ends the sender's own words. */
 function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Frame["quote"] {
   const { name } = element;
   const page = walk.pages.has(name);
@@ -241,10 +238,11 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   if (walk.quotes === 0) walk.bounded = false;
   if (name === "blockquote") walk.bounded = true;
   walk.quotes += 1;
+  walk.quoted = true;
   return countAround(walk, quotePartOf(element));
 }
 
-/** What is around a quote is a part of it, unless a plain text says what is quoted. */
+/** Counts the element around a quote as a part of it, unless a plain text says what is quoted. */
 function countAround(walk: Walk, part: QuotePart): QuotePart {
   if (part !== "around") return part;
   if (!walk.beside_text) return "quote";
@@ -272,7 +270,7 @@ function leaveQuote(walk: Walk, quote: QuotePart): void {
   else if (quote !== "attribution") walk.ended = true;
 }
 
-/** Who types where the program has put the cursor may do so inside of its attribution, which is the last line there. */
+/** Leaves an attribution, its last line. Above it senders may have typed inside the same element, where the program had put the cursor. */
 function leaveAttribution(walk: Walk): void {
   const named = walk.regions.at(-1);
   const above = walk.regions.at(-2);
@@ -294,14 +292,30 @@ function meetsSignature(walk: Walk, element: HtmlElement): boolean {
   return true;
 }
 
-function close(walk: Walk, name: string): void {
+/** `isImplied`: it has no end tag of its own, and ends with the element around it or at the next of its kind. */
+function close(walk: Walk, name: string, isImplied: boolean): void {
   const { name: opened, link } = innermost(walk);
   if (opened !== name || walk.stack.length === 1) return;
+  if (!isImplied) endAtTorn(walk, name);
   // Not where it is that of an element around: once for each that is inside would be far more than came in.
   if (link !== null && link !== walk.stack.at(-2)?.link) endLink(walk, link);
   breakLines(regionOf(walk), breaksAround(name));
   const frame = walk.stack.pop();
+  if (isImplied) {
+    walk.unclosed.push(name);
+    if (frame?.quote) end(walk);
+  }
   if (frame?.quote) leaveQuote(walk, frame.quote);
+}
+
+/**
+ * Ends the sender's own words where a browser would go on with the quote. What a mail program writes of a page that it
+ * has read closes all that it opens.
+ */
+function endAtTorn(walk: Walk, name: string): void {
+  const isTorn = !mayEnd(name, walk.unclosed);
+  walk.unclosed = [];
+  if (isTorn && walk.quoted) end(walk);
 }
 
 /** The words of a link are the page's as soon as they are not its address; the address is the author's either way. */
@@ -313,11 +327,6 @@ function endLink(walk: Walk, link: Link): void {
   if (!isWorthShowing(link) || repeats || hidden_words !== null || not_text) return;
   walk.last_href = link.href;
   append(regionOf(walk), ` <${link.href}>`);
-}
-
-function breaksAround(name: string): number {
-  if (PARAGRAPHS.has(name)) return 2;
-  return BLOCKS.has(name) ? 1 : 0;
 }
 
 function addText(walk: Walk, source: string): void {

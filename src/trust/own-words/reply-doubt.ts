@@ -68,7 +68,7 @@ function doubtAtForward(
 function belowQuote(lines: readonly string[], quote: number, end: number): Doubtful | null {
   const unmarked = lines.slice(quote, end).filter((line, index) => {
     const above = index === 0 ? "" : (lines[quote + index - 1] ?? "");
-    return !isQuoted(line) && !(isQuoted(above) && mayBeWrapped(above, line));
+    return !isQuoted(line) && !(isQuoted(above) && mayBeWrapped(lines, quote + index));
   });
   return doubtfulIf("below_quote", unmarked);
 }

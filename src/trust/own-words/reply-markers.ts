@@ -21,7 +21,7 @@ import { bothEnds, MAIL_ADDRESS, MAX_MARKER_CHARS, mayBeWrapped, plain, tidied }
 const QUOTED =
   /^([\p{L}\p{N}][\p{L}\p{M}\p{N}.'_-]{0,19}(?=>+(\s|$))|[^\p{L}\p{N}\s<=-]{1,2} ?(?=>))?>|^[|¦│┃]|^[:»›](\s|$)/u;
 const BARE_MARK = /^[\p{L}\p{N}.]{0,20}[>|:¦│┃»›\s]+$/u;
-/** What else people have put before each line: "--]", "=>", "+". It may open a line of a list or of a program as well. */
+/** Other marks that people have put before each line: "--]", "=>", "+". They may open a line of a list or of a program as well. */
 const OTHER_MARK = /^([^\p{L}\p{N}\s]{0,3}[>\])+])(\s|\p{L}|$)/u;
 const SIGNATURE_DASHES = /^(--|—)$/;
 /** A line of one mark, whatever the mark; three dots and the ticks around a program are none. */
@@ -32,12 +32,12 @@ const SECTION_RULE = /^([^\p{L}\p{N}\s_])(\s?\1){2}$/u;
 const FENCE = /^```[\w+#.-]{0,20}$/;
 /** "-----Original Message-----" in whatever language. */
 const TITLED_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}>?$/u;
-/** The same with the first field behind it, by programs that leave the line ends out. */
+/** A titled rule with the first field behind it, by programs that leave the line ends out. */
 const TITLE_AND_FIELD =
   /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].{0,60}?[-_=*~+#─━—–―−]{3,} ?\p{L}[\p{L}\p{M} .-]{0,24}[:：]/u;
 const OPENING_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?/u;
 const ORIGINAL_MESSAGE = /^original message\b/;
-/** Also what `git request-pull` writes above the titles of commits, which are their authors'. */
+/** Titles of forwarded mails, and the line of `git request-pull` above the titles of commits, which are their authors'. */
 const FORWARD_TITLE =
   /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
@@ -45,8 +45,8 @@ const SENT_FROM =
 
 /** How many empty lines may stand between an attribution and its quote. */
 const MAX_EMPTY_LINES = 3;
-/** Over how many lines the rest of a broken attribution goes. */
-const MAX_BROKEN_LINES = 20;
+/** How often a line is looked at for the end of a broken attribution, on the average. */
+const MAX_SEARCHES = 10;
 /** How much longer or shorter than its heading a line below it is. */
 const MAX_UNDERLINE_GAP = 3;
 /** How long a program is from a line across it to either end. */
@@ -62,7 +62,7 @@ export type Marker =
    * be in the paragraph of that name.
    */
   | { kind: "quote"; line: number; quote: number; attributed: boolean; touched: boolean }
-  /** What others wrote, without a mark on each line: nothing tells its end. */
+  /** Words of others without a mark on each line: nothing tells their end. */
   | ({ kind: "forward" } & Forward);
 
 interface Forward {
@@ -110,8 +110,7 @@ interface Place {
 
 function markerAt(lines: readonly string[], line: number, place: Place): Marker | null {
   const marker = markAt(lines, line, place);
-  if (marker === null || marker.line < line) return marker;
-  return attributionAround(lines, line, place) ?? marker;
+  return marker && (attributionAround(lines, line, marker, place) ?? marker);
 }
 
 function markAt(lines: readonly string[], line: number, place: Place): Marker | null {
@@ -149,7 +148,7 @@ function forwardAt(lines: readonly string[], line: number, { from, top, fresh }:
   return isRule(lines, line, fresh) && !isFenced(lines, line, { from, fresh }) ? { line, by: "line" } : null;
 }
 
-/** What kind of title of another mail a line is, if it is one. */
+/** Returns whether a line is a title of another mail that is known, or one that is like these; null if it is none. */
 function titleOf(texts: string[]): "known" | "alike" | null {
   if (texts.some((text) => FORWARD_TITLE.test(text))) return "known";
   const ruled = texts.filter((text) => OPENING_RULE.test(text));
@@ -174,16 +173,31 @@ function quoteAt(lines: readonly string[], line: number, from: number): Marker {
 }
 
 /**
- * The attribution that a line is in the midst of: its bearer chose the name in it, and where a program broke that, its
+ * The attribution that a mark is in the midst of: its bearer chose the name in it, and where a program broke that, its
  * lines may look like any mark.
  */
-function attributionAround(lines: readonly string[], line: number, { top, fresh }: Place): Marker | null {
-  if (top === line || !mayBeWrapped(lines[line - 1] ?? "", lines[line] ?? "")) return null;
-  const below = lines.slice(line, line + MAX_BROKEN_LINES);
-  const end = below.findIndex((text, index) => text === "" || (index > 0 && isQuoted(text)));
-  const last = line + (end === -1 ? below.length : end) - 1;
-  if (attributionAt(lines, last, { top, fresh }) === null) return null;
-  return quoteBelow(lines, { start: top, end: last + 1, touched: true });
+function attributionAround(
+  lines: readonly string[],
+  line: number,
+  marker: Marker,
+  { top, fresh }: Place,
+): Marker | null {
+  if (top === line || !mayBeWrapped(lines, line)) return null;
+  for (let last = line; last < lines.length && lines[last] !== ""; last += 1) {
+    const found = attributionAt(lines, last, { top, fresh });
+    if (found !== null && found.start < marker.line) return quoteBelow(lines, { ...found, touched: true });
+    if (isSearchedEnough(lines)) return quoteBelow(lines, { start: top, end: last + 1, touched: true });
+  }
+  return null;
+}
+
+const searched = new WeakMap<readonly string[], number>();
+
+/** Bounds the search, where lines look like marks again and again: what is in doubt then is not the sender's own. */
+function isSearchedEnough(lines: readonly string[]): boolean {
+  const count = (searched.get(lines) ?? 0) + 1;
+  searched.set(lines, count);
+  return count > MAX_SEARCHES * lines.length;
 }
 
 function quoteBelow(lines: readonly string[], { start, end, touched }: Attribution): Marker {

@@ -108,7 +108,7 @@ function cutOff({ pieces, signature }: Pick<Cut, "pieces" | "signature">): strin
   return joined([...pieces.filter(({ own }) => !own).map(({ text }) => text), signature]);
 }
 
-/** Without the lines that are known, addresses and all: one with the same words may lead elsewhere. */
+/** Returns a text without the lines that are known with their addresses: a line with the same words may lead elsewhere. */
 function withoutLines(text: string, known: string): string {
   const lines = new Set(known.split("\n").map(asCompared));
   return text

@@ -6,7 +6,7 @@ const SPEAKS_OF_ITSELF =
   /^(?:this is an|this (?:e-?mail|mail|message|request) (?:was|is|has been)|diese (?:e-?mail|nachricht)|ce (?:message|courriel|mail)|este (?:mensaje|correo|e-?mail)|esta mensagem|quest[oa] (?:messaggio|e-?mail)|dit bericht|deze e-?mail|det(?:ta| här) meddeland(?:e|et)|denne (?:meddelelse|melding|e-?mail|e-post)|ta wiadomość|tato zpráva|bu (?:ileti|e-posta|mesaj)|(?:это|данное) (?:сообщение|письмо)|(?:この|本)(?:メール|メッセージ)|[此本](?:邮件|郵件|消息|訊息)|이 (?:메시지|메일|이메일)).{0,40}(?:automat|automát|otomatik|автомат|自动|自動|자동)/iu;
 /** "Apple Mail sent this email to unsubscribe from the message …" */
 const SENT_TO_LEAVE = /^.{1,40} sent this (?:e-?mail|message) to unsubscribe\b/iu;
-/** What asks to be taken off a list, */
+/** Words that ask to be taken off a list, */
 const LEAVE =
   /^(?:(?:list-?)?unsub(?:scribe|scription)?|(?:list-)?unsubscribe=one-click|opt-?out|abmelde[nr]?|abmeldung|abbestellen|abbestellung|désabonner|désabonnement|désinscrire|désinscription|disiscrivi|disiscrivimi|disiscrizione|desuscribir|desuscribirme|baja|descadastrar|afmelden|uitschrijven|avregistrera|avprenumerera|afmeld|avmeld|odhlásit|wypisz|отписаться|отписка|відписатися|退订|退訂|取消订阅|取消訂閱|配信停止|수신거부|구독취소)$/iu;
 /** words that say nothing else beside it, */

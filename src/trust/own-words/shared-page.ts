@@ -4,11 +4,11 @@ import { isPublicProvider } from "../../net/public-providers.ts";
 
 /** A longer name is none. */
 const MAX_HOST_CHARS = 300;
-/** Also glued to a word, as in scripts without spaces. A link that writes a mail may bring its words along. */
+/** The beginning of a web address, also glued to a word as in scripts without spaces, or of a link that writes a mail. */
 const WITH_SCHEME =
   /[a-z\d]{1,20}:\/\/|https?(?::|%3a|&#x?0{0,3}(?:3a|58);|&colon;)(?:\/|%2f|&#x?0{0,3}(?:2f|47);|&sol;){2}|(?<![\p{L}\p{N}])(?:(?:geo|magnet|spotify|intent|market|content|matrix|urn|doi|data|nostr|ipfs|ipns|did|at|lbry|bitcoin|ethereum|lightning|tg|whatsapp):\S|mailto:[^\s?]{1,300}\?)/iu;
 const WWW = /^www\.[\p{L}\p{N}]/iu;
-/** Nothing is glued to an address but what ends a sentence or closes brackets. */
+/** An address to which nothing is glued but the end of a sentence or a closing bracket. */
 const UNGLUED = /^[!-~]+(?:(?![!-~])\p{P})*$/u;
 
 /** A text, parted below its last web address: `given + sure`. */

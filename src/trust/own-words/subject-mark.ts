@@ -94,7 +94,7 @@ const PROGRAMS = [
   "อ่านแล้ว ยังไม่ได้อ่าน ยอมรับ ยอมรับแล้ว ตอบรับ ปฏิเสธ ปฏิเสธแล้ว ไม่แน่นอน ตอบกลับอัตโนมัติ การตอบกลับอัตโนมัติ ไม่อยู่ที่สำนักงาน เรียกคืน ไม่สามารถส่งได้ ส่งไม่ได้ ส่งแล้ว पढ़ा पढ़ा_गया स्वीकृत अस्वीकृत अनंतिम स्वचालित_उत्तर स्वचालित_जवाब कार्यालय_से_बाहर वितरित_नहीं वितरित",
 ];
 
-/** What Outlook and Exchange write before the subject of a task that was assigned, and of a meeting that was passed on. */
+/** Words of Outlook and Exchange before the subject of a task that was assigned, and of a meeting that was passed on. */
 const OUTLOOK = [
   // English, German, Dutch.
   "meeting_forward_notification task_request task_accepted task_declined task_completed task_update task_updated task_status_report task_cancelled task_canceled",
@@ -169,7 +169,7 @@ function isMark(label: string): boolean {
   return KNOWN.has(label.trim()) || KNOWN.has(label.replace(COUNTER, "").trim());
 }
 
-/** In small letters without accents, and in the Latin ones that others look like. */
+/** Returns a text in small letters without accents, and in the Latin letters that others look like. */
 function plain(text: string): string {
   return text
     .normalize("NFKD")

@@ -9,11 +9,11 @@ const MAX_INSERTED_CHARS = 2_000;
 
 interface Line {
   shown: string;
-  /** What of it is the sender's own; null where nothing is. */
+  /** The part that is the sender's own; null where nothing is. */
   own: string | null;
 }
 
-/** What is inserted at the end of a piece is a piece of its own; what is between own words is shown with them. */
+/** Parts lines into pieces: inserted words at the end are a piece of their own, those between own words are shown with them. */
 function partLines(lines: Line[]): Piece[] {
   const first = lines.findIndex(({ shown, own }) => shown !== own);
   const textOfLines = (some: Line[]): string => some.map(({ shown }) => shown).join("\n");
@@ -48,7 +48,7 @@ export function withoutInserted(piece: Piece): Piece[] {
 /** The own pieces of the HTML, by their letters. */
 interface Shown {
   letters: string;
-  /** Where in these what may be inserted stands. */
+  /** Ranges of these letters that may be inserted. */
   inserted: Range[];
   addresses: Set<string>;
 }
@@ -87,7 +87,7 @@ interface Range {
   to: number;
 }
 
-/** What of the next line of the plain text is inserted, in its letters; null where the HTML does not show it. */
+/** Finds the inserted ranges in the letters of the next line of the plain text; null where the HTML does not show the line. */
 type Find = (letters: string) => Range[] | null;
 
 function finderIn({ letters, inserted }: Shown): Find {
@@ -109,7 +109,7 @@ function finderIn({ letters, inserted }: Shown): Find {
   };
 }
 
-/** What of a line is the sender's own; null where nothing is. */
+/** Returns the part of a line that is the sender's own; null where nothing is. */
 function ownIn(line: string, shown: Shown, find: Find): string | null {
   const letters = lettersOf(line);
   const isKnown = (address: string): boolean => shown.addresses.has(bareAddress(address));
@@ -151,7 +151,7 @@ function withoutLetters(line: string, cuts: Range[]): string {
 /** "1.", "a)", "iv.": an HTML list names only their kind. */
 const NUMBERING = /^[ \t]*(\p{Nd}{1,3}|[a-z]|[ivxlc]{2,7})[.)](?=\s)/gimu;
 const LINK = /<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>/gi;
-/** What is said of a picture is not the sender's word. */
+/** The place of a picture, whose description is not the sender's word. */
 const PICTURE = /\[(image|cid|bild):[^[\]\n]{0,200}\]/gi;
 
 /** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
@@ -164,7 +164,7 @@ export function lettersOf(text: string): string {
     .toLowerCase();
 }
 
-/** Where in a line each of its `lettersOf` stands. */
+/** Returns the index in a line of each of its `lettersOf`. */
 function placesOfLetters(line: string): number[] {
   const blank = (found: string): string => " ".repeat(found.length);
   const text = line.replace(NUMBERING, blank).replace(LINK, blank).replace(PICTURE, blank);

@@ -1,4 +1,4 @@
-/** What others chose is nothing but text in the Markdown of a letter or an answer: as code it is no link and no format. */
+/** Writes words that others chose as code in Markdown, so that they are no link and no format there. */
 export function asCode(text: string): string {
   return `\`${text
     .replaceAll("`", "'")

@@ -15,7 +15,7 @@ export interface Fenced {
   left: number;
 }
 
-/** What the marks of one run carry, so that nothing in the material can pretend to be outside of it. */
+/** Makes the random word that the marks of one run carry, so that nothing in the material can pretend to be outside of it. */
 export function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString("hex");
 }

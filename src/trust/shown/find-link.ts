@@ -1,9 +1,9 @@
 import { parse } from "tldts";
 
-/** What browsers and mail programs take without a doubt. */
+/** The longest address that every browser and mail program takes. */
 export const MAX_LINK_CHARS = 4_000;
 
-/** What of a text a mail program may make a link of. */
+/** A part of a text that a mail program may make a link of. */
 export interface FoundLink {
   start: number;
   end: number;
@@ -16,7 +16,7 @@ const LOCAL = String.raw`[\p{L}\p{M}\p{N}.!#$%&'*+\/=?^_\x60\{\|\}~\-]`;
 const REST = String.raw`(?:(?:[^\s\/\\<>"@\[\]]{0,100}@)?\[[0-9a-f:.%]{2,60}\])?[^\s<>"\x60\|\{\}\^\[\]]*`;
 const SCHEME_START = String.raw`(?<![a-z0-9+.\-])`;
 
-/** What is a link whatever it leads to, then what is one only if there may be such a host. */
+/** Forms that are a link whatever they lead to, then those that are one only if there may be such a host. */
 const LINK = new RegExp(
   [
     String.raw`(?:https?|ftps?|wss?|file):(?=[^\s<>"])${REST}`,
@@ -30,9 +30,9 @@ const LINK = new RegExp(
   "giu",
 );
 
-/** What may follow a host. Looked at only where there may be such a host: what follows one that is none is looked at itself. */
+/** The rest of an address behind its host. It is matched behind a real host only: other text is searched for links itself. */
 const MORE = new RegExp(String.raw`(?::\d{1,5})?(?:[\/\\?#]${REST})?`, "iuy");
-/** What looks like the last part of a name may be how an address begins. */
+/** The end of a name that may be the beginning of an address. */
 const WEB_END = /(?:https?|ftps?|wss?|file)$/i;
 const WEB_REST = new RegExp(String.raw`:(?=[^\s<>"])${REST}`, "iuy");
 
@@ -46,6 +46,7 @@ export function findLink(text: string, from: number): FoundLink | undefined {
     const { index } = match;
     const found = { start: from + index, end: from + index + match[0].length };
     if (bare === undefined) return found;
+    // Behind a dot the match is the end of a longer name: `x.` stands for its beginning.
     const hosts = rest[index - 1] === "." ? [bare, `x.${bare}`] : [bare];
     const more = hosts.some(mayBeHost) ? moreAt(rest, index + bare.length) : "";
     if (hosts.some((host) => isPlace(host, more))) return { ...found, end: found.end + more.length };
@@ -79,7 +80,10 @@ function mayBeHost(host: string): boolean {
   return isIp === true || isIcann === true;
 }
 
-/** The name of a site alone (`booking.com`) says nothing that its owner does not know; a file may be called like one. */
+/**
+ * Whether a host, with `more` behind it, is a link. A bare domain (`booking.com`) is none: it carries no message to its
+ * owner, and names of files look like it.
+ */
 function isPlace(host: string, more: string): boolean {
   const { isIp, isIcann, subdomain } = parse(host);
   if (isIp === true) return more !== "" && !/^\/\d{1,2}$/.test(more);

@@ -32,7 +32,7 @@ function unfold(text: string): string[] {
     .filter((line) => line.trim() !== "");
 }
 
-/** Those that run a program or send a mail go as a whole. */
+/** Returns a calendar without the alarms that run a program or send a mail. */
 function withoutAlarms(lines: string[]): string[] {
   const kept: string[] = [];
   let alarm: string[] | undefined;

@@ -1,6 +1,6 @@
 import { type LinkGuard, readMarkdown, withoutDisguise } from "../../mail/writing/markdown.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
-import { endsInLink, guardMarkdown, isStranger } from "./links.ts";
+import { endsInLink, guardMarkdown, isRefusedLink } from "./links.ts";
 
 /** Raw HTML that could act or fetch where it is shown as such: by its name, or by having attributes at all. */
 const ACTIVE_ELEMENT =
@@ -15,7 +15,7 @@ export function harmlessMarkdown(text: string, guard: LinkGuard): string | null 
   return null;
 }
 
-/** Without any of it a text says to a reader what it says to the guard. */
+/** Entities and escapes. A text without any says to a reader what it says to the guard. */
 const DISGUISE = /&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
 
 /** Whether a link that may not stay comes out of it where it is shown, by escapes or character references. */
@@ -23,10 +23,10 @@ function showsStranger(text: string, guard: LinkGuard): boolean {
   const { links, words } = readMarkdown(text);
   const { left_out } = guard;
   for (const part of words) guard.clean(part);
-  return guard.left_out > left_out || links.some((link) => isStranger(link, guard));
+  return guard.left_out > left_out || links.some((link) => isRefusedLink(link, guard));
 }
 
-/** What any table program may take for the end of a cell, whatever this file means by it. */
+/** The beginning of a cell behind anything that some table program takes for the end of one. */
 const CELL_START = /(^|[\r\n,;\t|])([ "']*)(?=[=+\-@＝＋－＠])/g;
 /** One cell or less: what stands between marks that may divide cells. */
 const CELL = /[^\r\n,;\t|"]+/g;
@@ -67,7 +67,7 @@ export function harmlessXml(text: string): string | null {
   return ACTIVE_XML.test(read) ? null : `<?xml version="1.0" encoding="UTF-8"?>\n${bare.trim()}\n`;
 }
 
-/** Without the first document type that has an end, be there an internal subset in it or not. */
+/** Returns a text without its first document type that has an end, with an internal subset or none. */
 function withoutDoctype(text: string): string {
   const nextMark = nextOf(text, /[[\]>]/g);
   const nextClose = nextOf(text, /\]/g);

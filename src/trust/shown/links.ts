@@ -2,7 +2,7 @@ import { findLink, MAX_LINK_CHARS, siteOf } from "./find-link.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { LEFT_OUT, type LinkGuard, readableLink } from "../../mail/writing/markdown.ts";
 
-/** What a run has been shown, and by whom. */
+/** The texts that a run has been shown, by who wrote them. */
 export interface Trust {
   /** Whether the model has seen any text that is not of a person with authority. */
   tainted: boolean;
@@ -22,7 +22,10 @@ const NOT_ASCII = /[^!-~]/;
 const WEB = /^(?:https?|ftps?|wss?):/i;
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
 const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
-/** Links of one site, for which nobody but the material vouches: by which of very many it names a text could tell a secret. */
+/**
+ * At most so many links of a site that only the material names are kept: which links a text chooses among very many could
+ * tell a secret.
+ */
 const MAX_OF_SITE = 10;
 /** A host name has at most 253; what is longer takes a URL parser the square of its length. */
 const MAX_HOST_CHARS = 300;
@@ -67,7 +70,7 @@ interface Known {
   by: "trusted" | "material";
 }
 
-/** Who vouches for an address; undefined where nobody does. */
+/** Returns a function that says who vouches for an address; undefined where nobody does. */
 function vouching(trust: Trust): (url: string) => Known | undefined {
   let known: { trusted: Set<string>; sites: Set<string>; material: Set<string> } | undefined;
   return (url) => {
@@ -134,7 +137,7 @@ function textsIn(json: string): string[] {
 }
 
 /** Whether it is a link that may not stay; `address` may be as Markdown writes it, with escapes of its own. */
-export function isStranger(address: string, guard: LinkGuard): boolean {
+export function isRefusedLink(address: string, guard: LinkGuard): boolean {
   return isLink(address) && !guard.keeps(address) && !guard.keeps(readableLink(address));
 }
 
@@ -186,7 +189,7 @@ function prefixOf(raw: string): number {
   return PREFIX.exec(raw)?.[0].length ?? 0;
 }
 
-/** Where a kept address and the marks behind it end. */
+/** Returns the end of a kept address with the marks behind it. */
 function edgeAfter(text: string, end: number): number {
   return end + (AFTER_LINK.exec(text.slice(end, end + 4))?.[0].length ?? 0);
 }
@@ -198,7 +201,7 @@ function gapAt(text: string, at: number): string {
   return isApart ? "" : " ";
 }
 
-/** Where an address may end that has other marks or other scripts behind it, the longest first. */
+/** Returns where an address may end that has other marks or other scripts behind it, the longest first. */
 function endsOf(raw: string): number[] {
   const stops = [raw.length, raw.search(NOT_ASCII), unbalanced(raw)].filter((stop) => stop > 0);
   const ends = stops.flatMap((stop) => {

@@ -44,7 +44,7 @@ export function redactText(text: string): string {
   return text.replaceAll(PRIVATE_KEY, HIDDEN).replaceAll(SECRET_TEXT, HIDDEN);
 }
 
-/** What a text begins with, for the activity: at most 1 KB, without secrets. */
+/** Returns the beginning of a text for the activity: at most 1 KB, without secrets. */
 export function excerptOf(text: string): string {
   const clean = redactText(text.slice(0, MAX_READ_CHARS)).toWellFormed();
   const bytes = Buffer.from(clean);
@@ -95,7 +95,7 @@ function isSecret(name: string, value: unknown): boolean {
   return SECRET_NAME.test(name) && !(typeof value === "number" && /tokens/i.test(name));
 }
 
-/** As long as the text was, so that it can be said how much is not shown. */
+/** Redacts the beginning of a text and keeps its length, so that it can be said how much is not shown. */
 function redactHead(text: string, budget: Budget): string {
   const read = Math.min(text.length, MAX_READ_CHARS);
   if (read > budget.left) return "…".repeat(text.length);

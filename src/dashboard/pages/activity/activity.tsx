@@ -1,6 +1,7 @@
 import { Link, useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { ListChecks } from "lucide-react";
 import { memo, useState } from "react";
+import { snippetOf } from "../../../resources/conversations/snippet.ts";
 import { messageList } from "../../api/messages.ts";
 import type { Activity as Message } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
@@ -151,13 +152,7 @@ function titleOf({ subject, command, source, mails }: Message): string {
 }
 
 function lineOf({ sender, error, reason, result }: Message): string {
-  const words = errorWords({ error, reason }) ?? plainOf(result.slice(0, 300));
-  return [sender, words.replaceAll(/\s+/g, " ")].filter(Boolean).join(" · ");
-}
-
-/** Markdown without the signs that are there for its looks. */
-function plainOf(markdown: string): string {
-  return markdown.replaceAll(/^[#>]+ |\*\*|__|`+/gm, "").replaceAll(/\[([^[\]]*)\]\([^()]*\)/g, "$1");
+  return [sender, errorWords({ error, reason }) ?? snippetOf(result)].filter(Boolean).join(" · ");
 }
 
 function NoneFits({ onClear }: { onClear: () => void }) {

@@ -1,3 +1,4 @@
+import { isKnownFlag } from "../../../pipeline/settings.ts";
 import type { Story } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Files } from "../../ui/files.tsx";
@@ -7,35 +8,55 @@ import { Card } from "../../ui/page.tsx";
 /** What was read as the instruction, and how it was understood. */
 export function Asked({ story: { instruction, command, steps } }: { story: Story }) {
   const marks = command ? marksOf(command) : [];
+  const wishes = command ? flagsOf(command.options, { known: false }) : [];
   const by_inbox = steps.find(({ name }) => name === "default_instruction")?.output;
   return (
     <Card title="What was asked">
       {instruction ? (
         <p className="whitespace-pre-wrap wrap-anywhere">{instruction}</p>
       ) : (
-        <p className="text-soft">{by_inbox ?? "Nothing here counted as an instruction."}</p>
+        <p className="text-soft">{by_inbox ?? (command ? NOTHING_ASKED : ENDED_BEFORE)}</p>
       )}
-      {marks.length > 0 && (
-        <p className="mt-3 flex flex-wrap items-center gap-2 text-sm text-soft">
-          Understood as
-          {marks.map((mark) => (
-            <Badge key={mark}>{mark}</Badge>
-          ))}
-        </p>
-      )}
+      <Marks words="Understood as" marks={marks} />
+      <Marks words="Left for the model to understand" marks={wishes} />
     </Card>
   );
 }
 
+function Marks({ words, marks }: { words: string; marks: string[] }) {
+  if (marks.length === 0) return null;
+  return (
+    <p className="mt-3 flex flex-wrap items-center gap-2 text-sm text-soft">
+      {words}
+      {marks.map((mark) => (
+        <Badge key={mark}>{mark}</Badge>
+      ))}
+    </p>
+  );
+}
+
+const NOTHING_ASKED = "Nothing here counted as an instruction.";
+/** An instruction is stored with the end of its run. */
+const ENDED_BEFORE = "It ended before it was written down what of it counted as the instruction.";
+
+type Command = NonNullable<Story["command"]>;
+
 /** The parts of an instruction that steer, as they are written in one. */
-function marksOf({ target, options, contexts, tags, macro }: NonNullable<Story["command"]>): string[] {
+function marksOf({ target, options, contexts, tags, macro }: Command): string[] {
   return [
     ...(target === null ? [] : [`@${target}`]),
     ...(macro === null ? [] : [`$${macro}`]),
-    ...Object.entries(options).map(([name, value]) => markOf(name, value)),
+    ...flagsOf(options, { known: true }),
     ...contexts.map((slug) => `+${slug}`),
     ...tags.map((tag) => `#${tag}`),
   ];
+}
+
+/** The flags that the server knows, or those that it hands to the model as they are. */
+function flagsOf(options: Command["options"], { known }: { known: boolean }): string[] {
+  return Object.entries(options)
+    .filter(([name]) => isKnownFlag(name) === known)
+    .map(([name, value]) => markOf(name, value));
 }
 
 function markOf(name: string, value: unknown): string {
@@ -43,17 +64,18 @@ function markOf(name: string, value: unknown): string {
   return value === false ? `--no-${name}` : `--${name}=${String(value)}`;
 }
 
-/** What was read as data: the model gets it behind a fence. */
+/** What was read as data, which the model gets behind a fence; before the end of a run all of it may be here. */
 export function Material({
-  story: { status, content, content_truncated, command, attachments },
+  story: { status, source, content, content_truncated, command, attachments },
 }: {
   story: Story;
 }) {
   const files = attachments.filter(({ direction }) => direction === "in");
   if (content === "" && files.length === 0) return null;
   return (
-    <Card title="What was read, and never obeyed">
+    <Card title={command ? "What was read as data" : "What came in"}>
       <div className="grid gap-3">
+        {command && <p className="text-sm text-soft">{source === "email" ? DATA_OF_MAIL : DATA}</p>}
         {content === null && (
           <p className="text-soft">{whyGone(status, command?.options["private"] === true)}</p>
         )}
@@ -64,6 +86,9 @@ export function Material({
     </Card>
   );
 }
+
+const DATA = "Nothing in it is ever obeyed.";
+const DATA_OF_MAIL = `${DATA} Only the subject of a new mail by somebody whom this inbox obeys counts as their words.`;
 
 function whyGone(status: Story["status"], was_private: boolean): string {
   if (was_private) return "You asked for --private, so it was not kept.";

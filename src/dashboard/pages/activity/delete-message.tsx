@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
-import { useChange } from "../../api/changes.ts";
+import { deletionOf, useChange } from "../../api/changes.ts";
 import { post, remove } from "../../api/client.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
@@ -18,9 +18,10 @@ export function DeleteMessage({ message_id }: { message_id: string }) {
   const erase = useChange({
     run: () => remove(`/messages/${message_id}`),
     touches: [["conversation"], ["conversations"]],
-    done: () => {
+    key: deletionOf(message_id),
+    done: async () => {
       dropFromLists(queries, [message_id]);
-      void navigate({ to: "/", search });
+      await navigate({ to: "/", search });
       say(
         "The message is deleted.",
         async () => {

@@ -55,10 +55,7 @@ export function Filters({ choice, onChoose, onClear }: FiltersProps) {
       </div>
       <div
         id="filters"
-        className={classes(
-          "grid grid-cols-2 items-end gap-3 sm:grid-cols-3 lg:grid-cols-6",
-          !open && "max-sm:hidden",
-        )}
+        className={classes("grid grid-cols-2 items-end gap-3 sm:grid-cols-3", !open && "max-sm:hidden")}
       >
         <Choices choice={choice} set={set} />
         <Field label="Tag">

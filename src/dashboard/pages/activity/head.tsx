@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { inboxList } from "../../api/lists.ts";
+import { useMe } from "../../api/session.ts";
 import type { Story } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Time } from "../../ui/time.tsx";
@@ -11,10 +12,12 @@ const LINK = "min-w-0 text-accent underline";
 /** What a message came to and cost, and what belongs to it. */
 export function Head({ story }: { story: Story }) {
   const { usage, credits_charged, duplicates } = story;
+  const { unlimited } = useMe().credits;
+  const waits = story.status === "received" && !story.running;
   return (
     <div className="grid gap-1 text-sm text-soft">
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <StatusBadge status={story.status} />
+        <StatusBadge status={story.status} waits={waits} />
         <Time at={story.created} />
         {story.duration_ms !== null && <span>took {(story.duration_ms / 1_000).toFixed(1)} s</span>}
         {story.model && <span>{story.model}</span>}
@@ -23,14 +26,14 @@ export function Head({ story }: { story: Story }) {
             {usage.input_tokens} tokens read, {usage.output_tokens} written
           </span>
         )}
-        <span>{credits_charged === 1 ? "1 credit" : `${credits_charged} credits`}</span>
+        {!unlimited && <span>{credits_charged === 1 ? "1 credit" : `${credits_charged} credits`}</span>}
         {duplicates > 0 && (
           <span>
             came {duplicates + 1} times{story.status === "rejected" ? "" : ", worked on once"}
           </span>
         )}
         {story.tags.map((tag) => (
-          <Badge key={tag}>+{tag}</Badge>
+          <Badge key={tag}>#{tag}</Badge>
         ))}
       </p>
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
+import { useIsBeingDeleted } from "../../api/changes.ts";
 import { get, isMissing } from "../../api/client.ts";
 import type { Story } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
@@ -34,6 +35,7 @@ export function Message() {
   } = useQuery({
     queryKey: ["story", message_id],
     queryFn: ({ signal }) => get<Story>(`/messages/${message_id}`, signal),
+    enabled: !useIsBeingDeleted(message_id),
     refetchInterval: ({ state: { data } }) => {
       if (data?.status === "received") return SOON_MS;
       return data?.deliveries.some(({ status }) => status === "pending") ? REFRESH_MS : false;
@@ -63,7 +65,7 @@ export function Message() {
       {(story.status !== "received" || story.instruction !== "") && <Asked story={story} />}
       <Material story={story} />
       <Contexts steps={story.steps} />
-      {story.status !== "received" && <Done steps={story.steps} />}
+      {story.status !== "received" && <Done steps={story.steps} inbox_id={story.inbox_id} />}
       <Deliveries deliveries={story.deliveries} />
       {story.conversation_id && story.status !== "received" && (
         <Continue key={story.message_id} inbox_id={story.inbox_id} conversation_id={story.conversation_id} />

@@ -38,9 +38,14 @@ export function SettingLink({ inbox_id, reason }: Pick<Story, "inbox_id" | "reas
     );
   const setting = IN_INBOX[reason ?? ""];
   if (!setting || inbox_id === null) return null;
+  return <InboxTabLink inbox_id={inbox_id} tab={setting[0]} words={setting[1]} />;
+}
+
+/** The way to a tab on the page of an inbox. */
+export function InboxTabLink({ inbox_id, tab, words }: { inbox_id: string; tab: string; words: string }) {
   return (
-    <Link to="/inboxes/$inbox_id" params={{ inbox_id }} hash={setting[0]} className={LINK}>
-      {setting[1]}
+    <Link to="/inboxes/$inbox_id" params={{ inbox_id }} hash={tab} className={LINK}>
+      {words}
     </Link>
   );
 }

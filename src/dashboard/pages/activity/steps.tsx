@@ -2,11 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Ban, CircleAlert, CircleCheck, Info } from "lucide-react";
 import { contextList } from "../../api/lists.ts";
-import type { RoutingResult } from "../../api/shapes.ts";
+import type { RoutingResult, Story } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { LongText } from "../../ui/long-text.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
+import { InboxTabLink } from "./setting-links.tsx";
 
 type Step = RoutingResult["steps"][number];
 
@@ -57,7 +58,7 @@ export function Contexts({ steps }: { steps: Step[] }) {
 }
 
 /** What a run did on its way, in a card of its own. */
-export function Done({ steps }: { steps: Step[] }) {
+export function Done({ steps, inbox_id }: Pick<Story, "steps" | "inbox_id">) {
   const done = steps.filter(({ type }) => type !== "context");
   const blocked = done.filter(({ status }) => status === "blocked").length;
   if (done.length === 0) return null;
@@ -68,6 +69,15 @@ export function Done({ steps }: { steps: Step[] }) {
           <Notice look="warn">
             {blocked === 1 ? "One attempt was blocked" : `${blocked} attempts were blocked`}: the model asked
             for something that this message may not do.
+            {inbox_id !== null && (
+              <p>
+                <InboxTabLink
+                  inbox_id={inbox_id}
+                  tab="tools"
+                  words="What this inbox may change without being named"
+                />
+              </p>
+            )}
           </Notice>
         )}
         <Steps steps={done} />
@@ -128,7 +138,7 @@ function Remark({ step: { status, name, output, type } }: { step: Step }) {
       <Icon aria-hidden className={`mt-0.5 size-4 shrink-0 ${look}`} />
       <span className="min-w-0 wrap-anywhere">
         {type === "extract" && <span className="font-medium">{name}: </span>}
-        {output}
+        {output?.replaceAll("`", "")}
       </span>
     </p>
   );

@@ -3,11 +3,11 @@ import type { Activity } from "../../api/shapes.ts";
 import type { BadgeLook } from "../../ui/badge.tsx";
 
 export const STATUSES: Record<Activity["status"], { look: BadgeLook; word: string }> = {
-  received: { look: "accent", word: "Working" },
+  received: { look: "accent", word: "In progress" },
   done: { look: "good", word: "Done" },
   failed: { look: "bad", word: "Failed" },
   rejected: { look: "warn", word: "Not taken" },
-  limited: { look: "warn", word: "No credits" },
+  limited: { look: "warn", word: "Limit reached" },
 };
 
 export const SOURCES: Record<Activity["source"], { word: string; icon: typeof Mail }> = {

@@ -35,6 +35,7 @@ export function Billing() {
 
 function CurrentPlan() {
   const { plan, credits, limits } = useMe();
+  if (credits.unlimited) return null;
   return (
     <Card title="Your plan">
       <div className="grid gap-2">
@@ -65,7 +66,7 @@ function NothingSold() {
             plan. To take payments, set the keys of Stripe in the configuration, under [billing].
           </>
         ) : (
-          "Whoever runs it gives out the plans: ask them for a larger one if yours gets too small."
+          "Whoever runs it gives out the plans."
         )}
       </p>
     </Notice>

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
-import { useChange } from "../../api/changes.ts";
+import { deletionOf, useChange, useIsBeingDeleted } from "../../api/changes.ts";
 import { get, isMissing, post, remove } from "../../api/client.ts";
 import type { ConversationDetail } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
@@ -25,6 +25,7 @@ export function Conversation() {
   const { data, error, refetch } = useQuery({
     queryKey: ["conversation", conversation_id],
     queryFn: ({ signal }) => get<ConversationDetail>(`/conversations/${conversation_id}`, signal),
+    enabled: !useIsBeingDeleted(conversation_id),
   });
   if (isMissing(error)) return <NotFound />;
   if (error && !data)
@@ -57,8 +58,9 @@ function DeleteConversation({ conversation_id }: { conversation_id: string }) {
   const erase = useChange({
     run: () => remove(path),
     touches: [],
-    done: () => {
-      void navigate({ to: "/conversations" });
+    key: deletionOf(conversation_id),
+    done: async () => {
+      await navigate({ to: "/conversations" });
       for (const queryKey of lists) void queries.resetQueries({ queryKey });
       say(
         "The conversation is deleted, with all of its messages.",

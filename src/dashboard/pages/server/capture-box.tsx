@@ -148,7 +148,7 @@ function Words({ mail: { subject, text }, raw }: { mail: OutgoingMailDetail; raw
   return (
     <>
       {subject && <p className="font-medium">{subject}</p>}
-      {text && <LongText label="Its words" text={text} className="max-h-96 p-3 text-sm" />}
+      {text && <LongText label="Its words" text={text.trim()} className="max-h-96 p-3 text-sm" />}
       <details className="rounded-md border border-line">
         <summary className="px-3 py-2 text-sm">The whole mail, as it is sent</summary>
         <pre className="border-t border-line bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">

@@ -20,7 +20,9 @@ export function Overview() {
   return (
     <div className="grid gap-4">
       {data.warnings.length === 0 ? (
-        <Notice look="good">Nothing needs your care.</Notice>
+        <Notice look="good">
+          This server warns of nothing. The check-up looks further: at the DNS, the ports and the settings.
+        </Notice>
       ) : (
         data.warnings.map((warning) => (
           <Notice key={warning} look="warn">
@@ -69,7 +71,7 @@ function Figures({
   const { half_within_seconds: half, most_within_seconds: most } = answers;
   return (
     <dl className="grid grid-cols-2 gap-3 sm:gap-4 lg:grid-cols-4">
-      <Figure words="Work that waits" value={waiting.jobs === 0 ? "None" : countOf(waiting.jobs, "job")}>
+      <Figure words="Work that is due" value={waiting.jobs === 0 ? "None" : countOf(waiting.jobs, "job")}>
         {waiting.jobs > 0 && `the first for ${spanOf(waiting.oldest_seconds)}`}
       </Figure>
       <Figure words="Mail in today" value={number.format(today.mails_in)} />
@@ -85,8 +87,8 @@ function Figures({
       </Figure>
       <Figure words="Memory in use" value={sizeOf(memory_bytes)} />
       <Figure words="Free on the disk" value={sizeOf(disk.free_bytes)}>
-        of {sizeOf(disk.total_bytes)}; large mails and files take {sizeOf(mail_files.live_bytes)}, and{" "}
-        {sizeOf(mail_files.free_bytes)} of deleted ones
+        of {sizeOf(disk.total_bytes)}; large mails and files take {sizeOf(mail_files.live_bytes)}
+        {mail_files.free_bytes > 0 && `, and deleted ones still ${sizeOf(mail_files.free_bytes)}`}
       </Figure>
       <Figure words="Mail leaves" value={LEAVES[outbound_mode]} />
     </dl>

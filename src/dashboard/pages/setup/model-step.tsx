@@ -97,7 +97,7 @@ function Models({ models }: { models: Connection[] }) {
   const names = (proven.length === 0 ? models : proven).map(({ label }) => label).join(", ");
   return proven.length === 0
     ? `${names}: connected, but not tested yet.`
-    : `${names}: tested, and it answers.`;
+    : `${names}: tested, and ${proven.length === 1 ? "it answers" : "they answer"}.`;
 }
 
 function Unproven({ model, busy, onTest }: { model: Connection; busy: boolean; onTest: () => void }) {

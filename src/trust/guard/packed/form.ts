@@ -1,11 +1,14 @@
 import { readMimeValue } from "../../../mail/reading/mime-value.ts";
 import type { Part, Reading } from "./part.ts";
 
-/** A name, as forms have them, and no address: a link with a query is no form. */
+/** The name of a first field. A link with a query is no form. */
 const FIRST_FIELD = /^[?&\s\uFEFF]*[\w.+%[\]$*~()-]{1,200}[=&]/;
 const NEXT_FIELD = /&[\w.+%[\]$*~()-]{1,200}=/;
 
-/** The fields of a form as `application/x-www-form-urlencoded`. Settings of many lines look like one, but for a `&`. */
+/**
+ * Reads the fields of a form in `application/x-www-form-urlencoded`. Settings of many lines look like one, but have no
+ * `&`.
+ */
 export function readForm(text: string, max_chars: number): Reading | undefined {
   if (!FIRST_FIELD.test(text)) return undefined;
   const words = text.trim();
@@ -20,7 +23,7 @@ export function readForm(text: string, max_chars: number): Reading | undefined {
 
 const MAX_BOUNDARY_CHARS = 70;
 
-/** The fields of a form as `multipart/form-data` (RFC 7578). */
+/** Reads the fields of a form in `multipart/form-data` (RFC 7578). */
 export function readFormParts(text: string, max_chars: number): Reading | undefined {
   const lines = text.trimStart();
   if (!lines.startsWith("--")) return undefined;
@@ -30,7 +33,7 @@ export function readFormParts(text: string, max_chars: number): Reading | undefi
   return { parts: lines.split(boundary).slice(1).flatMap(fieldOf), chars: text.length };
 }
 
-/** Its name is left open where programs may read it in more than one way. */
+/** Reads one field; its key is null where programs may read the name in more than one way. */
 function fieldOf(part: string): Part[] {
   const text = part.replaceAll("\r\n", "\n");
   const gap = text.indexOf("\n\n");

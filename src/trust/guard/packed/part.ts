@@ -1,16 +1,16 @@
-/** Something that stands in a text as a program takes it apart. */
+/** One name and value of a text as a program takes it apart: `{"to":"a"}` has the part `to`, `a`. */
 export interface Part {
-  /** What the text calls it; null where it has no name but that of the text itself. */
+  /** Its name in the text; null where it has none, so that the name of the text counts. */
   key: string | null;
   value: string | number;
 }
 
-/** What a text says to the programs that read its form. */
+/** The parts of a text that was read in one form, such as JSON. */
 export interface Reading {
   parts: Part[];
-  /** How many characters were looked at; more than the limit where there was no end in sight. */
+  /** Characters that were looked at; more than the limit where the text was not read to its end. */
   chars: number;
 }
 
-/** Undefined where a text is of another form. No more than `max_chars` are looked at. */
+/** Reads a text of one form; undefined for a text of another. It looks at `max_chars` characters at the most. */
 export type Reader = (text: string, max_chars: number) => Reading | undefined;

@@ -6,7 +6,7 @@ import { readXml } from "./xml.ts";
 
 /** A text or number in the arguments of a call. */
 export interface Given {
-  /** The nearest name above it. */
+  /** The nearest name above the value. */
   key: string;
   value: string | number;
   /** Whether it stands in another text. */
@@ -14,10 +14,10 @@ export interface Given {
 }
 
 const READERS: Reader[] = [readJson, readXml, readFormParts, readForm, readBase64];
-/** Limits of one call, of what is packed into its texts. */
+/** Limits of one call for what is packed into its texts. */
 const MAX_PACKED_CHARS = 100_000;
 const MAX_LAYERS = 8;
-/** What each text takes, however short it is. */
+/** Characters that each text counts at least, because even a short one takes a look. */
 export const LOOK_CHARS = 30;
 const MAX_DEPTH = 40;
 export const TOO_MUCH = Symbol("more than can be looked through");
@@ -31,8 +31,9 @@ interface Spot {
 }
 
 /**
- * Every text and number in a value with the nearest name above it, those too that stand in another text as programs
- * take it apart; names are looked at as well. Ends with TOO_MUCH where there is more packed in than can be looked at.
+ * Yields every text and number in a value with the nearest name above it, and every name. Texts that are packed into
+ * another text (JSON, XML, a form, base64) are taken apart. Ends with TOO_MUCH where more is packed in than can be looked
+ * at.
  */
 export function* textsIn(value: unknown): Generator<Given | typeof TOO_MUCH> {
   yield* new Unpacking().textsIn(value, { key: "", depth: 0, layer: 0 });

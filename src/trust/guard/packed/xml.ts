@@ -2,15 +2,15 @@ import { withoutEntities } from "../as-read.ts";
 import type { Part, Reading } from "./part.ts";
 
 const words = (text: string): Set<string> => new Set(text.split(" "));
-/** What pages, and pictures of lines, begin with: those are for people. */
+/** Elements that web pages and SVG pictures begin with: these are for people, and no program takes them apart. */
 const PAGES = words(
   "html head body svg math main article section header footer nav aside figure details template script style p div span br hr h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table thead tbody tr td th a img b i u s em strong small font center blockquote pre code",
 );
-/** What stands for nothing but how its text looks, in any document. */
+/** Elements that say only how their text looks, in any document. */
 const LOOKS = words(
   "p div span br hr b i u s em strong small big sub sup font center h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table thead tbody tfoot tr td th caption a img blockquote pre code tt",
 );
-/** Names of languages and schemas, which are written as addresses and lead nowhere. */
+/** Attributes with the names of languages and schemas, which are written as addresses and lead nowhere. */
 const SCHEMA = /^xmlns(?::|$)|schemaLocation$/i;
 
 const OPENING = /<([\p{L}_][\p{L}\p{N}_.-]*(?::[\p{L}\p{N}_.-]+)?)(?=[\s/>])/uy;

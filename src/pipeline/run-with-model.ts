@@ -12,11 +12,11 @@ import { createFileTool } from "./create-file.ts";
 import { withEarlierCalls } from "./earlier-calls.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
-import { warning } from "./steps.ts";
-import { workOn } from "./text-work.ts";
+import { warningStep } from "./steps.ts";
+import { workOnText } from "./text-work.ts";
 import { converse } from "./tool-loop.ts";
-import { offered, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
-import type { Understanding } from "./understand.ts";
+import { offersOf, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
+import type { Understanding } from "./read-instruction.ts";
 
 export interface Question {
   asked: Understanding;
@@ -24,8 +24,8 @@ export interface Question {
   signal: AbortSignal;
 }
 
-/** Has the work of a run done: the tools that it may use, the prompt, and the talk with the model. */
-export async function work(app: App, run: Run, question: Question): Promise<Completion> {
+/** Does the work of a run: gathers the tools that it may use, builds the prompt, and talks with the model. */
+export async function runWithModel(app: App, run: Run, question: Question): Promise<Completion> {
   const { asked, connection, signal } = question;
   try {
     const box = await openToolbox(app, asked.targets, signal);
@@ -59,7 +59,7 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
   }
 }
 
-/** Where the inboxes of the account are: at the service's domains, and at domains of its own. */
+/** The domains at which the account may have inboxes: the service's, and its own. */
 async function ownDomains(app: App, { message, inbox }: Run): Promise<string[]> {
   const { domain, former_domains } = app.config.smtp;
   const rows = await domainsOf(app.db, { user_id: message.user_id });
@@ -70,7 +70,10 @@ const domainsOf = remembered((db, key: { user_id: string }) =>
   db.selectFrom("inboxes").select("domain").distinct().where("user_id", "=", key.user_id),
 );
 
-/** Who named a target wants its tools used, not an answer that only speaks of them. */
+/**
+ * The failure of a run whose named target has no tools: whoever named it wants the tools used, not an answer that only
+ * speaks of them.
+ */
 function withoutTools(message: string): Completion {
   return { ok: false, code: "unreachable", message, retryable: false, retry_after_seconds: null };
 }
@@ -81,7 +84,7 @@ function warningsOf({ missing, left_out }: Toolbox) {
   );
   if (left_out > 0)
     sentences.push(`${left_out} tools were left out: they are too many for one run, or badly described.`);
-  return sentences.map(warning);
+  return sentences.map(warningStep);
 }
 
 function ownTools(
@@ -90,10 +93,10 @@ function ownTools(
   { asked: { powers }, box }: { asked: Understanding; box: Toolbox },
 ): OfferedTool[] {
   const tool = createFileTool(app, run.made, () => run.trust, sourceOf(run.message));
-  return powers.mayUse(tool.target) ? offered([tool], box.tools) : [];
+  return powers.mayUse(tool.target) ? offersOf([tool], box.tools) : [];
 }
 
-/** The prompt of a run; from here on it is known what the model has read. */
+/** Builds the prompt of a run. From here on it is known whether the model has read words of others. */
 async function openTalk(
   app: App,
   run: Run,
@@ -103,8 +106,8 @@ async function openTalk(
   const turns = run.begins ? [] : await recallTurns(app.db, message);
   const material = materialOf({ files: input.manifest, content: input.content });
   const from = sourceOf(message);
-  const fenced = await workOn(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS }, from);
-  if (fenced === undefined) run.steps.push(warning("The content could not be read, so it was left out."));
+  const fenced = await workOnText(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS }, from);
+  if (fenced === undefined) run.steps.push(warningStep("The content could not be read, so it was left out."));
   const prompt = buildPrompt(
     {
       instruction: asked.instruction,
@@ -120,8 +123,8 @@ async function openTalk(
     nonce,
     fenced ?? { text: "", removed: 0, left: 0 },
   );
-  run.steps.push(...prompt.warnings.map(warning));
-  // As much as its sender may still have it do.
+  run.steps.push(...prompt.warnings.map(warningStep));
+  // Only calls of tools that the sender may still use are told.
   const earlier = run.journal.earlier.filter(({ step }) => asked.powers.mayUse(step?.server ?? ""));
   const messages = await withEarlierCalls(app, earlier, { messages: prompt.messages, nonce, from });
   const read = !input.plain || turns.length > 0 || earlier.length > 0;
@@ -133,32 +136,34 @@ async function openTalk(
       ...ownAddresses(run),
       ...(asked.instruction === run.inbox.default_instruction ? [asked.instruction] : []),
     ].join("\n"),
-    // Not the earlier answers: what one of them made up would count as known in the next one.
+    // Earlier answers are no material here: an address that one of them made up would count as known in the next run.
     material: input.content,
   };
   return { messages, read };
 }
 
-/** What its author surely wrote for this run, and the page that was shared. */
+/** The words that the author surely wrote for this run, and the address of the page that was shared. */
 function ownWords({ input }: Run, { sure }: Understanding): string[] {
   return [sure, input.sure, input.page, ...(input.plain ? [input.subject] : [])];
 }
 
-/** Those in which an address is named by being there: of a subject alone only what a macro made of it. */
+/**
+ * The words in which an address counts as named. If the mail has only a subject, these are what a macro added to it.
+ */
 function namingWords(run: Run, asked: Understanding): string[] {
   const { sure, command } = asked;
   if (run.input.names) return ownWords(run, asked);
   return command.command === "" ? [sure] : [sure.replaceAll(command.command, "\n")];
 }
 
-/** The subject where it is a part of what its author wants; alone it is the instruction itself. */
+/** The subject if it is part of what its author wants; empty if it is the instruction itself. */
 function subjectOf({ input }: Run, { instruction }: Understanding): string {
   return input.plain && ![input.instruction, instruction].includes(input.subject) ? input.subject : "";
 }
 
 /**
- * Returns the addresses of the people whose run it is. Never that of an inbox: what a tool mails there in its owner's
- * name would come back as an order.
+ * The addresses of the people whose run it is. An inbox's own address is never among them: a mail that a tool sent
+ * there in its owner's name would come back as an instruction.
  */
 function ownAddresses({ message, owner_email }: Run): string[] {
   return [message.sender, owner_email].filter((address) => address !== null);

@@ -3,15 +3,18 @@ import { isIP } from "node:net";
 import type { App } from "../app.ts";
 import { AppError, invalid } from "../errors.ts";
 
-/** RFC 5321 §4.5.3.1.3: the longest path. */
+/** Characters of the longest address (RFC 5321 §4.5.3.1.3 limits a path). */
 const MAX_ADDRESS_CHARS = 320;
 const MAX_NAME_CHARS = 255;
 const MAX_RECIPIENTS = 100;
 const MAX_ENVELOPE_CHARS = 40_000;
-/** How far its clock and ours may be apart; within that time a captured request could be sent again. */
+/**
+ * Seconds by which the clock of the caller may differ from ours; within this time a captured request could be sent
+ * again.
+ */
 const TOLERANCE_SECONDS = 300;
 
-/** What SMTP says beside the mail. */
+/** The envelope of a mail, as SMTP has it. */
 export interface Envelope {
   /** "" is the null reverse-path. */
   mail_from: string;
@@ -27,7 +30,7 @@ export interface MailHeaderFields {
   signature: string;
 }
 
-/** Throws `inbound_not_configured` where there is no secret. */
+/** The secret of the configuration. Throws `inbound_not_configured` if there is none. */
 export function inboundSecret({ config }: App): string {
   const { secret } = config.inbound;
   if (secret !== "") return secret;
@@ -65,7 +68,7 @@ function unsigned(why: string): AppError {
   });
 }
 
-/** Reads `mail_from=…&rcpt_to=…&rcpt_to=…&remote_ip=…&helo=…`, which is encoded as a form is. */
+/** Reads `mail_from=…&rcpt_to=…&rcpt_to=…&remote_ip=…&helo=…`, which is encoded like a form. */
 export function readEnvelope(text: string): Envelope {
   if (text.length > MAX_ENVELOPE_CHARS) throw fault("", "too_long", "is too long");
   const form = new URLSearchParams(text);

@@ -33,22 +33,22 @@ import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
 /** What a run is asked to do. */
 export interface Understanding {
   command: Command;
-  /** The command, or what its macro stands for; where there is none, the instruction of the inbox. */
+  /** The command, or the text of its macro; if there is neither, the instruction of the inbox. */
   instruction: string;
-  /** The same of what in the command is surely its author's. */
+  /** As `instruction`, but from the part of the command that is surely its author's. */
   sure: string;
   contexts: FoldedContext[];
   settings: RunSettings;
-  /** What it may use of the tools that its inbox has. */
+  /** What the run may use of the tools of its inbox. */
   powers: Powers;
   targets: Target[];
   steps: StepDraft[];
-  /** Why it cannot be done. */
+  /** Why the run cannot be done. */
   refusal: { reason: FailureReason; error: string } | null;
 }
 
 /** Reads the instruction of a message: its command, its settings, and the standing documents it is done by. */
-export async function understand(
+export async function readInstruction(
   app: App,
   { message, inbox }: { message: MessageRow; inbox: InboxRow },
   input: RunInput,
@@ -72,7 +72,8 @@ export async function understand(
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
-  // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post or a quote.
+  // If no words are sure, the instruction chooses: all knowledge would go in otherwise. These words are the author's,
+  // unless a shared post or a quote is among them.
   const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
@@ -92,7 +93,7 @@ export async function understand(
   return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
 }
 
-/** What a mail asks for; where that is nothing, its inbox does. */
+/** What a mail asks for; if it asks for nothing, what its inbox asks for. */
 function askedFor(
   own_words: string,
   { default_instruction: standing }: InboxRow,
@@ -101,7 +102,10 @@ function askedFor(
   return { instruction: standing, by_inbox: [BY_INBOX] };
 }
 
-/** Plain words: in them nothing is a command, whoever wrote the mail, and none names a tool or a context. */
+/**
+ * The step that says so. The instruction of an inbox is plain text: no word in it is a command or names a tool or a
+ * context, whoever wrote the mail.
+ */
 const BY_INBOX: StepDraft = {
   type: "context",
   name: "default_instruction",
@@ -111,8 +115,9 @@ const BY_INBOX: StepDraft = {
 type Read = (words: string, aims?: boolean) => Parsed;
 
 /**
- * An instruction by the command grammar: `all` of it, its `own` part that is surely its author's, and the commands that
- * are `ignored` since they stand before that. Of what may be a stranger's no more counts than what has the run do less.
+ * Reads an instruction by the command grammar. `all` is the whole of it, `own` the part that is surely its author's,
+ * and `ignored` are the commands before that part, which do not count. From words that may be a stranger's only those
+ * flags count that make the run do less.
  */
 function readWords(
   { instruction, sure, names }: RunInput,
@@ -139,7 +144,9 @@ function readWords(
   return { own, all, ignored };
 }
 
-/** The flags by which a run does less than it may: whoever wrote them, leaving them out could do harm. */
+/**
+ * The flags that make a run do less than it may. They count whoever wrote them, because to ignore one could do harm.
+ */
 function lessening(options: Command["options"]): Command["options"] {
   return {
     ...(options["dry-run"] === true ? { "dry-run": true } : {}),
@@ -158,7 +165,7 @@ const OF_A_PAGE = {
   may_be: "stand in what this mail shares",
   mend: "Answer this mail with what you want of it.",
 };
-/** What commands may be where they are not surely their author's, and where they would count. */
+/** By reason of doubt, what commands may be that are not surely their author's, and where they would count. */
 const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: string; mend: string }> = {
   page: OF_A_PAGE,
   below: OF_A_PAGE,
@@ -175,7 +182,7 @@ const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: st
 
 const ALLOW = "allow-destructive";
 
-/** Without what would allow destruction, unless it stands where it may. */
+/** The instruction without the flag that allows destruction, unless that stands where it may. */
 function withAllowed(parsed: Parsed, { options }: Parsed): Parsed {
   if (parsed.options[ALLOW] === options[ALLOW]) return parsed;
   const kept = Object.entries(parsed.options).filter(([name]) => name !== ALLOW);
@@ -188,7 +195,7 @@ async function readShelf(app: App, message: MessageRow, inbox: InboxRow): Promis
   const cards = await cardsOf(app.db, { user_id: message.user_id });
   if (cards.length === 0) return { inbox_id: inbox.id, standing: [], nameable: [], macros: [] };
   const [user] = await planOf(app.db, { id: message.user_id });
-  // After a downgrade a macro is still there, and does nothing.
+  // After a downgrade of the plan a macro still exists, but does nothing.
   const macros = user !== undefined && planFeatures(user.plan).includes("command_contexts");
   return shelfOf(cards, { authority: message.authority, inbox, macros });
 }
@@ -197,7 +204,7 @@ const planOf = remembered((db, key: { id: string }) =>
   db.selectFrom("users").select("plan").where("id", "=", key.id),
 );
 
-/** What a sender may use here. */
+/** What the sender of a message may use in this inbox. */
 interface Reach extends Targets {
   authority: MessageRow["authority"];
   scope: Scope | null;
@@ -214,20 +221,20 @@ function isTarget({ attached, elsewhere }: Reach, name: string): boolean {
 }
 
 interface Aim {
-  /** By its whole name; null for none, and for `@ai`. */
+  /** The target by its whole name; null if the instruction names none, or `@ai`. */
   target: string | null;
   attached: Target[];
   scope: Scope | null;
   refusal: Understanding["refusal"];
 }
 
-/** What an instruction is aimed at. */
+/** Which target an instruction is aimed at. */
 function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked: string | null): Aim {
   const plain = asked === null || asked === "ai";
   if (plain) return { target: null, attached, scope, refusal: null };
   const powers = app.guard.powersOf({ ...ANY, scope, authority });
   const names = attached.map(({ name }) => name);
-  // Among all that there are: what a name means does not depend on what the scope lets through.
+  // The name is looked up among all targets of the inbox, so that its meaning does not depend on what the scope allows.
   const target = targetNamed(names, asked);
   if (target !== undefined && powers.mayUse(target)) return { target, attached, scope, refusal: null };
   const available = names.filter(powers.mayUse);
@@ -237,7 +244,7 @@ function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked
 
 const NOT_ALLOWED = "it is not ticked on its page under “Tools” (scope.targets)";
 
-/** What keeps a tool server that other inboxes have from being used here. */
+/** The reason if the name is that of a tool server which only other inboxes have; else null. */
 function elsewhereOf(asked: string, elsewhere: string[]): string | null {
   return targetNamed(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
 }
@@ -272,7 +279,7 @@ async function instructionOf(app: App, shelf: Shelf, { macro, command }: Command
   return expandMacro(texts.get(card.id) ?? "", command);
 }
 
-/** With the nearest name of those that whoever gave the instruction may use. */
+/** Warnings about names of no context or macro, each with the nearest name that the sender may use. */
 function unknownWarnings({ nameable, macros }: Shelf, tokens: string[]): string[] {
   return tokens.map((token) => {
     const [sigil = ""] = token;
@@ -282,6 +289,6 @@ function unknownWarnings({ nameable, macros }: Shelf, tokens: string[]): string[
       cards.map(({ slug }) => slug),
     );
     const meant = near === undefined ? "" : ` Did you mean ${sigil}${near}?`;
-    return `unknown ${what} ${token}: there is none of this name that may be used here.${meant}`;
+    return `Unknown ${what} ${token}: there is none of this name that may be used here.${meant}`;
   });
 }

@@ -1,0 +1,14 @@
+import { statSync } from "node:fs";
+import { codeOf, StorageError } from "./storage-faults.ts";
+
+/**
+ * Returns the inode of a file; undefined where nothing is at its path. Throws a StorageError where that cannot be told,
+ * because a folder on the way may not be entered or its file system does not answer.
+ */
+export function inodeOf(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.ino;
+  } catch (error) {
+    throw new StorageError("FOLDER_CLOSED", `${path} cannot be reached (${codeOf(error)})`);
+  }
+}
