@@ -8,6 +8,7 @@ import type { Config } from "./config/config.ts";
 import { checkServiceKeysLater } from "./resources/domains/key-home.ts";
 import { tryWriting } from "./db/database.ts";
 import { lockDataFolder, lockStores } from "./db/locks.ts";
+import { keepMasterKey } from "./db/master-key.ts";
 import { dataDisks, freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
@@ -72,6 +73,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
   );
   started.use(await keepPosition(app));
+  started.use(keepMasterKey(app.secrets, () => app.lockGone() === undefined, app.log));
   await takeOver(app);
   for (const caution of cautionsOf(config)) app.log.warn(caution);
   const unsent = await unsentWarning(app);

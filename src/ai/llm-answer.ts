@@ -61,8 +61,9 @@ function noText(connection: ModelConnection, finishReason: string, refusal: unkn
     const what = "used up its tokens before it wrote any text. Raise --max-tokens, or use another model.";
     return failure(connection, "bad_response", what);
   }
+  const what = "answered without any text. Try again, or use another model.";
   return {
-    ...failure(connection, "bad_response", "answered without any text.", { retryable: true }),
+    ...failure(connection, "bad_response", what, { retryable: true }),
     empty: true,
   };
 }

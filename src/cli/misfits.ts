@@ -1,10 +1,12 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { Config, Misfit } from "../config/config.ts";
+import { INTEGRATION_KINDS } from "../config/integrations.ts";
 import { messageOf } from "../errors.ts";
+import { missingKeys } from "../resources/integrations/providers.ts";
 import { pairFault } from "../tls/pem.ts";
 
-/** What the configuration names and is not there, or is not what it should be. */
+/** What the configuration names and is not there, is not what it should be, or has only half of. */
 export async function misfits(config: Config): Promise<Misfit[]> {
   const { server, acme, backup } = config;
   const { found, texts } = await readPems({
@@ -12,8 +14,47 @@ export async function misfits(config: Config): Promise<Misfit[]> {
     "server.key": server.key,
     "acme.ca_file": acme.ca_file,
   });
-  return [...found, ...pairMisfit(texts), ...(await folderMisfit(backup.dir, config.data.dir))];
+  return [
+    ...found,
+    ...pairMisfit(texts),
+    ...(await folderMisfit(backup.dir, config.data.dir)),
+    ...halfClients(config),
+    ...halfPayments(config),
+  ];
 }
+
+/** A server runs with half of an OAuth client, and offers no sign-in there. */
+function halfClients({ integrations }: Config): Misfit[] {
+  return INTEGRATION_KINDS.flatMap((kind) => {
+    const settings = integrations[kind];
+    const missing = missingKeys(settings);
+    const begun = (["client_id", "client_secret"] as const).find((key) => settings[key] !== "");
+    if (begun === undefined || missing.length === 0) return [];
+    const keys = missing.map((key) => `integrations.${kind}.${key}`).join(" and ");
+    return [
+      { path: `integrations.${kind}.${begun}`, words: `is of no use without ${keys}. Set what is missing` },
+    ];
+  });
+}
+
+/** A server runs with prices alone, and sells nothing. */
+function halfPayments({ billing }: Config): Misfit[] {
+  if (billing.stripe_secret_key !== "") return [];
+  const begun = PAYMENT_KEYS.find((key) => billing[key] !== "");
+  if (begun === undefined) return [];
+  return [
+    { path: `billing.${begun}`, words: "is of no use without billing.stripe_secret_key. Set that too" },
+  ];
+}
+
+const PAYMENT_KEYS = [
+  "stripe_webhook_secret",
+  "price_pro_month",
+  "price_pro_year",
+  "price_team_month",
+  "price_team_year",
+  "price_topup",
+] as const;
 
 async function readPems(files: Record<string, string>) {
   const found: Misfit[] = [];

@@ -72,6 +72,11 @@ function readVariable(
   given: { name: string; value: string; isFile: boolean; cwd: string },
 ): void {
   const { name } = given;
+  if (given.isFile && given.value.trim() === "") {
+    reading.faulty.add(path);
+    reading.problems.push(`${name}: names no file; set it to the path of one, or remove it`);
+    return;
+  }
   try {
     const text = given.isFile
       ? readSmallFile(resolve(given.cwd, given.value)).replace(/\r?\n$/, "")

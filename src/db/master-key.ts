@@ -1,6 +1,8 @@
 import type { Db, Write } from "./database.ts";
 import { AppError } from "../errors.ts";
 import { loadMasterKey, type Secrets } from "../lib/secrets.ts";
+import { saveEachMinute } from "./each-minute.ts";
+import type { WatchLog } from "./watch.ts";
 
 const CHECK = "key_check";
 
@@ -28,6 +30,21 @@ export async function openMasterKey(
         .execute(),
     );
   return secrets;
+}
+
+/**
+ * Keeps the key file in the data folder of a running server, which has the key in memory: without it no backup can be
+ * made, and the next start would fail. `mayWrite` says whether the folder is still the server's own.
+ */
+export function keepMasterKey(secrets: Secrets, mayWrite: () => boolean, log: WatchLog): AsyncDisposable {
+  return saveEachMinute(async () => {
+    try {
+      if (mayWrite() && (await secrets.putBack()))
+        log.warn({}, "the file master.key was gone from the data folder, and has been put back");
+    } catch (error) {
+      log.warn({ err: error }, "it cannot be seen whether master.key is in the data folder");
+    }
+  });
 }
 
 /** Whether the master key is the one that sealed `value`, the check of a database that is not in use. */

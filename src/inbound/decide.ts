@@ -111,7 +111,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
     if (answer.code === 250) accepted = true;
     else refusal ??= answer;
   }
-  const answer = accepted || !refusal ? ACCEPTED : refusal;
+  const answer = accepted ? ACCEPTED : (refusal ?? refusalFor("gone"));
   return each.size > 1 ? { ...answer, each } : answer;
 }
 

@@ -11,7 +11,12 @@ import {
   readHeaders,
   receivedCount,
 } from "../mail/reading/headers.ts";
-import { type MachineMarks, machineMarks, MAX_SCAN_CHARS } from "../mail/reading/machine-mail.ts";
+import {
+  isComplaint,
+  type MachineMarks,
+  machineMarks,
+  MAX_SCAN_CHARS,
+} from "../mail/reading/machine-mail.ts";
 import { type BounceReport, readBounce } from "../mail/reading/plain-bounce.ts";
 import type { SignedForm } from "../mail/reading/signed-form.ts";
 import { type WriterMarks, writerMarks } from "./for-others.ts";
@@ -75,6 +80,8 @@ export interface Examination extends MailWords {
   bounce: BounceReport | null;
   /** What a mail to a role address reports. */
   report: DomainReport | null;
+  /** Whether a mail to a role address complains of mail from here. */
+  complaint: boolean;
   /** The DNS answers that the mail was read with, if it was read with notes. */
   notes?: DnsNotes;
 }
@@ -112,12 +119,13 @@ export async function examineMail(
   resolverOf: (servers: string[]) => Resolver,
 ): Promise<Examination> {
   const headers = readHeaders(mail.raw);
-  const from = isNotification(mail) ? undefined : fromMailbox(headers);
+  const complaint = mail.to_role && isComplaint(headers);
+  const from = isNotification(mail) && !complaint ? undefined : fromMailbox(headers);
   const fault = faultIn(headers) ?? (from?.ok === false ? noSingleFrom(from.problem) : null);
   const from_address = from?.ok === true ? from.address : "";
   const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
   const words = readMailWords(mail.raw, headers, from_address);
-  const found = { fault, ...words, marks, writer_marks: writerMarks(headers) };
+  const found = { fault, ...words, marks, writer_marks: writerMarks(headers), complaint };
   if (fault !== null) return { ...found, author: null, bounce: null, report: null };
   return {
     ...found,

@@ -9,7 +9,6 @@ import { isOwnDomain } from "../resources/domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import type { DomainReport } from "./domain-report.ts";
 import { prepareLetter } from "../mail/writing/letters.ts";
-import type { MailClass } from "../mail/reading/machine-mail.ts";
 import type { Coming } from "./mail-storage.ts";
 import { notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { refuseRole, roleStillBusy } from "./role-limits.ts";
@@ -49,7 +48,7 @@ export async function prepareRoleMail(
     noteReport(app, mail.report);
     return delivery.recipients;
   }
-  if (isMachine(mail.kind)) {
+  if (isMachine(mail)) {
     dropMail(app, delivery, "role_machine");
     return delivery.recipients;
   }
@@ -108,10 +107,11 @@ const FULL = refusalFor(
 );
 
 /**
- * Whether a machine sent the mail. Nobody is told of reports and automatic answers: two machines would write to each
- * other for ever.
+ * Whether a machine sent the mail, but for a complaint, which needs a person. Nobody is told of other reports and of
+ * automatic answers: two machines would write to each other for ever.
  */
-function isMachine(kind: MailClass): boolean {
+function isMachine({ kind, complaint }: Pick<Examined, "kind" | "complaint">): boolean {
+  if (complaint) return false;
   return kind.kind === "hard" || (kind.kind === "soft" && kind.reason === "auto_reply" && !kind.doubtful);
 }
 

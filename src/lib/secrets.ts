@@ -39,6 +39,8 @@ export interface Secrets {
   open: (sealed: Uint8Array, aad: string) => string;
   /** HMAC-SHA256 under a key of its own for each purpose. */
   hmac: (purpose: string, text: string) => Buffer;
+  /** Puts the key file back where it is gone, and returns whether it did; false where the key is configured. */
+  putBack: () => Promise<boolean>;
   /** A sentence for the log when the key file can be read by others; null when all is well. */
   warning: string | null;
 }
@@ -55,13 +57,19 @@ export async function loadMasterKey(options: {
   create: boolean;
 }): Promise<Secrets> {
   if (options.configured !== "") {
-    return createSecrets(decodeMasterKey(options.configured, "security.master_key"), null);
+    return createSecrets(decodeMasterKey(options.configured, "security.master_key"), {
+      warning: null,
+      putBack: () => Promise.resolve(false),
+    });
   }
   const file = join(options.dir, "master.key");
   const stored = await readKeyFile(file);
   if (stored === undefined && !options.create) throw lostKey(file);
   const text = stored ?? (await createKeyFile(options.dir, file));
-  return createSecrets(decodeMasterKey(text, file), await permissionWarning(file));
+  return createSecrets(decodeMasterKey(text, file), {
+    warning: await permissionWarning(file),
+    putBack: async () => (await readIfThere(file)) === undefined && (await writeOnce(file, text)) === text,
+  });
 }
 
 function lostKey(file: string): AppError {
@@ -183,7 +191,7 @@ async function permissionWarning(file: string): Promise<string | null> {
     : `Other users of this machine can read the master key. Mend it with: chmod 600 ${file}`;
 }
 
-function createSecrets(master: Buffer, warning: string | null): Secrets {
+function createSecrets(master: Buffer, file: Pick<Secrets, "warning" | "putBack">): Secrets {
   const subkeys = new Map<string, Buffer>();
   const subkey = (purpose: string): Buffer => {
     const known = subkeys.get(purpose);
@@ -197,7 +205,7 @@ function createSecrets(master: Buffer, warning: string | null): Secrets {
   const sealKey = subkey("seal:1");
   const keyId = subkey("key-id").subarray(0, KEY_ID_BYTES);
   return {
-    warning,
+    ...file,
     seal: (plaintext, aad) => sealWith(sealKey, keyId, plaintext, aad),
     open: (sealed, aad) => openWith(sealKey, keyId, sealed, aad),
     hmac: (purpose, text) =>

@@ -2,8 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { AppError, messageOf } from "../errors.ts";
 
-const UNUSABLE =
-  /^(EACCES|EPERM|EROFS|EEXIST|ENOTDIR|ENOENT|ENOSPC|SQLITE_CANTOPEN|SQLITE_READONLY|SQLITE_IOERR)/;
+const UNOPENED = /^SQLITE_(CANTOPEN|READONLY)/;
+const UNUSABLE = /^(EACCES|EPERM|EROFS|EEXIST|ENOTDIR|ENOENT|ENOSPC|SQLITE_IOERR)/;
 const DAMAGED = /^(SQLITE_NOTADB|SQLITE_CORRUPT)/;
 
 /** Why a listener did not come up, in words, with the setting to change; anything unknown is given back as it is. */
@@ -36,6 +36,10 @@ export function folderFault(error: unknown, dir: string): unknown {
   if (DAMAGED.test(code))
     return new AppError("unavailable", `The database in ${dir} is damaged, or no database at all.`, {
       fix: "Restore the data folder from a backup.",
+    });
+  if (UNOPENED.test(code))
+    return new AppError("unavailable", `The database in ${dir} cannot be opened: ${messageOf(error)}.`, {
+      fix: `Give the folder and all that is in it to the user that runs the server, with chown -R, and let him write to it: chmod -R u+rwX ${dir}`,
     });
   if (!UNUSABLE.test(code)) return error;
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {

@@ -6,10 +6,11 @@ import { refuseOwnFault } from "../lib/own-faults.ts";
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 
 const FAULT_SENTENCES: Record<string, string> = {
-  ECONNREFUSED: "Nothing answers at that address and port.",
+  ECONNREFUSED:
+    "Nothing answers at that address and port: see that the server runs, and that both are right.",
   ECONNRESET: "The connection broke off before the answer was complete.",
-  EHOSTUNREACH: "There is no route to that address.",
-  ENETUNREACH: "There is no route to that address.",
+  EHOSTUNREACH: "There is no route to that address: see that the machine is on, and your network.",
+  ENETUNREACH: "There is no route to that address: see to the network of this machine.",
   ENOTFOUND: "That host name does not exist.",
   ENODATA: "That host name has no address.",
   ESERVFAIL: "The name server could not look that host name up.",

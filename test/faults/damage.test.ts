@@ -6,7 +6,7 @@ import { type LogEnd, readLogEnd } from "../../src/db/lost-commits.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
-import { logged } from "./surfaces.ts";
+import { damage, logged } from "./surfaces.ts";
 import { until } from "../support/until.ts";
 
 const MAILS = 40;
@@ -116,6 +116,10 @@ describe("the log of the database after a kill", () => {
         await server.exited;
       }
       expect((await at.cli("doctor")).out).toContain("Commits were lost.");
+      const sound = await readFile(path);
+      damage(at, "webhook_endpoints");
+      expect((await at.cli("doctor")).out).toMatch(/fail {2}database: The database is damaged/);
+      await writeFile(path, sound);
       await rm(note);
       await using again = await at.start();
       expect(await warnings(again)).not.toHaveProperty("lost");

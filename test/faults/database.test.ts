@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { closeSync, openSync, writeSync } from "node:fs";
 import { copyFile, mkdir, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
-import { ask, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
+import { ask, damage, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
 
 const LOCKS = ["mailwright.lock", "mailwright.db.lock"];
 const GONE = "was deleted, moved or replaced while the server runs";
@@ -312,15 +311,4 @@ test("damage that a start meets is said in words, and so it is to every command"
 async function ended(server: ServerProcess): Promise<void> {
   server.kill("SIGTERM");
   expect(await server.exited).toBe(0);
-}
-
-/** What a failing disk makes of the first page of a table. */
-function damage(at: House, table: string): void {
-  using database = closing(at.database());
-  database.db.pragma("wal_checkpoint(TRUNCATE)");
-  const size = database.db.pragma("page_size", { simple: true }) as number;
-  const root = database.db.prepare("select rootpage from sqlite_schema where name = ?").pluck();
-  const file = openSync(join(at.dir, "mailwright.db"), "r+");
-  writeSync(file, Buffer.alloc(512, 0xff), 0, 512, ((root.get(table) as number) - 1) * size);
-  closeSync(file);
 }

@@ -105,6 +105,40 @@ describe("what keeps a server from starting is said with its mend", () => {
     expect(err).toContain("name another with data.dir");
   });
 
+  test("a database that this user cannot open", async () => {
+    await using at = await house();
+    await account(at, "ada@example.com");
+    const path = join(at.dir, "mailwright.db");
+    await rename(path, `${path}.away`);
+    await mkdir(path);
+    const { code, err } = await at.cli("serve");
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /^The database in \S+ cannot be opened: .*\. Give the folder and all that is in it/,
+      ),
+    ]);
+    await rm(path, { recursive: true });
+    await rename(`${path}.away`, path);
+    await using server = await at.start();
+    expect((await fetch(`${server.http}/livez`)).status).toBe(200);
+  });
+
+  test("a lost master key is put back by the server that still has it, and by none that has not", async () => {
+    await using at = await house();
+    await account(at, "ada@example.com");
+    const key = join(at.dir, "master.key");
+    const text = await readFile(key, "utf8");
+    {
+      await using server = await at.start();
+      await rm(key);
+      server.kill("SIGTERM");
+      await server.exited;
+      expect(await logged(server, "the file master.key was gone")).toHaveLength(1);
+    }
+    expect([await readFile(key, "utf8"), (await stat(key)).mode & 0o777]).toEqual([text, 0o600]);
+  });
+
   test("a lost master key, of which no new one is made, and a foreign one", async () => {
     await using at = await house();
     await account(at, "ada@example.com");

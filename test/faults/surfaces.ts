@@ -1,7 +1,10 @@
 import { expect } from "bun:test";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { account, type House, inbox, type ServerProcess } from "./house.ts";
+import { closing } from "./load.ts";
 
 const OWNER = "ann@client.example";
 const PATIENCE_MS = 10_000;
@@ -95,4 +98,15 @@ export async function logged(server: ServerProcess, words: string, times = 1): P
     await Bun.sleep(20);
   }
   return linesWith(server, words);
+}
+
+/** What a failing disk makes of the first page of a table. */
+export function damage(at: House, table: string): void {
+  using database = closing(at.database());
+  database.db.pragma("wal_checkpoint(TRUNCATE)");
+  const size = database.db.pragma("page_size", { simple: true }) as number;
+  const root = database.db.prepare("select rootpage from sqlite_schema where name = ?").pluck();
+  const file = openSync(join(at.dir, "mailwright.db"), "r+");
+  writeSync(file, Buffer.alloc(512, 0xff), 0, 512, ((root.get(table) as number) - 1) * size);
+  closeSync(file);
 }

@@ -88,6 +88,63 @@ test.each(MACHINES)("%s is taken and goes nowhere", async (_claim, { mail_from =
   expect(await room.outgoing()).toEqual([]);
 });
 
+const COMPLAINT = 'multipart/report; report-type="feedback-report"; boundary=b';
+test.each([
+  ["the null sender", "", COMPLAINT],
+  ["a mailbox", "fbl@provider.example", COMPLAINT.replaceAll('"', "")],
+])("a complaint (RFC 5965) from %s reaches the administrator whole", async (_whose, from, type) => {
+  await using room = await mailroom();
+  const raw = complaint("fbl@provider.example", type);
+  expect(await deliver(room.door, { from, to: "abuse@mw.test", raw })).toStartWith("250 ");
+  const [letter, ...others] = await letters(room);
+  expect(others).toEqual([]);
+  expect(letter?.subject).toBe("Mail to abuse@mw.test");
+  expect(letter?.attachments[0]?.content.toString()).toContain("Feedback-Type: abuse");
+});
+
+test("a complaint that names no author is refused, and one to an inbox alone is machine mail as before", async () => {
+  await using room = await mailroom();
+  const raw = complaint("nobody", COMPLAINT);
+  expect(await deliver(room.door, { from: "", to: "abuse@mw.test", raw })).toStartWith("550 ");
+  const to = room.inbox.address;
+  const from = "fbl@provider.example";
+  expect(await deliver(room.door, { from, to, raw: complaint(from, COMPLAINT) })).toStartWith("250 ");
+  await room.drain();
+  expect(await room.outgoing()).toEqual([]);
+  expect(room.model.requests).toEqual([]);
+});
+
+function complaint(from: string, type: string): string {
+  return [
+    `From: <${from}>`,
+    "To: <abuse@mw.test>",
+    "Subject: FW: Your answer",
+    "Message-ID: <1@provider.example>",
+    "Auto-Submitted: auto-generated",
+    "MIME-Version: 1.0",
+    `Content-Type: ${type}`,
+    "",
+    "--b",
+    "",
+    "This is an email abuse report.",
+    "--b",
+    "Content-Type: message/feedback-report",
+    "",
+    "Feedback-Type: abuse",
+    "User-Agent: Provider/1.0",
+    "Version: 1",
+    "--b",
+    "Content-Type: message/rfc822",
+    "",
+    "From: <notes@mw.test>",
+    "Subject: Your answer",
+    "",
+    "Hello.",
+    "--b--",
+    "",
+  ].join("\r\n");
+}
+
 test("an administrator whose own address is the postmaster's starts no loop", async () => {
   await using room = await mailroom();
   await room.app.db.updateTable("users").set({ email: "postmaster@mw.test" }).execute();

@@ -110,6 +110,28 @@ describe("relay", () => {
     expect(JSON.stringify(outcome)).not.toContain("hunter2");
   });
 
+  test.each([
+    "530 5.7.0 Authentication required",
+    "530 5.7.0 Must issue a STARTTLS command first",
+    "554 5.7.1 <ann@example.com>: Relay access denied",
+    "550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain",
+    "550 5.7.1 Relaying not allowed",
+    "553 5.7.1 <me@mw.test>: Sender address rejected: not logged in",
+  ])("that takes nothing of this server (%p) puts the mail off and says what to set", async (reply) => {
+    await using t = await relay({ reject: () => reply }, "");
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome).toMatchObject({ status: "deferred", code: Number(reply.slice(0, 3)) });
+    expect(outcome.response).toContain("Set the user and password in outbound.relay_url");
+  });
+
+  test.each(["550 5.1.1 No such user", "554 5.7.1 Blocked by our policy", "552 5.2.2 Mailbox full"])(
+    "that refuses one mail (%p) is not asked again",
+    async (reply) => {
+      await using t = await relay({ reject: () => reply }, "");
+      expect(await t.sender.send(MAIL)).toMatchObject({ status: "failed" });
+    },
+  );
+
   test("that offers no login although there is one for it puts the mail off and says so", async () => {
     await using t = await relay({ reject: () => "550 5.7.1 relaying denied" }, "me:hunter2@");
     const outcome = await t.sender.send(MAIL);

@@ -163,12 +163,12 @@ describe.skipIf(!hasPebble)("a certificate from an authority", () => {
     await at.untilSaid("no new certificate");
     expect(at.said("no new certificate")[0]).toMatchObject({
       level: 40,
-      msg: `no new certificate: The authority at ${new URL(pebble.directory).host} cannot be reached. Nothing answers at that address and port.`,
+      msg: `no new certificate: The authority at ${new URL(pebble.directory).host} cannot be reached. Nothing answers at that address and port: see that the server runs, and that both are right.`,
       names: [NAME, MX],
     });
     expect((await shown2(server)).map(({ valid }) => valid)).toEqual([false, false]);
     expect(await warnings(server)).toEqual({
-      certificate: `There is no certificate for ${NAME}, ${MX} yet. The authority at ${new URL(pebble.directory).host} cannot be reached. Nothing answers at that address and port.`,
+      certificate: `There is no certificate for ${NAME}, ${MX} yet. The authority at ${new URL(pebble.directory).host} cannot be reached. Nothing answers at that address and port: see that the server runs, and that both are right.`,
     });
     for (const [index, minutes] of [5, 10, 20].entries()) {
       at.advance(server, (minutes - 1) * 60_000);

@@ -167,6 +167,13 @@ describe("environment", () => {
     expect(problems[0]).toStartWith("MAILWRIGHT_LLM__API_KEY__FILE: the file it names cannot be read");
   });
 
+  test.each(["", " "])("refuses the empty name %p of a value file", (name) => {
+    const env = { MAILWRIGHT_LLM__KIND: "openai", MAILWRIGHT_LLM__API_KEY__FILE: name };
+    expect(problemsOf(() => load("", { env }))).toEqual([
+      "MAILWRIGHT_LLM__API_KEY__FILE: names no file; set it to the path of one, or remove it",
+    ]);
+  });
+
   test.each([
     ["MAILWRIGHT_SMTP__LISTN", "Did you mean MAILWRIGHT_SMTP__LISTEN?"],
     ["MAILWRIGHT_SMTP_LISTEN", "Did you mean MAILWRIGHT_SMTP__LISTEN?"],
@@ -638,6 +645,34 @@ describe("mailwright config", () => {
     folder.write("note.txt", one.key);
     const right = await run(folder.path, ["check"]);
     expect(right).toEqual({ out: "Configuration is valid. File: config.toml\n", err: "" });
+  });
+
+  test("check says what is set only by half, with which a server starts all the same", async () => {
+    using folder = emptyFolder();
+    folder.write(
+      "config.toml",
+      [
+        "[integrations.codehost-b]",
+        'client_id = "ours"',
+        'token_url = "https://git.example.org/oauth/token"',
+        "[integrations.notes]",
+        'client_secret = "hush"',
+        "[integrations.codehost-a]",
+        'api_base = "https://git.example.org/api/v3"',
+        "[billing]",
+        'price_topup = "price_1"',
+      ].join("\n"),
+    );
+    const { out } = await run(folder.path, ["check", "--json"]);
+    const missing = ["client_secret", "authorize_url", "api_base"].map(
+      (key) => `integrations.codehost-b.${key}`,
+    );
+    expect(JSON.parse(out).problems).toEqual([
+      "config.toml line 5: integrations.notes.client_secret is of no use without integrations.notes.client_id. Set what is missing",
+      `config.toml line 2: integrations.codehost-b.client_id is of no use without ${missing.join(" and ")}. Set what is missing`,
+      "config.toml line 9: billing.price_topup is of no use without billing.stripe_secret_key. Set that too",
+    ]);
+    expect((await run(folder.path, ["dump"])).err).toBe("");
   });
 
   test("example prints the example file", async () => {

@@ -101,7 +101,7 @@ describe("a session", () => {
     const { call } = await only(pool, serverAt(first.url));
     await first[Symbol.asyncDispose]();
     expect((await call({})).text).toBe(
-      "Calendar could not be reached. Nothing answers at that address and port.",
+      "Calendar could not be reached. Nothing answers at that address and port: see that the server runs, and that both are right.",
     );
     await using second = startMcpStandIn(undefined, Number(new URL(first.url).port));
     second.session_id = "session-2";

@@ -271,7 +271,7 @@ describe("over plain http to an allowed host", () => {
     const error = await thrownBy(out.fetch(`http://none.lan:${server.port}/`));
     expect(networkFault(error)).toEqual({
       code: "unreachable",
-      message: "Nothing answers at that address and port.",
+      message: "Nothing answers at that address and port: see that the server runs, and that both are right.",
     });
   });
 

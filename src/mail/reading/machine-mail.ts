@@ -258,6 +258,13 @@ function isReport(headers: MailHeaders): boolean {
   return /^multipart\/report\b/i.test(headers.get("content-type") ?? "");
 }
 
+/** Whether a mail is what somebody complains of, in the form that mail providers write (RFC 5965). */
+export function isComplaint(headers: MailHeaders): boolean {
+  return (
+    isReport(headers) && /\breport-type\s*=\s*"?feedback-report\b/i.test(headers.get("content-type") ?? "")
+  );
+}
+
 /** The keyword of a value, before any parameter and without comments (RFC 3834 §5). */
 function keyword(value: string): string {
   const found = /^\s*(?:\([^()]*\)\s*)*([^\s;()]+)/.exec(value);

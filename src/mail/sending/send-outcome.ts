@@ -76,6 +76,25 @@ function misconfigured(error: MailError, server: string): SendOutcome {
   return { ...replyPart(error), status: "deferred", response };
 }
 
+/**
+ * The outcome where a relay takes nothing of this server, whoever it is for: like a refused login, that is the
+ * operator's matter, and the mail waits until it is mended. Undefined for every other error.
+ */
+export function notRelayed(error: MailError, server: string): SendOutcome | undefined {
+  const { responseCode: code = 0, response: reply = "" } = error;
+  const words = replyOnOneLine(reply).replace(/[.!]$/, "");
+  // RFC 4954 section 6.
+  if (code !== 530 && !(code >= 500 && TAKES_NOTHING.test(words))) return undefined;
+  return {
+    ...replyPart(error),
+    status: "deferred",
+    response: `${server} takes no mail of this server: ${words}. Set the user and password in outbound.relay_url, or let the relay take mail from the address of this machine; the mail waits.`,
+  };
+}
+
+const TAKES_NOTHING =
+  /\brelay(?:ing)?(?: access)? (?:is )?(?:denied|prohibited|disallowed|not (?:permitted|allowed))|\b(?:not permitted|unable|not allowed) to relay\b|\bauth(?:entication|orization)? (?:is )?required|\bnot logged in\b/i;
+
 /** The end of a sentence about a relay for which a user and a password are set although it offers no login. */
 export const NO_LOGIN = "offers no login at this port, although a user and a password are set for it";
 

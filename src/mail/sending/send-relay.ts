@@ -12,6 +12,7 @@ import {
   commandAddress,
   type MailError,
   NO_LOGIN,
+  notRelayed,
   offersNoLogin,
   replyOnOneLine,
   outcomeOf,
@@ -76,10 +77,11 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
         };
       } catch (error) {
         if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
-        return outcomeOf(error as MailError, `The relay ${relay.host}`, {
-          to,
-          ...givenTo(error as MailError, body),
-        });
+        const server = `The relay ${relay.host}`;
+        return (
+          notRelayed(error as MailError, server) ??
+          outcomeOf(error as MailError, server, { to, ...givenTo(error as MailError, body) })
+        );
       } finally {
         timer.clear();
       }

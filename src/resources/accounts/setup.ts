@@ -35,6 +35,11 @@ export async function offerSetup(app: App): Promise<void> {
   app.setup.hash = hashSecret(token);
   const link = `${app.base_url}/app/setup?token=${token}`;
   app.log.info(`nobody has an account here yet; make the first one, which administers this server: ${link}`);
+  const { protocol, hostname, port } = new URL(app.base_url);
+  if (app.config.server.base_url === "" && protocol === "http:" && hostname === "localhost")
+    app.log.info(
+      `the link is for a browser on this machine; from another one open a tunnel first: ssh -L ${port}:localhost:${port} USER@THIS-MACHINE`,
+    );
   if (isOpenToStrangers(app))
     app.log.warn(
       'until then whoever signs in first with a code by mail administers this server; auth.registration = "closed" keeps strangers out',

@@ -38,8 +38,11 @@ export function consentParameters(kind: IntegrationKind): Record<string, string>
   return INTEGRATIONS[kind].consent.parameters;
 }
 
-/** With one address of a server of one's own, the others must not stay those of somebody else. */
-function missingKeys(settings: Config["integrations"][IntegrationKind]): string[] {
+/**
+ * The keys that an OAuth client lacks. With one address of a server of one's own, the others must not stay those of
+ * somebody else.
+ */
+export function missingKeys(settings: Config["integrations"][IntegrationKind]): string[] {
   const addresses = ["authorize_url", "token_url", "api_base"] as const;
   const own = addresses.some((key) => settings[key] !== "");
   const needed = ["client_id", "client_secret", ...(own ? addresses : [])] as const;
