@@ -28,6 +28,8 @@ export interface Restored {
   manifest: Manifest;
   /** Where the former content is; null when there was none. */
   restore_point: string | null;
+  /** What is wrong with single rows of the backup, and was before. */
+  oddities: string[];
 }
 
 interface RestoreOptions {
@@ -67,10 +69,11 @@ export async function restoreBackup(
   await refuseOtherDisks(place);
   if (!(await confirm(manifest, existsSync(place.database)))) return null;
   try {
-    await unpack(config, place, archive);
+    const oddities = await unpack(config, place, archive);
     if (hold) await holdQueue(join(place.fresh, DATABASE), now);
     const mail = await beginSegment(place, manifest);
-    return { manifest, restore_point: (await exchangeAll(place, mail)) ? place.point : null };
+    const restore_point = (await exchangeAll(place, mail)) ? place.point : null;
+    return { manifest, restore_point, oddities };
   } catch (error) {
     throw restoreFault(error, dir);
   } finally {
@@ -129,17 +132,18 @@ interface Fresh {
   manifest: Manifest;
 }
 
-/** Everything is looked at before anything is changed. */
-async function unpack(config: Config, { dir, fresh }: Place, archive: Archive): Promise<void> {
+/** Everything is looked at before anything is changed. Returns what is wrong with single rows. */
+async function unpack(config: Config, { dir, fresh }: Place, archive: Archive): Promise<string[]> {
   const { manifest } = archive;
   await refuseTooLarge(dir, manifest);
   await mkdir(fresh, { recursive: true, mode: 0o700 });
   await archive.extract(fresh);
   const database = join(fresh, DATABASE);
-  refuseUnfit(database);
+  const oddities = refuseUnfit(database);
   await refuseMissingMail({ dir, database, manifest });
   await refuseWrongKey(config, { fresh, database, manifest });
   forgetSignIns(database);
+  return oddities;
 }
 
 /**

@@ -29,9 +29,10 @@ export function restoreCommand(): Command {
           !replaces || options.yes === true || (await ask(manifest, config.data.dir)),
       });
       if (!restored) throw new AppError("unavailable", "Nothing was changed.");
-      const { manifest, restore_point } = restored;
-      print(options, { restored: summaryOf(manifest), restore_point }, [
+      const { manifest, restore_point, oddities } = restored;
+      print(options, { restored: summaryOf(manifest), restore_point, oddities }, [
         `Restored into ${config.data.dir}: ${inWords(manifest)}.`,
+        ...oddities.map((words) => `In the backup, and so here as before: ${words}.`),
         ...(restore_point === null ? [] : pointLines(config, restore_point)),
         ...cautionLines(manifest, options.holdQueue === true),
       ]);

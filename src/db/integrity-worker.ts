@@ -1,15 +1,18 @@
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
+import type { Look } from "./integrity.ts";
 import { openSqlite } from "./open-sqlite.ts";
+import { orphansIn } from "./snapshot.ts";
 
 declare const self: Worker;
 
 const MAX_FAULTS = 5;
 
-/** Asked with the path of a database; answers with what is wrong with it. */
-self.addEventListener("message", ({ data: path }: MessageEvent<string>) => {
+/** Asked with the path of a database; answers with what is wrong with it, or with the rows of it that hang in the air. */
+self.addEventListener("message", ({ data: { path, look_for } }: MessageEvent<Look>) => {
   try {
     const database = openSqlite(path, { readonly: true });
+    if (look_for === "orphans") return postMessage(orphansIn(database));
     const rows = database.pragma(`quick_check(${MAX_FAULTS})`) as { quick_check: string }[];
     const faults = rows.map(({ quick_check }) => quick_check).filter((words) => words !== "ok");
     postMessage(faults.length === 0 ? faults : withNames(database, faults.join("\n")));

@@ -13,8 +13,22 @@ export function isUnread(faults: string[]): boolean {
   });
 }
 
+export interface Look {
+  path: string;
+  look_for: "faults" | "orphans";
+}
+
 /** What is wrong with a database file, looked at on another thread; null when that takes too long. */
-export async function findFaults(path: string): Promise<string[] | null> {
+export function findFaults(path: string): Promise<string[] | null> {
+  return look({ path, look_for: "faults" });
+}
+
+/** The rows of a sound database that name others which are not there, as sentences; null when that takes too long. */
+export function findOrphans(path: string): Promise<string[] | null> {
+  return look({ path, look_for: "orphans" });
+}
+
+async function look(asked: Look): Promise<string[] | null> {
   const worker = startWorker("db/integrity-worker.ts");
   const { promise, resolve } = Promise.withResolvers<string[] | null>();
   const timer = setTimeout(() => resolve(null), LOOK_MS);
@@ -26,7 +40,7 @@ export async function findFaults(path: string): Promise<string[] | null> {
     event.preventDefault();
     resolve([event.message]);
   });
-  worker.postMessage(path);
+  worker.postMessage(asked);
   const faults = await promise;
   clearTimeout(timer);
   // One that is still inside of SQLite would take the process with it: it ends when it is done.

@@ -66,8 +66,11 @@ export function openSnapshot(path: string): Snapshot {
   };
 }
 
-/** Throws, in words, when a snapshot is damaged or newer than this program. */
-export function refuseUnfit(path: string): void {
+/**
+ * Throws, in words, when a snapshot is damaged or newer than this program. Returns what is wrong with single rows, which
+ * a server runs with as it did before: they must not keep all others from being restored.
+ */
+export function refuseUnfit(path: string): string[] {
   using opened = open(path);
   const { sqlite } = opened;
   if (!tablesOf(sqlite).has("kysely_migration"))
@@ -78,14 +81,27 @@ export function refuseUnfit(path: string): void {
   const faults = (sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[])
     .map(({ integrity_check }) => integrity_check)
     .filter((words) => words !== "ok");
-  const orphans = sqlite.pragma("foreign_key_check") as { table: string }[];
-  if (orphans.length > 0)
-    faults.push(`${orphans.length} rows of ${orphans[0]?.table} name others that are not there`);
-  if (faults.length > 0)
-    throw new AppError("unavailable", `The database in this backup is damaged: ${faults.join("; ")}.`, {
+  const damage = faults.filter((words) => !OF_ONE_ROW.test(words));
+  if (damage.length > 0)
+    throw new AppError("unavailable", `The database in this backup is damaged: ${damage.join("; ")}.`, {
       fix: "Use an older backup. Nothing was changed.",
     });
   refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
+  return [...faults, ...orphansIn(sqlite)];
+}
+
+/** What the check of SQLite says of the values of a row (`pragma integrity_check`), and not of the file. */
+const OF_ONE_ROW = /^(?:NULL value in |CHECK constraint failed in |(?:non-)?[A-Z]+ value in )/;
+
+/** One sentence for each table with rows that name others which are not there. */
+export function orphansIn(sqlite: Sqlite.Database): string[] {
+  const orphans = sqlite.pragma("foreign_key_check") as { table: string }[];
+  const counts = Map.groupBy(orphans, ({ table }) => table);
+  return [...counts].map(([table, { length }]) =>
+    length === 1
+      ? `1 row of ${table} names another that is not there`
+      : `${length} rows of ${table} name others that are not there`,
+  );
 }
 
 export function refuseNewer(applied: string[]): void {

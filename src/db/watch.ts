@@ -105,16 +105,17 @@ function isThere(path: string): boolean {
 }
 
 function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote: () => void } {
-  let said_ms = Number.NEGATIVE_INFINITY;
+  /** When each fault was told last: one may give way to another within the minute. */
+  const said = new Map<string, number>();
   let failed_ms: number | null = null;
   let refusals = 0;
   return {
     failed(error) {
       failed_ms = performance.now();
       refusals += 1;
-      if (failed_ms - said_ms < REMIND_MS) return;
-      said_ms = failed_ms;
       const { message, fix } = storageWords(error);
+      if (failed_ms - (said.get(message) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
+      said.set(message, failed_ms);
       log.error(
         { problem: messageOf(error), refusals },
         `${message}; nothing is taken in until it is well. ${fix}`,
@@ -123,7 +124,8 @@ function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote:
     wrote() {
       if (failed_ms === null || performance.now() - failed_ms < WELL_MS) return;
       log.info({ refusals }, "the database can be written again");
-      [failed_ms, said_ms, refusals] = [null, Number.NEGATIVE_INFINITY, 0];
+      said.clear();
+      [failed_ms, refusals] = [null, 0];
     },
   };
 }

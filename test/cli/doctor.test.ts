@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../../src/app.ts";
 import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
-import { findFaults } from "../../src/db/integrity.ts";
+import { findFaults, findOrphans } from "../../src/db/integrity.ts";
 import type { Targets } from "../../src/operation/doctor/check.ts";
 import { judgeSpace, judgeSync } from "../../src/operation/doctor/machine-checks.ts";
 import { judgeSendingAddress } from "../../src/operation/doctor/mail-checks.ts";
@@ -622,7 +622,16 @@ describe("by themselves", () => {
       made.run("create table t (a text)");
       for (let row = 0; row < 500; row++) made.run("insert into t values (?)", ["x".repeat(100)]);
     }
-    expect(await findFaults(path)).toEqual([]);
+    expect([await findFaults(path), await findOrphans(path)]).toEqual([[], []]);
+    {
+      using made = new Database(path);
+      made.run("create table u (id integer primary key, above integer references u (id))");
+      made.run("insert into u values (1, 1), (2, 1000), (3, 1001)");
+    }
+    expect([await findFaults(path), await findOrphans(path)]).toEqual([
+      [],
+      ["2 rows of u name others that are not there"],
+    ]);
     const bytes = await Bun.file(path).bytes();
     // A letter of a text: nobody can tell that it was another one.
     bytes[9_000] = (bytes[9_000] as number) ^ 1;

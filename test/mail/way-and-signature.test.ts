@@ -170,7 +170,8 @@ describe("a seal over a mail that was changed before", () => {
   test.each<[string, string, object]>([
     ["the author's server", SPF, OBEYED],
     ["the author's server and a signature", `${DKIM}; ${SPF}`, OBEYED],
-    ["the author's server, by its domain alone", "spf=pass smtp.mailfrom=example.com", OBEYED],
+    ["the author's server, for a neighbour", "spf=pass smtp.mailfrom=mallory@example.com", READ],
+    ["the author's server, by its domain alone", "spf=pass smtp.mailfrom=example.com", READ],
     ["only a signature, of whatever it was", DKIM, READ],
     ["a signature, and somebody else's server", `${DKIM}; spf=pass smtp.mailfrom=eve@example.net`, READ],
   ])("that saw %s", async (_what, found, outcome) => {

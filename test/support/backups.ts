@@ -123,6 +123,7 @@ export async function changedDatabase(base: string, bytes: Buffer, text: string)
   await writeFile(path, bytes);
   const database = new Sqlite(path);
   database.pragma("foreign_keys = off");
+  database.unsafeMode();
   database.exec(text);
   database.close();
   return readFile(path);

@@ -211,7 +211,7 @@ async function judgeSealed(
       auth: { ...auth, via: `arc:${sealer}` },
     };
     // If a signature no longer fits, nobody can tell what it covered: the seal may cover what others had added.
-    if (provesAuthor(auth, seen.sender)) return { ...identity, signed: arc?.signed ?? [] };
+    if (wayOf(mail, { auth }, seen.sender).direct) return { ...identity, signed: arc?.signed ?? [] };
     found ??= { ...identity, signed: [] };
   }
   return found;

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { databasePath } from "../../db/database-path.ts";
 import { listBackups } from "../../backup/kept.ts";
 import { waitingJob } from "../../backup/schedule.ts";
-import { findFaults } from "../../db/integrity.ts";
+import { findFaults, findOrphans } from "../../db/integrity.ts";
 import { dataDisks, freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../../db/reserve.ts";
 import { olderWords } from "../../db/kept-position.ts";
 import { uncheckedRows } from "../../db/segment-rows.ts";
@@ -130,10 +130,20 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
       "The database is too large to be looked through here.",
       "Run it with more time: sqlite3 FILE 'pragma quick_check'",
     );
-  if (faults.length === 0) return ok("The database is sound.");
+  if (faults.length === 0) return (await checkRows(path)) ?? ok("The database is sound.");
   return fail(
     `The database is damaged: ${faults.join("; ")}`,
     "Stop the server and restore a backup: mailwright restore FILE. See what your disk says as well.",
+  );
+}
+
+/** Rows that the server runs with all the same. */
+async function checkRows(path: string): Promise<Outcome | undefined> {
+  const [first, ...more] = (await findOrphans(path)) ?? [];
+  if (first === undefined) return undefined;
+  return warn(
+    `The database can be read, and ${[first, ...more].join("; ")}.`,
+    "What they belong to is shown as deleted. Nothing else depends on it; if that is much, restore an older backup.",
   );
 }
 
