@@ -1,14 +1,11 @@
 import { AppError } from "../errors.ts";
 import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
-import { BlockedAddressError } from "../net/guarded-fetch.ts";
 import { NoHandlesError } from "../lib/own-faults.ts";
 import { member } from "../lib/foreign-json.ts";
 import { quote, errorTextOf } from "../lib/quote.ts";
-import { networkFault } from "../net/responses.ts";
+import { networkFault, saysUndone, wasNeverSent } from "../net/responses.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 
-/** No request was sent where these end the way to a server. */
-const NOT_SENT = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENODATA|EREFUSED|EBADNAME|ETIMEOUT)$/;
 /** Words of servers that have forgotten a session; others answer 404. */
 const SESSION_UNKNOWN = /session|not initialized/i;
 const MAX_CAUSES = 5;
@@ -24,6 +21,7 @@ export interface Speaker {
 
 interface FaultExtras {
   unheard?: boolean;
+  undone?: boolean;
   status?: number;
 }
 
@@ -31,13 +29,16 @@ interface FaultExtras {
 export class McpFault extends Error {
   /** The server has surely not begun what it was asked, so that asking again cannot do it twice. */
   readonly unheard: boolean;
+  /** It has surely not done what it was asked: it has not heard it, or said no. */
+  readonly undone: boolean;
   /** The status of its HTTP answer, if there was one. */
   readonly status: number | undefined;
 
-  constructor(message: string, { unheard = false, status }: FaultExtras = {}) {
+  constructor(message: string, { unheard = false, undone = false, status }: FaultExtras = {}) {
     super(message);
     this.name = "McpFault";
     this.unheard = unheard;
+    this.undone = undone || unheard || (status !== undefined && saysUndone(status));
     this.status = status;
   }
 }
@@ -52,7 +53,7 @@ export function faultOf(who: Speaker, error: unknown): Why {
   if (known) return known;
   // What cannot be opened or read here has its own words.
   const own = causes.find((cause) => cause instanceof AppError);
-  if (own) return new McpFault(`${who.label}: ${own.message}`);
+  if (own) return new McpFault(`${who.label}: ${own.message}`, { undone: true });
   const refused = causes.find((cause) => typeof member(cause, "status") === "number");
   if (refused)
     return refusalFault(who, Number(member(refused, "status")), member(member(refused, "data"), "text"));
@@ -68,8 +69,7 @@ export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefin
   const found = networkFault(error);
   if (found === null) return undefined;
   if (found.code === "timeout" || found.code === "cancelled") return fault(who, TOO_SLOW);
-  const unheard = error instanceof BlockedAddressError || NOT_SENT.test(codeOf(error));
-  return fault(who, `could not be reached. ${found.message}`, { unheard });
+  return fault(who, `could not be reached. ${found.message}`, { unheard: wasNeverSent(error) });
 }
 
 /** An answer with an error status. */
@@ -146,6 +146,7 @@ function saidNo(who: Speaker, error: unknown): McpFault {
   return fault(
     who,
     `answered with an error (${String(member(error, "code"))}).${said(who, member(error, "message"))}`,
+    { undone: true },
   );
 }
 

@@ -97,11 +97,18 @@ function callable(sessions: SessionPool, server: McpServer, tool: ListedTool): T
     ...tool,
     foreign: true,
     async call(args, signal) {
-      const call = (session: Session): Promise<ToolOutcome> => callTool(session, tool, { args, signal });
-      const outcome = await outcomeOf(signal, () =>
-        sessions.use({ server, signal, repeatable: false }, call),
-      );
-      return "message" in outcome ? { ok: false, text: outcome.message, files: [] } : outcome;
+      let asked = false as boolean;
+      const call = (session: Session): Promise<ToolOutcome> => {
+        asked = true;
+        return callTool(session, tool, { args, signal });
+      };
+      try {
+        signal.throwIfAborted();
+        return await sessions.use({ server, signal, repeatable: false }, call);
+      } catch (error) {
+        const { message, undone } = faultIn(error, signal);
+        return { ok: false, text: message, files: [], ...(asked && !undone && { unanswered: true }) };
+      }
     },
   };
 }
@@ -115,8 +122,12 @@ async function outcomeOf<T>(
     signal.throwIfAborted();
     return await work();
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof McpFault)) throw error;
-    return { ok: false, message: error.message };
+    return { ok: false, message: faultIn(error, signal).message };
   }
+}
+
+function faultIn(error: unknown, signal: AbortSignal): McpFault {
+  signal.throwIfAborted();
+  if (!(error instanceof McpFault)) throw error;
+  return error;
 }

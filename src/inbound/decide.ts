@@ -308,6 +308,7 @@ async function acceptNew(
       ...(for_others !== null && { for_others }),
       ...(conversation_id !== null && { in_thread: true }),
       ...(!vouched && { lacks_dmarc: mail.identity.lacks_dmarc }),
+      ...(mail.identity.direct && !mail.meant.has(recipient.address) && { unnamed: true }),
       trusted_network: mail.identity.trusted_network,
       signed_form: mail.meant.get(recipient.address) ?? undefined,
     },

@@ -57,19 +57,21 @@ export function repeatedField(headers: MailHeaders): string | undefined {
  * The part of a mail that must be read because the author meant it for this inbox: the form that a signature covers, or
  * null for all of it. Undefined if nothing shows that the mail was meant for this inbox. A signature alone proves only
  * that the author once wrote it: anybody who has the mail can send it again, to anybody, with unsigned parts changed
- * (RFC 6376 §8.6). Therefore it must have come straight from the author's server, or name the inbox in a form that one
- * signature covers whole.
+ * (RFC 6376 §8.6). The author's server alone proves no more: a filter there of somebody whom the author wrote to sends the
+ * mail on as it is (RFC 5228 §4.2). Therefore it must name the inbox, and must have come straight from that server or have
+ * one signature that covers it whole. A client of a trusted network is believed whatever the mail says.
  */
 export function readingFor(
   address: string,
-  identity: Identity,
+  identity: Identity & { trusted_network?: boolean },
   headers: MailHeaders,
 ): SignedForm | null | undefined {
+  if (identity.trusted_network === true) return null;
+  const naming = ["to", "cc"].filter((name) => names(headers.get(name) ?? "", address));
+  if (naming.length === 0) return undefined;
   if (identity.direct) return null;
   return identity.signed.find(
-    ({ fields }) =>
-      isWhole(new Set(fields), headers) &&
-      ["to", "cc"].some((name) => fields.includes(name) && names(headers.get(name) ?? "", address)),
+    ({ fields }) => isWhole(new Set(fields), headers) && naming.some((name) => fields.includes(name)),
   );
 }
 

@@ -55,6 +55,20 @@ export function networkFault(error: unknown): NetworkFault | null {
     : { code: "unreachable", message: FAULT_SENTENCES[code] ?? `Connecting failed (${code}).` };
 }
 
+/** Whether an error on the way to a server shows that no request was sent. */
+export function wasNeverSent(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return error instanceof BlockedAddressError || NOT_SENT.test(code);
+}
+
+const NOT_SENT =
+  /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENODATA|EREFUSED|EBADNAME|ETIMEOUT)$|CERT|ISSUER|SIGNATURE/;
+
+/** Whether an answer with this error status says that the request was not carried out (RFC 9110 §15.5 and §15.6). */
+export function saysUndone(status: number): boolean {
+  return status === 501 || status === 503 || (status < 500 && status !== 408);
+}
+
 /** As a sentence for people; what the runtime says may name the options of its functions. */
 export function networkWords(error: unknown): string {
   const fault = error instanceof AppError ? null : networkFault(error);

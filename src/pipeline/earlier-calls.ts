@@ -24,10 +24,12 @@ export interface Journal {
   counts: Map<string, number>;
   /** By the same fingerprint, the round of the talk in which a call was answered with the outcome of another call. */
   put_off: Map<string, number>;
+  /** By the same fingerprint, the calls of this try that nobody answered. */
+  unanswered: Map<string, EarlierCall>;
 }
 
 export function journalOf(earlier: EarlierCall[]): Journal {
-  return { earlier, asked: new Set(), counts: new Map(), put_off: new Map() };
+  return { earlier, asked: new Set(), counts: new Map(), put_off: new Map(), unanswered: new Map() };
 }
 
 /** The earlier calls that this try has not asked for again. */
@@ -58,21 +60,23 @@ interface EarlierAnswer {
   call: EarlierCall;
   /** The earlier calls that the model may have meant, `call` first; undefined if `call` is exactly what it asks for. */
   others?: EarlierCall[];
+  /** Whether this try has made the call, and nobody answered it. */
+  lost?: true;
 }
 
 /**
  * The earlier call whose outcome is told instead of making this call in `round` of the talk: the same call, or the next
- * one of the same tool, as a model seldom words a text twice alike. Undefined if this call is to be made: it is one
- * more than the earlier try had made, or it is asked for once more in a later round, when the model has read why it was
- * not made.
+ * one of the same tool, as a model seldom words a text twice alike. So is the same call of this try, if nobody answered
+ * it. Undefined if this call is to be made: it is one more than the earlier try had made, or it is asked for once more in
+ * a later round, when the model has read why it was not made.
  */
 export function earlierAnswer(
   journal: Journal,
   tool: Tool,
   { args, round }: { args: Record<string, unknown>; round: number },
 ): EarlierAnswer | undefined {
-  const { earlier, asked, put_off } = journal;
-  if (earlier.length === 0) return undefined;
+  const { earlier, asked, put_off, unanswered } = journal;
+  if (earlier.length === 0 && unanswered.size === 0) return undefined;
   const { first, fingerprint } = nextCall(journal, tool, args);
   const same = earlier.find((call) => call.fingerprint === fingerprint);
   if (same) {
@@ -81,6 +85,11 @@ export function earlierAnswer(
     return { call: same };
   }
   if ((put_off.get(first) ?? round) < round) return undefined;
+  const lost = unanswered.get(first);
+  if (lost) {
+    put_off.set(first, round);
+    return { call: lost, lost: true };
+  }
   const others = notAsked(journal).filter((call) => isDoneBy(tool, call));
   const [call] = others;
   if (call === undefined) return undefined;

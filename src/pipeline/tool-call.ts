@@ -98,7 +98,11 @@ function toldOfEarlier(
 ): MadeCall | undefined {
   const answer = earlierAnswer(run.journal, tool, asked);
   if (answer === undefined) return undefined;
-  const { call, others } = answer;
+  const { call, others, lost } = answer;
+  if (lost) {
+    const text = `Not called again: ${call.text} If it was not done, ask for it once more just so.`;
+    return { text, said: true, step: doneStep(tool, asked.args, { ok: false, text }) };
+  }
   run.steps.push(...doubtsAbout(call));
   const step = inEarlierTry(call.step ?? doneStep(tool, asked.args, call));
   if (others === undefined) return { text: textForModel(call), said: true, step };
@@ -151,10 +155,19 @@ async function write(
   const refusal = await beginCall(app, entry, { step: doneStep(tool, args, UNKNOWN), granted });
   if (refusal !== null) return { ...refusal, files: [] };
   run.changed = true;
-  const outcome = await tool.call(sent, signal);
-  await endCall(app, entry, { ...outcome, step: doneStep(tool, args, outcome) });
+  const said = await tool.call(sent, signal);
+  const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
+  const step = doneStep(tool, args, outcome);
+  await endCall(app, entry, { ...outcome, step });
+  if (said.unanswered === true) {
+    const { ok, text } = outcome;
+    run.journal.unanswered.set(first, { fingerprint, ok, text, step, unknown: true });
+    run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)}: ${MAY_BE_DONE}`));
+  }
   return outcome;
 }
+
+const MAY_BE_DONE = "It may or may not have been done: look there before you ask for it again.";
 
 function doneStep(
   tool: Tool,

@@ -92,9 +92,10 @@ export const UNKNOWN: Kept = {
 export async function endCall(
   app: App,
   { message_id, fingerprint }: JournalEntry,
-  { ok, text, places, files, step }: ToolOutcome & { step: StepDraft },
+  { ok, text, places, files, step, unanswered = false }: ToolOutcome & { step: StepDraft },
 ): Promise<void> {
   const kept: Kept = { ok, text, files: files.map(({ filename }) => filename), step };
+  if (unanswered) kept.unknown = true;
   if (places !== undefined) kept.places = places;
   await app.write((tx) =>
     tx
@@ -160,7 +161,7 @@ export function doubtsAbout({ unknown = false, files = [] }: EarlierCall): StepD
 }
 
 const BEGUN =
-  "An earlier try of this message began a call that changes something and was stopped before its answer came, so it may or may not have been done.";
+  "An earlier try of this message began a call that changes something and heard no answer to it, so it may or may not have been done.";
 
 /** Deletes the noted calls of a message: once its work is done it is never done again. */
 export async function forgetCalls(tx: Db, message_id: string): Promise<void> {

@@ -59,6 +59,7 @@ const KINDS = [
   "bots called",
   "homoglyph targets",
   "replays",
+  "sent on",
   "a packed address",
   "altered on the way",
   "doubtful parts",

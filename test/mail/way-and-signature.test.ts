@@ -123,8 +123,19 @@ describe("a mail from a server that many may share", () => {
   test("is the author's as a whole where the domain has a record", async () => {
     await using t = await room(published);
     expect(await sent(t, written(t, { fields: FEW }))).toMatchObject(OBEYED);
-    expect(await sent(t, written(t, { fields: FEW, to: "" }))).toMatchObject(OBEYED);
   });
+
+  test.each([[""], ["Eve <eve@example.com>"], ["undisclosed-recipients:;"]])(
+    "is none of hers to this inbox where To (%p) does not name it, and says what to do",
+    async (to) => {
+      await using t = await room(published);
+      const mail = await sent(t, written(t, { fields: FEW, to }));
+      expect(mail).toMatchObject(READ);
+      expect(mail.steps).toContain("neither To nor Cc names the address of this inbox");
+      const named = written(t, { fields: FEW, to, more: [`Cc: ${t.inbox.address}`] });
+      expect(await sent(t, named)).toMatchObject(OBEYED);
+    },
+  );
 });
 
 describe("the word of a trusted relay", () => {

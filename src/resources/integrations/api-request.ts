@@ -7,7 +7,7 @@ import { openSealed } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { JsonExcess, parseForeign, whyUnread } from "../../lib/json-depth.ts";
 import type { Incoming } from "../../net/incoming.ts";
-import { networkFault, readCapped } from "../../net/responses.ts";
+import { networkFault, readCapped, saysUndone, wasNeverSent } from "../../net/responses.ts";
 import type { Args } from "./api-arguments.ts";
 import { ApiFault, refusalFault, type Speaker, tokenFault, wireFault } from "./api-faults.ts";
 import { freshToken } from "./tokens.ts";
@@ -102,13 +102,16 @@ export interface Call {
   tokens: Set<string>;
   /** Whether a request was led to another place than it named. */
   redirected: boolean;
+  /** Whether a request that changes something was sent, and was not refused. */
+  changed: boolean;
   signal: AbortSignal;
 }
 
 export function openCall(api: Api, signal: AbortSignal): Call {
   const { app, row, style } = api;
   const base = baseOf(style, row.base_url ?? ownBaseUrl(app, style.kind));
-  return { api, base, headers: openSealed(app, row).headers, tokens: new Set(), redirected: false, signal };
+  const { headers } = openSealed(app, row);
+  return { api, base, headers, tokens: new Set(), redirected: false, changed: false, signal };
 }
 
 /** Where the interface is, below the address of the connection or of the operator. */
@@ -187,11 +190,14 @@ async function exchange(
     redirect: "manual" as const,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   };
+  const changes = method !== "GET";
   try {
     const response = await app.fetch(url, init);
+    call.changed ||= changes && (response.ok || !saysUndone(response.status));
     const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES, incoming);
     return { response, text: new TextDecoder().decode(bytes), truncated };
   } catch (error) {
+    call.changed ||= changes && !wasNeverSent(error);
     const fault = networkFault(error);
     throw fault === null ? error : wireFault(speakerOf(call), fault);
   }

@@ -69,7 +69,11 @@ export function integrationTools(
     titled: titledOf(api, set, tool),
     site,
     foreign: false,
-    call: (args, signal) => outcomeOf(api, signal, (call) => tool.run(args, asker(call), call.base)),
+    async call(args, signal) {
+      const outcome = await outcomeOf(api, signal, (call) => tool.run(args, asker(call), call.base));
+      if (tool.read_only) delete outcome.unanswered;
+      return outcome;
+    },
   }));
 }
 
@@ -104,15 +108,17 @@ async function outcomeOf(
   work: (call: Call) => Promise<string | Told>,
 ): Promise<ToolOutcome> {
   signal.throwIfAborted();
+  let call: Call | undefined;
   try {
-    const call = openCall(api, signal);
+    call = openCall(api, signal);
     const said = await work(call);
     const { text, ...more }: Told = typeof said === "string" ? { text: said } : said;
     const led = call.redirected ? { read: [null] } : {};
     return { ok: true, text: capped(withoutSecrets(text, call)), files: [], ...led, ...more };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ApiFault) return { ok: false, text: error.message, files: [] };
+    if (error instanceof ApiFault)
+      return { ok: false, text: error.message, files: [], ...(call?.changed && { unanswered: true }) };
     if (!(error instanceof AppError)) throw error;
     // What is sealed cannot be opened any more.
     return { ok: false, text: `${error.message} Enter the credential of the connection again.`, files: [] };

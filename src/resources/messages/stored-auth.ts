@@ -8,6 +8,7 @@ export interface StoredAuth {
   vouched?: boolean;
   undated?: boolean;
   lacks_dmarc?: boolean;
+  unnamed?: boolean;
   for_others?: ForOthers;
   in_thread?: boolean;
   signed_form?: SignedForm;

@@ -32,6 +32,8 @@ export interface ToolOutcome {
   /** Untrusted text. */
   text: string;
   files: ToolFile[];
+  /** Whether the call was made and nobody knows what came of it: its answer was lost, or could not be read. */
+  unanswered?: boolean;
   /** Only of our own tools, and from what the other side says in its own fields. */
   places?: Place[];
   /** Only of our own tools: where it has read besides the places in its arguments, as `id` of a ReadPlace. */
