@@ -23,6 +23,7 @@ import {
   holdsAddress,
   readShared,
   type SharedText,
+  withoutOwnSite,
 } from "../trust/own-words/shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
@@ -67,6 +68,8 @@ export interface RunInput {
   plain: boolean;
   content: string;
   files: IncomingFile[];
+  /** The names of a mail's files, which programs write into its text. */
+  filenames: string[];
   /** One line for each file, whether it was read or not; untrusted like the content. */
   manifest: string[];
   /** Pictures, for a model that can see. */
@@ -122,6 +125,7 @@ export async function inputOf(
       !holdsAddress(message.instruction ?? ""),
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
     files,
+    filenames: [],
     ...material,
     headers: null,
   };
@@ -182,6 +186,7 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
       ? senderLine(message)
       : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
     files,
+    filenames: files.map(({ filename }) => filename),
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
     warnings: [
@@ -204,7 +209,7 @@ async function isInThread(app: App, message: MessageRow): Promise<boolean> {
 }
 
 function nothingRead() {
-  return { ...NO_WORDS, plain: false, files: [], manifest: [], images: [], extracted: [] };
+  return { ...NO_WORDS, plain: false, files: [], filenames: [], manifest: [], images: [], extracted: [] };
 }
 
 type TrustedWords = Pick<
@@ -263,11 +268,16 @@ function sharedIn(
   { text, answers, sender }: { text: string; answers: boolean; sender: string },
 ): SharedText & Pick<RunInput, "may_share"> {
   if (mail.below_marks) return { may_share: "quote", given: text, sure: "", page: "" };
-  const shared = readShared(text);
-  if (answers) return { ...shared, may_share: shared.page === "" ? null : "answer" };
-  if (shared.page !== "") return { may_share: "page", given: text, sure: "", page: shared.page };
+  if (answers) {
+    const shared = readShared(text);
+    return { ...shared, may_share: shared.page === "" ? null : "answer" };
+  }
+  const { page } = readShared(withoutOwnSite(text, sender));
+  if (page !== "") return { may_share: "page", given: text, sure: "", page };
   const below = hasAddressOfOthers(mail.marked_off, sender);
-  return below ? { may_share: "below", given: text, sure: "", page: "" } : { ...shared, may_share: null };
+  return below
+    ? { may_share: "below", given: text, sure: "", page: "" }
+    : { may_share: null, given: "", sure: text, page: "" };
 }
 
 /** Whether no program can have put words of others among these. */

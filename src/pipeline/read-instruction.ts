@@ -16,7 +16,8 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import type { Scope } from "../trust/guard/guard.ts";
-import { type Command, type Parsed, parseCommand } from "./command.ts";
+import { type Command, type Parsed, parseCommand, type ParseOptions } from "./command.ts";
+import { hideFileNames } from "../trust/own-words/given-subject.ts";
 import {
   expandMacro,
   type Folded,
@@ -55,20 +56,19 @@ export async function readInstruction(
 ): Promise<Understanding> {
   const shelf = await readShelf(app, message, inbox);
   const reach = await reachOf(app, message, inbox);
-  const read: Read = (words, aims = true) =>
-    parseCommand(words, {
-      mail: message.source !== "api",
-      aims,
-      ...(input.may_share ? { isTarget: (name) => isTarget(reach, name) } : {}),
-      isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
-      isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
-    });
+  const options: ParseOptions = {
+    mail: message.source !== "api",
+    ...(input.may_share ? { isTarget: (name) => isTarget(reach, name) } : {}),
+    isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
+    isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
+  };
+  const read: Read = (words, aims = true) => readTyped(words, input.filenames, { ...options, aims });
   const { own, all, ignored } = readWords(input, read);
-  const { unknown, ...parsed } = withAllowed(all, read(input.may_allow));
+  const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
   const command = { ...parsed, target: aim.target };
   const expanded = await instructionOf(app, shelf, command);
-  const sure = (await instructionOf(app, shelf, { ...command, command: own.command })) ?? "";
+  const sure = (await instructionOf(app, shelf, { ...command, command: own.typed })) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
@@ -112,7 +112,30 @@ const BY_INBOX: StepDraft = {
   output: "Its own words ask for nothing, so the instruction of the inbox was followed.",
 };
 
-type Read = (words: string, aims?: boolean) => Parsed;
+type Read = (words: string, aims?: boolean) => Typed;
+
+interface Typed extends Parsed {
+  /** The command without the names of files in it. */
+  typed: string;
+}
+
+/** Reads words by the command grammar, in which nothing in the name of a file is a command. */
+function readTyped(words: string, filenames: string[], options: ParseOptions): Typed {
+  const { text, shown, blank } = hideFileNames(words, filenames);
+  const parsed = parseCommand(text, options);
+  const values = Object.entries(parsed.options).map(([name, value]) => [
+    name,
+    typeof value === "string" ? shown(value) : value,
+  ]);
+  const command = shown(parsed.command);
+  return {
+    ...parsed,
+    raw: words,
+    command,
+    typed: blank(parsed.command),
+    options: Object.fromEntries(values),
+  };
+}
 
 /**
  * Reads an instruction by the command grammar. `all` is the whole of it, `own` the part that is surely its author's,
@@ -122,13 +145,13 @@ type Read = (words: string, aims?: boolean) => Parsed;
 function readWords(
   { instruction, sure, names }: RunInput,
   read: Read,
-): { own: Parsed; all: Parsed; ignored: string[] } {
+): { own: Typed; all: Typed; ignored: string[] } {
   const own = read(sure, names);
   const given = instruction.slice(0, instruction.length - sure.length);
   if (given === "") return { own, all: own, ignored: [] };
   const idle = read(given, false);
   const gap = /^\s*/.exec(sure)?.[0] ?? "";
-  const all: Parsed = {
+  const all: Typed = {
     ...own,
     command: `${given}${gap}${own.command}`.trim(),
     options: { ...lessening(idle.options), ...own.options },
@@ -183,7 +206,7 @@ const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: st
 const ALLOW = "allow-destructive";
 
 /** The instruction without the flag that allows destruction, unless that stands where it may. */
-function withAllowed(parsed: Parsed, { options }: Parsed): Parsed {
+function withAllowed(parsed: Typed, { options }: Parsed): Typed {
   if (parsed.options[ALLOW] === options[ALLOW]) return parsed;
   const kept = Object.entries(parsed.options).filter(([name]) => name !== ALLOW);
   return { ...parsed, options: Object.fromEntries(kept) };

@@ -1,3 +1,4 @@
+import { withoutFileNames } from "../trust/own-words/given-subject.ts";
 import { type Completion } from "../ai/llm.ts";
 import { remembered } from "../db/prepared.ts";
 import { deadlineFailure } from "../ai/llm-faults.ts";
@@ -144,7 +145,12 @@ async function openTalk(
 
 /** The words that the author surely wrote for this run, and the address of the page that was shared. */
 function ownWords({ input }: Run, { sure }: Understanding): string[] {
-  return [sure, input.sure, input.page, ...(input.plain ? [input.subject] : [])];
+  return [
+    sure,
+    withoutFileNames(input.sure, input.filenames),
+    input.page,
+    ...(input.plain ? [input.subject] : []),
+  ];
 }
 
 /**

@@ -7,6 +7,7 @@ import { DOUBTFUL } from "./doubtful.ts";
 import { FILE_TURNS } from "./file-turns.ts";
 import { FORMS } from "./forms.ts";
 import { GRANTS } from "./grants.ts";
+import { NAMED_FILES } from "./named-files.ts";
 import { PACKED } from "./packed.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
@@ -32,6 +33,7 @@ const ATTACKS: Attack[] = [
   ...BOTS,
   ...PLAIN_WORD,
   ...SHARED_POSTS,
+  ...NAMED_FILES,
 ];
 
 const KINDS = [
@@ -53,6 +55,7 @@ const KINDS = [
   "fence imitation",
   "file turns",
   "multi-turn",
+  "named files",
   "Cc'd third party",
   "Reply-To",
   "a web form",

@@ -5,6 +5,7 @@ import { ALTERED } from "./altered.ts";
 import { DOUBTFUL } from "./doubtful.ts";
 import { FILE_TURNS } from "./file-turns.ts";
 import { FORMS } from "./forms.ts";
+import { NAMED_FILES } from "./named-files.ts";
 import { REFLECTED } from "./reflected.ts";
 import { tryAttacks } from "./try-attacks.ts";
 
@@ -17,4 +18,5 @@ tryAttacks([
   ...FILE_TURNS,
   ...REFLECTED,
   ...FORMS,
+  ...NAMED_FILES,
 ]);

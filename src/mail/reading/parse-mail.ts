@@ -71,7 +71,7 @@ async function readParts(
     { fresh: isFresh(headers, form) },
   );
   const attachments = [
-    ...files,
+    ...withoutSignature(parts, files),
     ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
   ];
   const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
@@ -95,6 +95,17 @@ async function readParts(
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
 }
+
+/** The signature of a signed mail is no file of its author's (RFC 1847 §2.1). */
+function withoutSignature(parts: Part[], files: MailAttachment[]): MailAttachment[] {
+  const signed = parts.find(({ contentType }) => contentType === "multipart/signed");
+  const type = signed?.children.length === 2 ? signed.children[1]?.contentType : undefined;
+  const of_type = files.filter(({ content_type }) => SIGNATURE.test(content_type) && content_type === type);
+  return of_type.length === 1 ? files.filter((file) => file !== of_type[0]) : files;
+}
+
+/** S/MIME (RFC 8551 §3.5.3) and OpenPGP (RFC 3156 §5). */
+const SIGNATURE = /^application\/(?:(?:x-)?pkcs7-signature|pgp-signature)$/;
 
 function addMaterial(
   mail: ParsedMail,

@@ -14,6 +14,102 @@ export function namesFiles(subject: string, filenames: readonly string[]): boole
   });
 }
 
+/** What gives words a meaning of their own: an address, a command, a flag. */
+const MARKED = /[@/\\$#]|(?<![\p{L}\p{N}])(?:\+\p{L}|--\p{L})|\p{L}\.\p{L}/u;
+/** The first of the signs that stand for the names; they mean nothing to anybody (Unicode §23.5). */
+const FIRST_SIGN = 0xf0000;
+const SIGNS = /[\u{F0000}-\u{FFFFD}]/gu;
+
+/** A text in which each name of a file is one sign without a meaning. */
+export interface WithoutNames {
+  text: string;
+  /** Returns words of that text with the names in them again. */
+  shown: (words: string) => string;
+  /** Returns words of that text with blanks in place of the names. */
+  blank: (words: string) => string;
+}
+
+/**
+ * Takes the names of files out of a text. Mail programs, and programs that share something, write them into the mails that
+ * they begin (`(See attached file: …)`), and whoever made a file has chosen its name: an address or a flag in it is
+ * nobody's order. Of a name without its ending only one that could be an order is taken out.
+ */
+export function hideFileNames(text: string, filenames: readonly string[]): WithoutNames {
+  const spans = namesIn(text, filenames);
+  const used = new Set(text.match(SIGNS));
+  const signs = new Map<string, string>();
+  let hidden = "";
+  let from = 0;
+  let code = FIRST_SIGN;
+  for (const { start, end } of spans) {
+    while (used.has(String.fromCodePoint(code))) code += 1;
+    const sign = String.fromCodePoint(code);
+    signs.set(sign, text.slice(start, end));
+    hidden += text.slice(from, start) + sign;
+    from = end;
+    code += 1;
+  }
+  const replaced = (words: string, by: (sign: string) => string): string =>
+    signs.size === 0 ? words : words.replaceAll(SIGNS, by);
+  return {
+    text: hidden + text.slice(from),
+    shown: (words) => replaced(words, (sign) => signs.get(sign) ?? sign),
+    blank: (words) => replaced(words, (sign) => (signs.has(sign) ? " " : sign)),
+  };
+}
+
+/** Returns a text with blanks in place of the names of files. */
+export function withoutFileNames(text: string, filenames: readonly string[]): string {
+  const hidden = hideFileNames(text, filenames);
+  return hidden.blank(hidden.text);
+}
+
+/** Where names of files stand in a text, whatever stands between their letters, from the first on. */
+function namesIn(text: string, filenames: readonly string[]): { start: number; end: number }[] {
+  const names = filenames.flatMap((name) => {
+    const stem = name.replace(/\.[^.]*$/, "");
+    return stem === name || MARKED.test(stem) ? [name, stem] : [name];
+  });
+  const wanted = [...new Set(names.map(lettersOf))].filter((letters) => letters !== "");
+  if (wanted.length === 0) return [];
+  const { letters, places } = placed(text);
+  const found = wanted.flatMap((name) => occurrences(letters, name).map((at) => [at, at + name.length - 1]));
+  const spans = found
+    .map(([first = 0, last = 0]) => ({ start: places[first] ?? 0, end: (places[last] ?? 0) + 1 }))
+    .filter(({ start, end }) => !isWordChar(text.charAt(start - 1)) && !isWordChar(text.charAt(end)))
+    .toSorted((one, other) => one.start - other.start || other.end - one.end);
+  const apart: typeof spans = [];
+  for (const span of spans) {
+    const before = apart.at(-1);
+    if (before && span.start < before.end) before.end = Math.max(before.end, span.end);
+    else apart.push({ ...span });
+  }
+  return apart;
+}
+
+function occurrences(text: string, wanted: string): number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length))
+    found.push(at);
+  return found;
+}
+
+/** The letters of a text as `lettersOf` has them, and where each stands. */
+function placed(text: string): { letters: string; places: number[] } {
+  let letters = "";
+  const places: number[] = [];
+  for (const { 0: char, index } of text.matchAll(/[\p{L}\p{N}]/gu)) {
+    const small = char.toLowerCase();
+    letters += small;
+    for (let unit = 0; unit < small.length; unit += 1) places.push(index);
+  }
+  return { letters, places };
+}
+
+function isWordChar(char: string): boolean {
+  return /[\p{L}\p{N}]/u.test(char);
+}
+
 /** Returns the letters and numbers of a text in small letters, by which texts are compared. */
 export function lettersOf(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}]+/gu, "").toLowerCase();

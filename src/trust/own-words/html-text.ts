@@ -169,7 +169,9 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
     oncomment(text) {
       // For a browser it ends with the next `>`, and what follows is shown (HTML §13.2.5.42).
       if (text.startsWith("[CDATA[") && walk.quoted) end(walk);
-      if (/\p{L}{3}/u.test(text) && !/^\[if|endif\]$/i.test(text.trim())) walk.hidden += 1;
+      // A word alone is a mark of the program's own (`<!-- tmjah_g_1299s -->`).
+      const words = text.trim();
+      if (/\p{L}{3}/u.test(words) && /\s/.test(words) && !/^\[if|endif\]$/i.test(words)) walk.hidden += 1;
     },
   });
   parser.write(html.slice(from));

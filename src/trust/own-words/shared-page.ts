@@ -37,22 +37,32 @@ export function readShared(text: string): SharedText {
   return { given, sure: text.slice(given.length), page };
 }
 
+/** Pages of makers of mail programs, which those programs write below a mail: "Sent with [Proton Mail](https://…)". */
+const MAKERS_PAGE =
+  /https:\/\/(?:proton\.me|aka\.ms|overview\.mail\.yahoo\.com|go\.microsoft\.com)(?=[/?\s>)]|$)[^\s<>()]*/g;
+
 /**
  * Whether there is a web address in what was cut off a mail that answers none, such as a post in which a line of dashes
- * stands above it. The site of the sender's own domain is no page of others.
+ * stands above it. The site of the sender's own domain is no page of others, nor are those of mail programs' makers.
  */
 export function hasAddressOfOthers(text: string, sender: string): boolean {
+  return holdsAddress(withoutOwnSite(text.replaceAll(MAKERS_PAGE, ""), sender));
+}
+
+/** Returns a text without the home page of its sender's own domain, which many have in their signatures. */
+export function withoutOwnSite(text: string, sender: string): string {
   const domain = domainOf(sender).toLowerCase();
-  const own = isPublicProvider(domain) ? [] : [domain, `www.${domain}`];
-  return holdsAddress(text.replaceAll(/\S+/g, (word) => (own.includes(siteIn(word)) ? "" : word)));
+  if (isPublicProvider(domain)) return text;
+  const own = new Set([domain, `www.${domain}`]);
+  return text.replaceAll(/[^\s<>()]+/g, (word) => (own.has(siteIn(word)) ? "" : word));
 }
 
 /** The site that a word is the address of, without a path. */
 function siteIn(word: string): string {
   return word
     .toLowerCase()
-    .replace(/^[<(]?https?:\/\//, "")
-    .replace(/\/?[>).,]{0,2}$/, "");
+    .replace(/^https?:\/\//, "")
+    .replace(/\/?[.,]{0,2}$/, "");
 }
 
 /**
