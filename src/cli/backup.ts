@@ -1,10 +1,17 @@
-import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { countsInWords, type Manifest } from "../backup/manifest.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
-import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
+import {
+  CONFIG_OPTION,
+  type CommonOptions,
+  configOf,
+  JSON_OPTION,
+  print,
+  standardOutput,
+} from "./options.ts";
 import { lookForLoss, refuseMissing } from "./with-app.ts";
 
 const KB = 1_024;
@@ -27,11 +34,7 @@ export function backupCommand(): Command {
       const signal = untilStopped();
       if (file === "-") {
         refuseTerminal();
-        const manifest = await backupToStream(
-          source,
-          createWriteStream("", { fd: process.stdout.fd, autoClose: false }),
-          signal,
-        );
+        const manifest = await backupToStream(source, standardOutput(), signal);
         console.error([`Backup written.`, ...contentLines(manifest)].join("\n"));
         return;
       }

@@ -1,4 +1,5 @@
-import { writeSync } from "node:fs";
+import { write, writeSync } from "node:fs";
+import { Writable } from "node:stream";
 import { type Config, type ConfigOverrides, loadConfig } from "../config/config.ts";
 import { codeOf } from "../db/storage-faults.ts";
 import { AppError, messageOf } from "../errors.ts";
@@ -48,6 +49,21 @@ export function printText(text: string): void {
         });
     }
   }
+}
+
+/** The standard output for a large file. A pipe takes no more for a while whenever its reader is slower. */
+export function standardOutput(): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      const writeOn = (at: number): void =>
+        write(process.stdout.fd, chunk, at, (error, written) => {
+          if (codeOf(error) === "EAGAIN") setTimeout(() => writeOn(at), FULL_PIPE_MS);
+          else if (error || at + written === chunk.length) done(error);
+          else writeOn(at + written);
+        });
+      writeOn(0);
+    },
+  });
 }
 
 function safeJson(value: unknown): string {

@@ -1,15 +1,16 @@
-import { asCode } from "../trust/shown/as-code.ts";
+import { asCode, asText } from "../trust/shown/as-code.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
+import type { MessageRow } from "../db/schema.ts";
 import type { MailParts } from "../mail/writing/compose.ts";
 import { type Picture, pictureOf } from "../mail/writing/pictures.ts";
 import { type Written, written, writtenPlain } from "../mail/writing/written.ts";
-import { type Answerable, answerNow, isGone, type Withheld } from "../resources/messages/withheld.ts";
+import { type Answerable, answerNow, type Withheld } from "../resources/messages/withheld.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Ending, Run } from "./close.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
-import { tellOwnerInstead } from "./tell-owner.ts";
+import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
 import type { RoomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, sentencesToRepeat, warningStep } from "./steps.ts";
@@ -34,8 +35,7 @@ export async function answerTo(
   const now = await nowForAnswer(app, run);
   if (now === undefined || now.why !== null || !input.headers) {
     if (files.length > 0 && settings.private) run.steps.push(warningStep(NOT_HANDED_OVER));
-    const owed = ending.state === "failed" && hasAuthority(accepted);
-    return owed && now !== undefined && isGone(now) ? tellOwnerInstead(app, accepted) : undefined;
+    return insteadOf(app, accepted, ending);
   }
   const message = { ...accepted, authority: now.authority };
   const answered = { message, inbox: now.inbox, headers: input.headers };
@@ -56,13 +56,20 @@ export async function answerTo(
       most_kept: room.mail_bytes,
     });
   }
-  if (!hasAuthority(message)) return undefined;
+  if (!hasAuthority(message)) return insteadOf(app, accepted, ending);
   const markdown = failureWords(ending.error, { changed: run.changed });
   return prepareReply(app, answered, {
     kind: "notice",
     words: written(markdown, { own: true }),
     most_kept: room.mail_bytes,
   });
+}
+
+/** Tells the owner of a failed mail of whose failure its sender is not told. */
+function insteadOf(app: App, message: MessageRow, ending: Ending): PreparedReply | undefined {
+  return ending.state === "failed" && isOwnersMatter(message, ending.reason)
+    ? tellOwnerInstead(app, message)
+    : undefined;
 }
 
 /**
@@ -79,7 +86,7 @@ async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld |
 
 /** Returns the text of a notice of failure; `changed`: tools had been called. */
 export function failureWords(error: string, { changed }: { changed: boolean }): string {
-  return `Your mail could not be worked on.\n\n${error}\n\nNothing was charged.${changed ? CHANGED : ""}`;
+  return `Your mail could not be worked on.\n\n${asText(error)}\n\nNothing was charged.${changed ? CHANGED : ""}`;
 }
 
 const CHANGED =

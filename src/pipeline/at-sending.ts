@@ -32,8 +32,7 @@ export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carr
   const [message] = mail.message_id === null ? [] : await answeredBy(app.db, { id: mail.message_id });
   if (!message) return {};
   const now = await answerNow(app.db, message);
-  if (now.why !== null)
-    return { why: now.why, ...(now.gone && isOwed(mail, message) ? insteadOf(app, mail) : {}) };
+  if (now.why !== null) return { why: now.why, ...(isOwed(mail, message) ? insteadOf(app, mail) : {}) };
   const why = whyNotTo(mail, message, now);
   if (why !== undefined) return { why };
   const from = authorOf(mail.raw);

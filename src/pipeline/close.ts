@@ -1,3 +1,4 @@
+import { OF_ITS_TEXTS } from "./tell-owner.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App, RunEnd } from "../app.ts";
@@ -38,9 +39,6 @@ const TURN_MS = 1_000;
 /** The most that is kept of a result. */
 const MAX_RESULT_BYTES = 1_048_576;
 const CUT = "The result was cut here: at most 1 MB of one is kept.";
-
-/** Reasons for which a model gave no answer that lie in what it was sent, not in the model. */
-const OF_ITS_TEXTS = new Set(["input_too_long", "content_filtered", "cancelled"]);
 
 /** How a run ended, before it is written down. */
 export type Ending =
@@ -116,7 +114,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
     // If there is an answer, the queue of outgoing mail notes what became of it.
-    const reply_error = reply ? null : whyUnanswered(run, ending);
+    const reply_error = reply_status === "none" ? whyUnanswered(run, ending) : null;
     if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await (kept.ending.state === "done"

@@ -9,7 +9,7 @@ import { type MailHeaders, readHeaders } from "../mail/reading/headers.ts";
 import { written } from "../mail/writing/written.ts";
 import { failureWords } from "./answer.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
-import { tellOwnerInstead } from "./tell-owner.ts";
+import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { messageOf } from "../errors.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
@@ -34,12 +34,13 @@ export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal:
 
 async function prepareNotice(app: App, id: string): Promise<PreparedReply | undefined> {
   const stored = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
-  if (stored?.state !== "failed" || !hasAuthority(stored)) return undefined;
+  if (stored?.state !== "failed") return undefined;
+  const instead = isOwnersMatter(stored, stored.reason) ? tellOwnerInstead(app, stored) : undefined;
   const now = await answerNow(app.db, stored);
-  if (now.why !== null) return now.gone ? tellOwnerInstead(app, stored) : undefined;
+  if (now.why !== null) return instead;
   const { inbox, authority } = now;
   const message = { ...stored, authority };
-  if (!hasAuthority(message) || !mayAnswer(message, inbox)) return undefined;
+  if (!hasAuthority(message) || !mayAnswer(message, inbox)) return instead;
   const steps = storedJson<unknown[]>(message.steps, []).length;
   const is_cancelled = message.reason === CANCELLED_REASON;
   const said = steps > 0 && is_cancelled ? `${message.error} ${STAYS}` : (message.error ?? "");

@@ -34,7 +34,7 @@ export function whyUnanswered(
   const reason = message.no_reply_reason;
   if (reason !== null) return say(REASONS[reason] ?? MACHINE);
   return state === "failed" && !hasAuthority(message)
-    ? "No mail was sent: strangers are not told of failures."
+    ? "No mail was sent: strangers are not told of failures. The owner of the inbox is, once a day at most."
     : null;
 }
 

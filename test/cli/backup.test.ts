@@ -60,6 +60,16 @@ test("writes to the standard output, and its words elsewhere", async () => {
   expect(out).toStartWith("PK");
 });
 
+test("writes all of it to a program that reads slowly, and stops in words where that has ended", async () => {
+  const written = `"${process.execPath}" "${join(import.meta.dir, "fixtures/large-output.ts")}"`;
+  const through = async (reader: string) => {
+    const shell = Bun.spawn(["bash", "-c", `set -o pipefail; ${written} | ${reader}`], { stderr: "pipe" });
+    return { out: (await new Response(shell.stdout).text()).trim(), code: await shell.exited };
+  };
+  expect(await through("(sleep 0.5; wc -c)")).toEqual({ out: "24000000", code: 0 });
+  expect((await through("head -c 10")).code).not.toBe(0);
+});
+
 test.skipIf(process.getuid?.() !== 0)(
   "root makes nothing in the folder of another user, which that user could not use",
   async () => {

@@ -76,13 +76,14 @@ describe("a run that is given up", () => {
     expect(entry.reply_status).not.toBe("none");
   });
 
-  test("tells neither a stranger nor anybody where the inbox does not answer", async () => {
+  test("tells the owner alone of a stranger's mail, and where the inbox does not answer", async () => {
+    const letter = { envelope_to: "ada@example.com", message_id: null };
     await using room = await mailroom();
     await givenUp(room, { from: "Bob <bob@example.org>" });
-    expect(await room.outgoing()).toEqual([]);
+    expect(await room.outgoing()).toMatchObject([letter]);
     await using silent = await mailroom({ inbox: { reply_enabled: false } });
     await givenUp(silent, {});
-    expect(await silent.outgoing()).toEqual([]);
+    expect(await silent.outgoing()).toMatchObject([letter]);
   });
 
   test("or is taken out of the queue by the operator, tells the sender why", async () => {

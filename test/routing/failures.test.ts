@@ -95,26 +95,29 @@ describe("a model that refuses", () => {
     expect(await room.outgoing()).toMatchObject([{ kind: "notice", envelope_to: "bob@example.org" }]);
   });
 
-  test.each(["stranger", "unauthenticated"])("is not told to a sender who is %s", async (kind) => {
-    await using dns = await startDnsServer();
-    const smtp = kind === "stranger" ? {} : { trusted_networks: [] };
-    await using room = await mailroom({
-      config: { smtp, dns: { servers: [dns.address] } },
-      model: { fault: "unauthorized" },
-      inbox: { inbound_policy: { reply_to_unauthenticated: true } },
-    });
-    await room.send({ from: BOB });
-    await room.drain();
-    expect(await room.newest()).toMatchObject({ authority: kind, state: "failed", reply_status: "none" });
-    expect(await room.outgoing()).toEqual([]);
-  });
+  test.each(["stranger", "unauthenticated"])(
+    "is told to the owner, and not to a sender who is %s",
+    async (kind) => {
+      await using dns = await startDnsServer();
+      const smtp = kind === "stranger" ? {} : { trusted_networks: [] };
+      await using room = await mailroom({
+        config: { smtp, dns: { servers: [dns.address] } },
+        model: { fault: "unauthorized" },
+        inbox: { inbound_policy: { reply_to_unauthenticated: true } },
+      });
+      await room.send({ from: BOB });
+      await room.drain();
+      expect(await room.newest()).toMatchObject({ authority: kind, state: "failed", reply_status: "none" });
+      expect(await room.outgoing()).toMatchObject([{ envelope_to: "ada@example.com", message_id: null }]);
+    },
+  );
 
-  test("is not told to anybody where the inbox does not reply", async () => {
+  test("is told to the owner alone where the inbox does not reply", async () => {
     await using room = await mailroom({ model: { fault: "unauthorized" }, inbox: { reply_enabled: false } });
     await room.send({});
     await room.drain();
-    expect(await room.activity()).toMatchObject([{ status: "failed" }]);
-    expect(await room.outgoing()).toEqual([]);
+    expect(await room.activity()).toMatchObject([{ status: "failed", reply_status: "none" }]);
+    expect(await room.outgoing()).toMatchObject([{ envelope_to: "ada@example.com", message_id: null }]);
   });
 });
 

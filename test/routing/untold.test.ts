@@ -209,3 +209,44 @@ describe("a notice of a failure that cannot be made", () => {
     expect(await room.newest()).toMatchObject({ reply_status: "sent", reply_error: null });
   });
 });
+
+describe("mail that the model of its inbox cannot work on", () => {
+  const REVOKED = { fault: "unauthorized" } as const;
+  const OPEN = { reply_to_unauthenticated: true };
+
+  test("of strangers is told to the owner, once a day, with its cause", async () => {
+    await using room = await mailroom({ model: REVOKED });
+    for (let count = 0; count < 3; count += 1)
+      await room.send({ ...freshId(), from: EVE, subject: "My order", text: `Where is it? ${count}` });
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "none" });
+    await expectOneLetter(room, "eve@example.net", "My order", "did not accept the API key");
+  });
+
+  test.each([
+    ["whose inbox does not answer", { reply_enabled: false }, "Buy milk"],
+    ["that asks for no answer", {}, "--no-reply Buy milk"],
+  ])("of the owner, %s, is told to the owner", async (_how, inbox, text) => {
+    await using room = await mailroom({ model: REVOKED, inbox });
+    await room.send({ subject: "Milk", text });
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "none" });
+    await expectOneLetter(room, "ada@example.com", "Milk", "did not accept the API key");
+  });
+
+  test("for what a stranger wrote is in the activity, and told to nobody", async () => {
+    const refusal = { choices: [{ finish_reason: "content_filter", message: { content: "" } }] };
+    await using room = await mailroom({ model: { reply: () => Response.json(refusal) }, inbox: OPEN });
+    await room.send({ from: EVE, subject: "Bad words" });
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "content_filtered" });
+    expect(await letters(room)).toEqual([]);
+  });
+
+  test("and that is a test or a call is told to nobody: whoever made it sees it", async () => {
+    await using room = await mailroom({ model: REVOKED });
+    await room.owner.post("/messages", { instruction: "Buy milk", inbox_id: room.inbox.id });
+    await wait(room);
+    expect(await letters(room)).toEqual([]);
+  });
+});

@@ -6,14 +6,9 @@ import { authorityNow, judgeAgain } from "../../inbound/policy.ts";
 
 type Asked = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority">;
 
-/** Why no answer to a message may go out any more; `gone`: its inbox is not there, whoever asks. */
+/** Why no answer to a message may go out any more. */
 export interface Withheld {
   why: string;
-  gone: boolean;
-}
-
-export function isGone(now: Answerable | Withheld): boolean {
-  return now.why !== null && now.gone;
 }
 
 /** What an answer goes by now: the inbox and its owner, and what the sender may be told. */
@@ -32,11 +27,11 @@ export async function answerNow(db: Db, message: Asked): Promise<Answerable | Wi
   const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });
   const [owner] = await userById(db, { id: message.user_id });
   if (!inbox || !owner || owner.deleted_at !== null)
-    return { why: "No answer is sent, because the inbox has been deleted meanwhile.", gone: true };
+    return { why: "No answer is sent, because the inbox has been deleted meanwhile." };
   const why = whyNotBy(inbox, owner, message);
   return why === undefined
     ? { why: null, inbox, owner, authority: authorityNow(inbox, owner, message) }
-    : { why: `No answer is sent, because the inbox ${why}.`, gone: false };
+    : { why: `No answer is sent, because the inbox ${why}.` };
 }
 
 function whyNotBy(inbox: InboxRow, owner: UserRow, message: Asked): string | undefined {
