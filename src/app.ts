@@ -150,6 +150,8 @@ export interface App extends AsyncDisposable, Clocks {
   changes: Feed;
   /** By message, what each run that is under way in this process has done so far, as `steps` of the message. */
   progress: Map<string, () => object[]>;
+  /** What keeps the relay of outgoing mail from taking anything, since when (Unix seconds); null while nothing does. */
+  relay: { trouble: { since: number; response: string } | null };
   /** SHA-256, hex, of the token that makes the first account, while there is none. */
   setup: { hash: string | undefined };
   /** By table, the place behind which older bytes have no checksum yet; see `operation/retention/seal.ts`. */
@@ -265,13 +267,14 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> 
 /** What only this process knows, and what is lost when it ends. */
 function createNotes(): Pick<
   App,
-  "unwritten" | "refreshing" | "finished" | "progress" | "setup" | "unsealed"
+  "unwritten" | "refreshing" | "finished" | "progress" | "relay" | "setup" | "unsealed"
 > {
   return {
     unwritten: new Map(),
     refreshing: new Map(),
     finished: createNotifier<RunEnd>(),
     progress: new Map(),
+    relay: { trouble: null },
     setup: { hash: undefined },
     unsealed: new Map(),
   };

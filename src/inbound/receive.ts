@@ -1,7 +1,7 @@
 import { userById } from "../db/users.ts";
 import type { App } from "../app.ts";
 import { storageOf } from "../resources/billing/storage.ts";
-import { isOwnDomain, isServiceDomain } from "../resources/domains/domains.ts";
+import { isOwnDomain } from "../resources/domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../resources/inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { inNetworks } from "../net/networks.ts";
@@ -207,13 +207,12 @@ function putOff(
 }
 
 /**
- * Whether mail from an address can only be our own: this holds for every address of the service's domain, and for the
- * inboxes at domains of accounts. Other people of an account's domain may have their mail elsewhere, and write to any
- * inbox.
+ * Whether mail from an address can only be our own: it is that of an inbox, or of the server's own letters. Other people
+ * of a domain may have their mail elsewhere, also where it is the service's, and write to any inbox.
  */
 async function isOwnAddress(app: App, address: string): Promise<boolean> {
   const parts = splitAddress(address);
-  if (isServiceDomain(app, parts.domain)) return true;
+  if (address === `mailwright@${app.config.smtp.domain}`) return true;
   return (await isOwnDomain(app, parts.domain)) && (await findInboxByAddress(app.db, parts)) !== undefined;
 }
 

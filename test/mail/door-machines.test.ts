@@ -136,6 +136,16 @@ describe("mail of machines", () => {
     await room.send({ from: room.inbox.address });
     const reasons = (await room.activity()).map(({ reason }) => reason);
     expect(reasons).toEqual(["own_address", "own_address", "own_message_id", null]);
+    await room.send({ from: "mailwright@mw.test" });
+    expect((await room.activity())[0]).toMatchObject({ reason: "own_address" });
+  });
+
+  test("of a person who has a mailbox at the server's own domain is worked on", async () => {
+    await using room = await mailroom({ inbox: { allowlist_senders: ["ann@mw.test"] } });
+    await room.send({ from: "Ann <ann@mw.test>" });
+    await room.drain();
+    expect(await room.activity()).toMatchObject([{ status: "done", sender: "ann@mw.test" }]);
+    expect(await room.outgoing()).toMatchObject([{ envelope_to: "ann@mw.test" }]);
   });
 });
 

@@ -137,6 +137,7 @@ export async function sendNow(
   if (refusal) throw refusal;
   if (outcome.status === "crowded") return waitForRoom(app, job, signal, outcome);
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
+  noteRelay(app, outcome);
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
     if (outcome.status === "deferred" && retry_seconds !== undefined) {
@@ -145,7 +146,9 @@ export async function sendNow(
       return;
     }
     const result = finalOf(outcome);
-    const is_owed = job.payload.entrusted === true && result.status === "bounced";
+    // What the relay refused to all mail is not this one's fault: it can be sent once that is mended.
+    const waits = job.payload.entrusted === true || isOfRelay(outcome);
+    const is_owed = waits && result.status === "bounced";
     await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
     await recordSending(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
@@ -154,6 +157,18 @@ export async function sendNow(
   const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response, ms };
   if (outcome.status === "sent") app.log.info(said, "mail handed over");
   else app.log[isOurMatter(app, outcome) ? "warn" : "info"](said, "mail not handed over");
+}
+
+function isOfRelay(outcome: Outcome): boolean {
+  return outcome.status === "deferred" && outcome.of_relay === true;
+}
+
+/** Remembers what keeps the relay from taking anything, until it takes a mail or refuses a single one. */
+function noteRelay({ relay, now }: App, outcome: Outcome): void {
+  if (outcome.status === "suppressed") return;
+  relay.trouble = isOfRelay(outcome)
+    ? { since: relay.trouble?.since ?? now(), response: outcome.response }
+    : null;
 }
 
 /** Whether the operator can mend it: the relay does not work, or others do not think well of this server. */

@@ -7,7 +7,7 @@ import { refuseOwnFault } from "../../lib/own-faults.ts";
 import { quote } from "../../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
 import { matchReplies } from "./matched-smtp.ts";
-import type { Sender, SenderOptions, Timeouts } from "./send.ts";
+import type { Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
 import {
   commandAddress,
   type MailError,
@@ -77,11 +77,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
         };
       } catch (error) {
         if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
-        const server = `The relay ${relay.host}`;
-        return (
-          notRelayed(error as MailError, server) ??
-          outcomeOf(error as MailError, server, { to, ...givenTo(error as MailError, body) })
-        );
+        return outcomeAt(error as MailError, `The relay ${relay.host}`, { to, body });
       } finally {
         timer.clear();
       }
@@ -91,6 +87,23 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
       return Promise.resolve();
     },
   };
+}
+
+function outcomeAt(
+  error: MailError,
+  server: string,
+  { to, body }: { to: string; body: Readable },
+): SendOutcome {
+  const refusal = notRelayed(error, server);
+  const outcome = refusal ?? outcomeOf(error, server, { to, ...givenTo(error, body) });
+  if (outcome.status !== "deferred" || outcome.may_have_it) return outcome;
+  const isOfRelay = refusal !== undefined || error.responseCode === undefined || !isOfMail(error);
+  return isOfRelay ? { ...outcome, of_relay: true } : outcome;
+}
+
+/** Whether an answer is to a command about one mail, and not to the greeting, the login or STARTTLS. */
+function isOfMail({ command = "" }: MailError): boolean {
+  return ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
 }
 
 const REFUSED = /^connect ECONNREFUSED (\S+)$/;

@@ -26,7 +26,15 @@ export interface OutgoingMail {
  */
 export type SendOutcome =
   | { status: "sent"; response: string; mx?: string; tls: boolean }
-  | { status: "deferred"; code?: number; enhanced?: string; response: string; may_have_it?: true }
+  | {
+      status: "deferred";
+      code?: number;
+      enhanced?: string;
+      response: string;
+      may_have_it?: true;
+      /** It is about the relay itself, and would be the same for any mail. */
+      of_relay?: true;
+    }
   | { status: "failed"; code?: number; enhanced?: string; response: string }
   | { status: "crowded"; response: string; room: Promise<void> };
 

@@ -46,6 +46,7 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
   const late = held.includes("send_mail") ? undefined : await lateWarning(app);
   return {
     ...(late === undefined ? {} : { sending: late }),
+    ...relayWarning(app),
     ...(suspects === undefined ? {} : { suspects }),
     ...(unsent === undefined ? {} : { unsent }),
     ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
@@ -55,6 +56,14 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
         }
       : {}),
   };
+}
+
+/** Returns a sentence while the relay takes nothing at all: mail that is tried again later is in nobody's way. */
+function relayWarning({ relay: { trouble } }: App): { relay?: string } {
+  if (trouble === null) return {};
+  const since = new Date(trouble.since * 1_000).toISOString().replace(/\.\d+/, "");
+  const after = "What is given up meanwhile goes out by `mailwright queue retry --all`.";
+  return { relay: `no mail has gone out since ${since}: ${trouble.response} ${after}` };
 }
 
 /** Returns a sentence where mail has waited long for its turn to be sent; undefined while none has. */

@@ -116,7 +116,7 @@ export async function ownDomain(db: Db, user: UserRow, id: string): Promise<Cust
 }
 
 /** Whether a domain (in lower case) is the service's own, now or formerly. */
-export function isServiceDomain({ config: { smtp } }: App, domain: string): boolean {
+function isServiceDomain({ config: { smtp } }: App, domain: string): boolean {
   return domain === smtp.domain || smtp.former_domains.includes(domain);
 }
 

@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
+import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+
+/** Lets the whole schedule of tries go by. */
+async function outlast(room: Mailroom): Promise<void> {
+  for (let count = 0; count < 3; count += 1) {
+    await room.drain();
+    room.clock.advance("2m");
+  }
+}
+
+async function retryDead(room: Mailroom): Promise<number> {
+  const { items } = (await room.owner.get("/admin/queue?state=dead")).body;
+  for (const { id } of items) expect((await room.owner.post(`/admin/queue/${id}/retry`)).status).toBe(204);
+  await room.drain();
+  return items.length;
+}
+
+test.each([
+  ["that nobody answers at", undefined, "could not be reached"],
+  ["that wants a login", "530 5.7.0 Authentication required", "Authentication required"],
+  ["that relays nothing", "554 5.7.1 <ann@example.com>: Relay access denied", "Relay access denied"],
+])(
+  "an answer for a relay %s is kept, /readyz says why, and it goes out once that is mended",
+  async (_how, said, words) => {
+    let fault = said;
+    const sink = await startSmtpSink({ reject: () => fault });
+    const { port } = sink;
+    if (said === undefined) await sink[Symbol.asyncDispose]();
+    const relay_url = `smtp://127.0.0.1:${port}`;
+    await using room = await mailroom({
+      config: { outbound: { mode: "relay", relay_url, retry: [60, 60] } },
+    });
+    await room.send({});
+    await room.drain();
+    expect(await queueWarnings(room.app)).toEqual({ relay: expect.stringContaining(words) });
+    await outlast(room);
+    expect(await room.newest()).toMatchObject({
+      reply_status: "bounced",
+      reply_error: expect.stringContaining("Given up after the last retry"),
+    });
+    expect(await queueWarnings(room.app)).toMatchObject({
+      dead: expect.any(String),
+      relay: expect.any(String),
+    });
+    fault = undefined;
+    await using mended = said === undefined ? await startSmtpSink({ port }) : sink;
+    expect(await retryDead(room)).toBe(1);
+    expect(mended.mails).toMatchObject([{ rcpt_to: ["ada@example.com"] }]);
+    expect(await room.newest()).toMatchObject({ reply_status: "sent", reply_error: null });
+    expect(await queueWarnings(room.app)).toEqual({});
+  },
+);
+
+test.each(["550 5.1.1 No such user", "451 4.3.0 Come back later"])(
+  "an answer that the relay refuses for itself (%s) is given up, and says nothing of the relay",
+  async (said) => {
+    await using sink = await startSmtpSink({ reject: () => said });
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url, retry: [60] } } });
+    await room.send({});
+    await outlast(room);
+    expect(await room.newest()).toMatchObject({ reply_status: "bounced" });
+    expect(await queueWarnings(room.app)).toEqual({});
+    expect(await retryDead(room)).toBe(0);
+  },
+);
