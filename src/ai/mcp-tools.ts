@@ -50,7 +50,9 @@ export function listedTool(described: unknown): ListedTool | undefined {
     return undefined;
   const hints = member(described, "annotations");
   const words = textOf(member(described, "description")) || textOf(member(described, "title"));
-  const destructive = member(hints, "destructiveHint") === true;
+  const hint = member(hints, "destructiveHint");
+  const destructive = hint === true;
+  const read_only = member(hints, "readOnlyHint") === true && !destructive;
   return {
     name,
     description: [words.slice(0, MAX_DESCRIPTION_CHARS).toWellFormed(), schema.note]
@@ -58,10 +60,19 @@ export function listedTool(described: unknown): ListedTool | undefined {
       .join(" "),
     parameters: schema.parameters,
     // One that says both is not believed the better one.
-    read_only: member(hints, "readOnlyHint") === true && !destructive,
+    read_only,
     destructive,
+    may_destroy: destructive || (!read_only && hint !== false && saysDestroys(name)),
   };
 }
+
+/** Most authors describe their tools by no hint at all, and then the name is all that tells of it. */
+function saysDestroys(name: string): boolean {
+  return DESTROYS.test(name.replaceAll(/([a-z])([A-Z])/g, "$1_$2"));
+}
+
+const DESTROYS =
+  /(?:^|[^a-z])(?:delete|remove|drop|purge|trash|wipe|erase|truncate|destroy|empty|clear|overwrite)(?![a-z])/i;
 
 function schemaOf(schema: unknown): { parameters: Record<string, unknown>; note: string } | undefined {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return undefined;

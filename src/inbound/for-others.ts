@@ -9,23 +9,26 @@ import { isProgramMail } from "../mail/reading/program-marks.ts";
  * Why a mail that its sender's server sent may hold the words of somebody else: a form on a web page mails what others
  * typed, in the name of the page's owner and from the owner's server.
  */
-export type ForOthers = "reply_to" | "web_script";
+export type ForOthers = "reply_to" | "sender" | "web_script";
 
 /** The marks in a mail that tell for whom it was written. */
 export interface WriterMarks {
   /** The addresses of its Reply-To; null if it has none, or one that cannot be read. */
   reply_to: string[] | null;
+  /** The addresses of its Sender (RFC 5322 §3.6.2), likewise. */
+  sender: string[] | null;
   web_script: boolean;
 }
 
 export function writerMarks(headers: MailHeaders): WriterMarks {
   return {
-    reply_to: replyTo(headers.get("reply-to") ?? ""),
+    reply_to: addressesIn(headers.get("reply-to") ?? ""),
+    sender: addressesIn(headers.get("sender") ?? ""),
     web_script: isProgramMail(headers),
   };
 }
 
-function replyTo(value: string): string[] | null {
+function addressesIn(value: string): string[] | null {
   if (value.trim() === "") return [];
   const list = mailboxes(value);
   if (!list.ok || list.mailboxes.length === 0) return null;
@@ -34,14 +37,18 @@ function replyTo(value: string): string[] | null {
 
 /** Why a mail may hold the words of somebody other than its sender, or null. */
 export function whyForOthers(
-  { marks, from_address }: { marks: WriterMarks; from_address: string },
+  { marks, from_address, direct }: { marks: WriterMarks; from_address: string; direct: boolean },
   { inbox, user }: { inbox: InboxRow; user: UserRow },
 ): ForOthers | null {
   if (marks.web_script) return "web_script";
   const own = [from_address, addressOf(inbox), ...(user.email_verified === 1 ? [user.email] : [])];
   const is_theirs = (address: string): boolean =>
     own.some((one) => isSameMailbox(one, address)) || isKnownAddress(address, { inbox, owner: user });
-  return marks.reply_to?.every(is_theirs) === true ? null : "reply_to";
+  if (marks.reply_to?.every(is_theirs) !== true) return "reply_to";
+  // The author's server names there who has signed in, if that is not the author (RFC 6409 §8.1). In what came another
+  // way anybody may have added it.
+  if (!direct) return null;
+  return marks.sender?.every(is_theirs) === true ? null : "sender";
 }
 
 /** Whether two addresses differ in the tag at most: mail to both reaches the same person, or the same inbox. */

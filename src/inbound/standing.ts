@@ -101,7 +101,7 @@ function wordOf(
   const dated = meant && !undated;
   const for_others =
     dated && mayInstruct(verdict)
-      ? whyForOthers({ marks: writer_marks, from_address }, { inbox, user })
+      ? whyForOthers({ marks: writer_marks, from_address, direct: identity.direct }, { inbox, user })
       : null;
   return { vouched: dated && for_others === null, undated, for_others };
 }

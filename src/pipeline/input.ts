@@ -16,6 +16,7 @@ import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf, senderLine } from "../resources/messages/material.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
+import { withoutGreeted } from "../trust/own-words/greeting.ts";
 import { doubtsAbout } from "./doubts.ts";
 import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
 import {
@@ -238,7 +239,9 @@ function trustedWords(
 ): TrustedWords {
   const text = mail.new_text.trim();
   if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
-  const { may_share, given, sure, page } = sharedIn(mail, { text, answers, sender: message.sender ?? "" });
+  const shared = sharedIn(mail, { text, answers, sender: message.sender ?? "" });
+  const { may_share, given, page } = shared;
+  const sure = alone ? shared.sure : withoutGreeted(shared.sure);
   const subject = alone && may_share === null ? ownSubject(message, mail) : "";
   return {
     instruction: text || subject,

@@ -59,6 +59,20 @@ test.each([
   },
 );
 
+test.each([
+  ["her own address", "Ada <ada@example.com>", "owner"],
+  ["her own address with a tag", "ada+desk@example.com", "owner"],
+  ["a listed address", "max@example.org", "owner"],
+  ["a colleague of hers", "eve@example.com", "stranger"],
+  ["hers and a colleague's", "ada@example.com, eve@example.com", "stranger"],
+  ["nobody", "somebody", "stranger"],
+])("a Sender that is %s (%s) leaves the word of a %s", async (_whose, sender, whose) => {
+  await using room = await mailroom({ inbox: { allowlist_senders: LISTED } });
+  const read = await readOf(room, { headers: { Sender: sender } });
+  expect(read.authority).toBe(whose as never);
+  if (whose === "stranger") expect(read.steps).toContain("its Sender field names an address");
+});
+
 test("the address of an owner who has not proven it is none of hers", async () => {
   await using room = await mailroom({ inbox: { allowlist_senders: LISTED } });
   await room.app.db.updateTable("users").set({ email_verified: 0 }).execute();

@@ -1,6 +1,7 @@
 /** A winmail.dat as Outlook makes one (MS-OXTNEF), of what a test says is in it. */
 export interface TnefParts {
   subject?: string;
+  message_class?: string;
   body?: string;
   html?: string;
   files?: {
@@ -16,8 +17,16 @@ export interface TnefParts {
   codepage?: number;
 }
 
-export function tnef({ subject, body, html, files = [], codepage = 1252 }: TnefParts): Uint8Array {
+export function tnef({
+  subject,
+  message_class,
+  body,
+  html,
+  files = [],
+  codepage = 1252,
+}: TnefParts): Uint8Array {
   const message = [
+    ...(message_class === undefined ? [] : [unicode(0x001a, message_class)]),
     ...(subject === undefined ? [] : [unicode(0x0037, subject)]),
     ...(body === undefined ? [] : [unicode(0x1000, body)]),
     ...(html === undefined ? [] : [property(0x102, 0x1013, longValue(Buffer.from(html)))]),

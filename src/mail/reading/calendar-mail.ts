@@ -21,6 +21,22 @@ export function isCalendarMail(part: Part): boolean {
   return !attached || ANSWERS.test(methodOf(part));
 }
 
+/** Classes of what Outlook writes about a meeting (MS-OXOCAL §2.2), as Exchange and as older servers name them. */
+const MEETING_CLASS = /schedule|meeting|appointment/i;
+/** The line that Outlook draws below the place and the time of a meeting, which its organiser has chosen. */
+const MEETING_RULE = /^[ \t]*(?:\*~){5,20}\*?[ \t]*$/m;
+
+/** Whether what a winmail.dat says of a mail, or a line in its own words, shows that Outlook wrote it about a meeting. */
+export function isMeetingMail(
+  packed: readonly { message_class: string; attached: boolean }[],
+  own_words: string,
+): boolean {
+  const isMeeting = packed.some(
+    ({ message_class, attached }) => !attached && MEETING_CLASS.test(message_class),
+  );
+  return isMeeting || MEETING_RULE.test(own_words);
+}
+
 /** Whether a file is an answer of a calendar program, whatever its part is called. */
 export function isCalendarAnswer({ content_type, filename, bytes }: MailAttachment): boolean {
   if (!CALENDAR_FILE.test(content_type) && !/\.ics$/i.test(filename)) return false;

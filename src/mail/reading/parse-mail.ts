@@ -1,5 +1,5 @@
 import { safeFilename } from "../../trust/shown/attachment-name.ts";
-import { isCalendarAnswer, isCalendarMail } from "./calendar-mail.ts";
+import { isCalendarAnswer, isCalendarMail, isMeetingMail } from "./calendar-mail.ts";
 import { chooseBody, isMail } from "./choose-body.ts";
 import { stripHiddenCharacters, visibleLine } from "../../trust/own-words/hidden-characters.ts";
 import { decodeWords, type MailHeaders, readHeaders } from "./headers.ts";
@@ -74,7 +74,8 @@ async function readParts(
     ...withoutSignature(parts, files),
     ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
   ];
-  const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
+  const of_others =
+    parts.some(isOfOthers) || attachments.some(isCalendarAnswer) || isMeetingMail(packed, cut.new_text);
   const passes_on = parts.some(isMail) || packed.some((inner) => inner.attached);
   const own_subject = doubt === null && !of_others && !passes_on;
   const mail: ParsedMail = {

@@ -13,6 +13,8 @@ import {
  */
 export interface TnefMail {
   subject: string;
+  /** What Outlook calls its kind: `IPM.Note` for a mail (MS-OXCMSG §2.2.1.3). */
+  message_class: string;
   /** The mail itself, if the file has it as text or as HTML; a mail only in rich text is empty. */
   text: string;
   html: string;
@@ -32,6 +34,7 @@ export interface TnefFile {
 
 /** Attribute ids of TNEF, their lower half (MS-OXTNEF §2.1.3.2). */
 const SUBJECT = 0x8004;
+const MESSAGE_CLASS = 0x8008;
 const BODY = 0x800c;
 const ATTACH_DATA = 0x800f;
 const ATTACH_TITLE = 0x8010;
@@ -40,6 +43,7 @@ const MESSAGE_PROPERTIES = 0x9003;
 const ATTACHMENT_PROPERTIES = 0x9005;
 const OEM_CODEPAGE = 0x9007;
 /** Property ids (MS-OXPROPS). */
+const P_MESSAGE_CLASS = 0x001a;
 const P_SUBJECT = 0x0037;
 const P_BODY = 0x1000;
 const P_HTML = 0x1013;
@@ -69,6 +73,7 @@ export function readTnef(stream: Uint8Array, max: number, depth = 1): TnefMail {
   const html_codepage = uint32(message.properties.get(P_HTML_CODEPAGE)?.data ?? NOTHING, 0) || codepage;
   const mail: TnefMail = {
     subject: textOf(message, P_SUBJECT, SUBJECT),
+    message_class: textOf(message, P_MESSAGE_CLASS, MESSAGE_CLASS),
     text: textOf(message, P_BODY, BODY),
     html: propertyText(message.properties, P_HTML, html_codepage),
     files: [],

@@ -5,6 +5,7 @@ import { isTnef, readTnef, type TnefFile, type TnefMail } from "./tnef.ts";
 /** A mail from a winmail.dat: the surrounding mail in another form, or one that is attached to it. */
 export interface PackedMail {
   subject: string;
+  message_class: string;
   text: string;
   html: string;
   attached: boolean;
@@ -21,8 +22,8 @@ export function unpackWinmail(
   const packed: PackedMail[] = [];
   const unpacked: MailAttachment[] = [];
   const take = (mail: TnefMail, attached: boolean): void => {
-    const { subject, text, html } = mail;
-    packed.push({ subject, text, html, attached });
+    const { subject, message_class, text, html } = mail;
+    packed.push({ subject, message_class, text, html, attached });
     for (const file of mail.files.slice(0, Math.max(0, max - unpacked.length)))
       unpacked.push(packedFile(file, unpacked.length + 1));
     for (const inner of mail.mails) take(inner, true);

@@ -134,7 +134,9 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
   const { tool, powers, tainted } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
-  const destroy = tool.destructive && !powers.destroy;
+  // In a run that others' words may steer, silence does not mean that nothing is deleted (MCP: destructiveHint).
+  const may_destroy = tool.destructive || (tainted && tool.may_destroy === true);
+  const destroy = may_destroy && !powers.destroy;
   if (tainted && !tool.read_only && !powers.mayWrite(target)) {
     const reason = `${name} may change something, and the instruction does not begin with @${target}, nor may this inbox change things there without being named (scope.autonomous).`;
     return { reason: reason + besideIt(asked), lacks: { target: true, destroy, place: null } };

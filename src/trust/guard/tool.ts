@@ -53,6 +53,8 @@ export interface Tool {
   read_only: boolean;
   /** Whether its author says that it may delete or overwrite. */
   destructive: boolean;
+  /** Whether it may do so by its name, where its author says nothing. */
+  may_destroy?: boolean;
   /** Arguments that choose where something is read, or where it is written, and so who may read it. */
   places?: string[];
   /** Whether only people whom its account has let in write what it reads. */

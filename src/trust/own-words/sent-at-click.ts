@@ -11,7 +11,7 @@ const LEAVE =
   /^(?:(?:list-?)?unsub(?:scribe|scription)?|(?:list-)?unsubscribe=one-click|opt-?out|abmelde[nr]?|abmeldung|abbestellen|abbestellung|désabonner|désabonnement|désinscrire|désinscription|disiscrivi|disiscrivimi|disiscrizione|desuscribir|desuscribirme|baja|descadastrar|afmelden|uitschrijven|avregistrera|avprenumerera|afmeld|avmeld|odhlásit|wypisz|отписаться|отписка|відписатися|退订|退訂|取消订阅|取消訂閱|配信停止|수신거부|구독취소)$/iu;
 /** words that say nothing else beside it, */
 const AROUND =
-  /^(?:please|me|my|us|from|this|the|your|list|mailing|mail|e-?mail|newsletter|request|address|remove|stop|bitte|mich|vom|von|der|svp|merci|moi|de|la|del|lista|por|favor|per)$/iu;
+  /^(?:please|i|i'd|would|like|want|wish|has|have|requested|automated|automatic|user|and|by|for|of|to|all|is|me|my|us|from|this|the|your|list|mailing|mail|e-?mail|newsletter|message|request|address|remove|stop|bitte|mich|vom|von|der|svp|merci|moi|de|la|del|lista|por|favor|per)$/iu;
 /** and what tells the program of the list who it is. */
 const TOKEN = /[\d=_]|^.{25}/u;
 
@@ -28,7 +28,8 @@ export function isSentAtClick(text: string): boolean {
 }
 
 function asksToLeave(line: string): boolean {
-  const words = line.split(/[\s.,;:!?()<>"“”]+/u);
+  // The address that is to be taken off, which may be anybody's.
+  const words = line.replaceAll(/\S+@\S+/g, "").split(/[\s.,;:!?()<>"“”]+/u);
   const said = words.filter((word) => word !== "" && !AROUND.test(word));
   return said.some((word) => LEAVE.test(word)) && said.every((word) => LEAVE.test(word) || TOKEN.test(word));
 }
