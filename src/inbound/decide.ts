@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Storage } from "../resources/billing/storage.ts";
+import type { StoredAuth } from "../resources/messages/stored-auth.ts";
 import { findThread } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
@@ -268,7 +269,7 @@ async function acceptNew(
   { recipient, mail, store, standing, taken, delivery }: Decision & { standing: Standing },
   no_reply_reason: string | null,
 ): Promise<Reception> {
-  const { inbox, user, authority, vouched, undated, for_others, dedupe_key, failed_before } = standing;
+  const { inbox, user, authority, vouched, dedupe_key, failed_before } = standing;
   const { original } = standing;
   if (original) {
     await traceDuplicate(app, tx, { standing, mail, original });
@@ -301,17 +302,7 @@ async function acceptNew(
     size: delivery.raw.byteLength,
     sender,
     subject,
-    auth: {
-      ...mail.identity.auth,
-      vouched,
-      ...(undated && { undated }),
-      ...(for_others !== null && { for_others }),
-      ...(conversation_id !== null && { in_thread: true }),
-      ...(!vouched && { lacks_dmarc: mail.identity.lacks_dmarc }),
-      ...(mail.identity.direct && !mail.meant.has(recipient.address) && { unnamed: true }),
-      trusted_network: mail.identity.trusted_network,
-      signed_form: mail.meant.get(recipient.address) ?? undefined,
-    },
+    auth: { ...authOf(mail, recipient, standing), ...(conversation_id !== null && { in_thread: true }) },
     rfc_message_id: mail.rfc_message_id,
     body_hash,
     dedupe_key,
@@ -324,6 +315,23 @@ async function acceptNew(
   taken.set(inbox.id, row);
   addLogField("message_id", row.id);
   return ACCEPTED;
+}
+
+/** What was found out about a mail, as it is stored with its message (see `StoredAuth`). */
+function authOf(
+  { identity, meant }: Examined,
+  { address }: Recipient,
+  { vouched, undated, for_others }: Standing,
+): Record<string, unknown> {
+  const kept: StoredAuth = {
+    vouched,
+    ...(undated && { undated }),
+    ...(for_others !== null && { for_others }),
+    ...(!vouched && { lacks_dmarc: identity.lacks_dmarc }),
+    ...(identity.direct && !meant.has(address) && { unnamed: true }),
+  };
+  const signed_form = meant.get(address) ?? undefined;
+  return { ...identity.auth, ...kept, trusted_network: identity.trusted_network, signed_form };
 }
 
 /**

@@ -121,7 +121,7 @@ export async function examineMail(
   const headers = readHeaders(mail.raw);
   const complaint = mail.to_role && isComplaint(headers);
   const from = isNotification(mail) && !complaint ? undefined : fromMailbox(headers);
-  const fault = faultIn(headers) ?? (from?.ok === false ? noSingleFrom(from.problem) : null);
+  const fault = faultIn(headers, from);
   const from_address = from?.ok === true ? from.address : "";
   const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
   const words = readMailWords(mail.raw, headers, from_address);
@@ -158,7 +158,7 @@ const LOOPING = refusalFor(
   `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
 );
 
-function faultIn(headers: MailHeaders): MailFault | null {
+function faultIn(headers: MailHeaders, from: ReturnType<typeof fromMailbox> | undefined): MailFault | null {
   if (!headers.complete) return TOO_LONG;
   if (headers.problem !== null) {
     const text = `The header of the mail is malformed: ${headers.problem} (RFC 5322 section 2.2). Send it again from another mail program`;
@@ -169,7 +169,8 @@ function faultIn(headers: MailHeaders): MailFault | null {
     const text = `The mail has more than one ${repeated} field (RFC 5322 section 3.6)`;
     return refusalFor("repeated_field", text);
   }
-  return receivedCount(headers) > MAX_RECEIVED_FIELDS ? LOOPING : null;
+  if (receivedCount(headers) > MAX_RECEIVED_FIELDS) return LOOPING;
+  return from?.ok === false ? noSingleFrom(from.problem) : null;
 }
 
 function noSingleFrom(problem: string): MailFault {

@@ -136,7 +136,7 @@ const NOT_READ =
 
 function leftOut(count: number, settings: Pick<RunSettings, "private">): string {
   const links = count === 1 ? "1 link was" : `${count} links were`;
-  const rule = `${links} left out of the mail: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#", ten to a site at most.`;
+  const rule = `${links} left out of the mail, since words of others, or a tool, took part and could have planted them: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#", ten to a site at most.`;
   return settings.private ? rule : `${rule} The whole result is in the activity.`;
 }
 

@@ -19,6 +19,7 @@ import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
+import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
@@ -74,7 +75,7 @@ async function runLoaded(
   const answer = await runWithModel(app, run, { asked, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
-  await closeRun(app, run, endingOf(answer));
+  await closeRun(app, run, endingOf(answer, settings));
 }
 
 /** The state in which a run begins. Only a run that is not the first try may have calls of earlier tries. */
@@ -225,10 +226,16 @@ async function beginAnew(
   return { ...message, conversation_id };
 }
 
-function endingOf(answer: Completion): Ending {
-  if (!answer.ok) return { state: "failed", reason: answer.code, error: answer.message };
+function endingOf(answer: Completion, { model }: RunSettings): Ending {
+  if (!answer.ok) {
+    const asked = model !== null && answer.code === "model_not_found" ? ` ${ASKED_FOR(model)}` : "";
+    return { state: "failed", reason: answer.code, error: answer.message + asked };
+  }
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
 }
+
+const ASKED_FOR = (model: string): string =>
+  `It was asked for with --model=${model}: leave that out, or name a model that there is.`;
 
 /**
  * Whether the model is asked again. A provider that asks for a longer pause than a person waits for an answer has

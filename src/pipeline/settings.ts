@@ -165,10 +165,17 @@ function slips(options: Options): string[] {
   return unknown.map(([name, value]) => {
     const near = closestName(name, [...KNOWN]);
     const no = value === false ? "no-" : "";
-    const is_like = near?.startsWith(name.slice(0, ALIKE_CHARS)) === true;
+    const is_like =
+      near !== undefined && (near.startsWith(name.slice(0, ALIKE_CHARS)) || isSwapped(near, name));
     const meant = is_like ? ` Did you mean --${no}${near}?` : "";
-    return `Unknown flag --${no}${name}: it did nothing but be told to the model.${meant}`;
+    return `--${no}${name} is no option here; the model was told of it.${meant}`;
   });
+}
+
+/** "--fromat" for "--format". */
+function isSwapped(one: string, other: string): boolean {
+  const letters = (name: string): string => Array.from(name).toSorted().join("");
+  return letters(one) === letters(other);
 }
 
 /** Passes on flags that are unknown here, since they may mean something to the model. */

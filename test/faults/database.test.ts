@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type House, house, type ServerProcess } from "./house.ts";
+import { house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
 import { ask, damage, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
 

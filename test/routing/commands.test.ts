@@ -88,12 +88,10 @@ describe("targets and flags", () => {
   });
 
   test.each([
-    ["--privat", "Unknown flag --privat: it did nothing but be told to the model. Did you mean --private?"],
-    [
-      "--no-tool",
-      "Unknown flag --no-tool: it did nothing but be told to the model. Did you mean --no-tools?",
-    ],
-    ["--foo=bar", "Unknown flag --foo: it did nothing but be told to the model."],
+    ["--privat", "--privat is no option here; the model was told of it. Did you mean --private?"],
+    ["--no-tool", "--no-tool is no option here; the model was told of it. Did you mean --no-tools?"],
+    ["--foo=bar", "--foo is no option here; the model was told of it."],
+    ["--fromat=html", "--fromat is no option here; the model was told of it. Did you mean --format?"],
     ["--attach=md --format=text", "--attach=md asks for markdown, but --format=text was done."],
     ["--attach=json", "answer.json is not valid JSON: the model answered in another form."],
   ])("%s is done as it is written, and what is odd about it is said", async (flag, output) => {

@@ -18,14 +18,35 @@ const windows1252 = new TextDecoder("windows-1252");
 export function decodeCharset(bytes: Buffer, charset: string | undefined): string | undefined {
   const label = (charset ?? "").trim().toLowerCase();
   if (namesNoCharset(label)) return isUtf8(bytes) ? bytes.toString() : windows1252.decode(bytes);
-  if (JAPANESE_BY_ESCAPES.test(label)) {
-    return japanese().convert(bytes, { from: "JIS", to: "UNICODE", type: "string" }).toWellFormed();
-  }
+  if (JAPANESE_BY_ESCAPES.test(label)) return japaneseLines(bytes);
   // The web takes "utf-16" for little-endian, whatever byte order mark the text begins with, so iconv reads it.
   const known = label === "utf-16" ? undefined : decoderOf(label);
   if (known) return known.decode(bytes);
   const others = otherSets();
   return others.encodingExists(label) ? others.decode(bytes, label) : undefined;
+}
+
+/**
+ * Decodes each line by itself: it begins and ends in ASCII (RFC 1468), and a set that somebody's name has switched to
+ * must not swallow the line ends and the marks of a quote behind it.
+ */
+function japaneseLines(bytes: Buffer): string {
+  const lines: string[] = [];
+  for (let from = 0; from <= bytes.length;) {
+    const end = bytes.indexOf(0x0a, from);
+    const line = bytes.subarray(from, end === -1 ? bytes.length : end);
+    lines.push(
+      line.some((byte) => byte === 0x1b || byte > 0x7f) ? japaneseLine(line) : line.toString("latin1"),
+    );
+    if (end === -1) break;
+    from = end + 1;
+  }
+  return lines.join("\n");
+}
+
+function japaneseLine(line: Buffer): string {
+  const text = japanese().convert(line, { from: "JIS", to: "UNICODE", type: "string" }).toWellFormed();
+  return text.replaceAll("\n", " ");
 }
 
 // Loaded by the first mail that needs them: their tables would take a tenth of the time and memory of a start.

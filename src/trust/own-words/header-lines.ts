@@ -14,7 +14,7 @@ const FROM_LABEL =
   /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
   /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|至|收信人?|收件人|主题|主題|抄送|副本|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|수신[자인]?|참조|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
-/** Of these labels those that only a mail has, and those of a subject. */
+/** Labels that only a mail has, and those of a subject. */
 const SENT_LABEL =
   /^(sent|gesendet|envoyé|enviad[oa]( el)?|inviato|verzonden|wysłano|skickat|sendt|lähetetty|odesláno|отправлено|送信日時|发送时间|傳送時間|보낸 ?날짜|gönderme tarihi)$/;
 const SUBJECT_LABEL =

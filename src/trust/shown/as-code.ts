@@ -7,7 +7,7 @@ export function asCode(text: string): string {
 }
 
 /** What is left as it is: code, and addresses, which have no marks of Markdown. */
-const AS_IT_IS = /(`[^`\n]*`|https?:\/\/\S+)/;
+const AS_IT_IS = /(`[^`\n]{1,300}`|https?:\/\/\S+)/;
 
 /** Writes a sentence in Markdown, so that every sign of it is shown as it is. Code between backticks stays code. */
 export function asText(sentence: string): string {
@@ -15,5 +15,5 @@ export function asText(sentence: string): string {
     .split(AS_IT_IS)
     .map((piece, index) => (index % 2 === 1 ? piece : piece.replaceAll(/[\\*_<>[\]~|#&]/g, "\\$&")))
     .join("")
-    .replaceAll(/^(\s*)([-+])|^(\s*\d{1,9})([.)])/gm, "$1$3\\$2$4");
+    .replaceAll(/^([ \t]{0,20})([-+])|^([ \t]{0,20}\d{1,9})([.)])/gm, "$1$3\\$2$4");
 }
