@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
-import { dashboard, hasChromium, OWNER } from "./house.ts";
+import { dashboard, hasChromium, OWNER, takePicture } from "./house.ts";
 
 /** More than any page has between two things that one goes to. */
 const MAX_STEPS = 60;
@@ -103,7 +103,49 @@ describe.skipIf(!hasChromium)("without a mouse", () => {
     await page.keyboard.press("Space");
     await isFocused(add);
   }, 60_000);
+
+  test("on a phone the navigation opens where it is seen, however far the page is scrolled", async () => {
+    await using at = await dashboard();
+    for (const viewport of [
+      { width: 390, height: 844 },
+      { width: 640, height: 360 },
+    ]) {
+      await using visit = await at.visit({ look: { viewport, colorScheme: "dark" } });
+      const { page } = visit;
+      await visit.open("Settings");
+      const navigation = page.getByRole("navigation", { name: "Pages" });
+      const scroll = (): Promise<number> => page.evaluate("window.scrollY");
+      await page.evaluate("window.scrollTo(0, 900)");
+      expect(await scroll()).toBe(900);
+      // By the mouse itself: a click of the test library would scroll first.
+      const button = await boxOf(page.getByRole("button", { name: "Open the navigation" }));
+      await page.mouse.click(button.x + 10, button.y + 10);
+      const box = await boxOf(page.locator("#navigation"));
+      expect(box.y).toBeGreaterThan(button.y + button.height);
+      expect(box.y).toBeLessThan(100);
+      expect(box.y + box.height).toBeLessThanOrEqual(viewport.height);
+      for (const theme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme: theme });
+        await takePicture(page, `navigation-${viewport.width}-${theme}`);
+      }
+      // What does not fit is reached by scrolling the navigation, and not the page.
+      await goTo(page, page.getByRole("button", { name: "Sign out" }));
+      expect(await scroll()).toBe(900);
+      // Beyond its end the focus is in the page, which must not lie below it.
+      await page.keyboard.press("Tab");
+      await navigation.waitFor({ state: "hidden" });
+      await page.getByRole("button", { name: "Open the navigation" }).click();
+      await page.keyboard.press("Escape");
+      await navigation.waitFor({ state: "hidden" });
+    }
+  }, 60_000);
 });
+
+async function boxOf(target: Locator) {
+  const box = await target.boundingBox();
+  if (!box) throw new Error("It is not to be seen");
+  return box;
+}
 
 /** By one key again and again, as somebody who looks where the focus is after each. */
 async function goTo(page: Page, target: Locator, key: "Tab" | "Shift+Tab" = "Tab"): Promise<void> {

@@ -13,6 +13,7 @@ import { OutOfReach } from "./out-of-reach.tsx";
 export function Shell() {
   const [open, setOpen] = useState(false);
   const menu = useRef<HTMLButtonElement>(null);
+  const bar = useRef<HTMLDivElement>(null);
   useLiveMessages();
   // What is hidden cannot keep the focus.
   const close = useCallback((): void => {
@@ -24,8 +25,18 @@ export function Shell() {
     const onKey = ({ key }: KeyboardEvent): void => {
       if (key === "Escape") close();
     };
+    // On a phone the navigation lies above the page: who goes on there must not have it in the way.
+    const onElsewhere = ({ target }: Event): void => {
+      if (!bar.current?.contains(target as Node)) setOpen(false);
+    };
     document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
+    document.addEventListener("focusin", onElsewhere);
+    document.addEventListener("pointerdown", onElsewhere);
+    return () => {
+      document.removeEventListener("keydown", onKey);
+      document.removeEventListener("focusin", onElsewhere);
+      document.removeEventListener("pointerdown", onElsewhere);
+    };
   }, [open, close]);
   return (
     <div className="md:grid md:min-h-dvh md:grid-cols-[14rem_minmax(0,1fr)]">
@@ -35,31 +46,35 @@ export function Shell() {
       >
         Skip to the content
       </a>
-      <div className="sticky top-0 z-10 flex items-center justify-between border-b border-line bg-card px-4 py-2 md:hidden">
-        <Brand />
-        <IconButton
-          ref={menu}
-          label={open ? "Close the navigation" : "Open the navigation"}
-          aria-expanded={open}
-          aria-controls="navigation"
-          onClick={() => setOpen(!open)}
-        >
-          {open ? <X /> : <MenuIcon />}
-        </IconButton>
-      </div>
-      <aside
-        id="navigation"
-        className={classes(
-          "border-line bg-card max-md:border-b md:sticky md:top-0 md:flex md:h-dvh md:flex-col md:overflow-y-auto md:border-r",
-          !open && "max-md:hidden",
-        )}
-      >
-        <div className="px-4 py-4 max-md:hidden">
+      <div ref={bar} className="sticky top-0 z-20 md:contents">
+        <div className="flex items-center justify-between border-b border-line bg-card px-4 py-2 md:hidden">
           <Brand />
+          <IconButton
+            ref={menu}
+            label={open ? "Close the navigation" : "Open the navigation"}
+            aria-expanded={open}
+            aria-controls="navigation"
+            onClick={() => setOpen(!open)}
+          >
+            {open ? <X /> : <MenuIcon />}
+          </IconButton>
         </div>
-        <Navigation onGo={close} />
-        <Account />
-      </aside>
+        <aside
+          id="navigation"
+          className={classes(
+            "overflow-y-auto border-line bg-card md:sticky md:top-0 md:flex md:h-dvh md:flex-col md:border-r",
+            // The percentages are of the bar above.
+            "max-md:absolute max-md:inset-x-0 max-md:top-full max-md:max-h-[calc(100dvh-100%)] max-md:overscroll-contain max-md:border-b max-md:shadow-lg",
+            !open && "max-md:hidden",
+          )}
+        >
+          <div className="px-4 py-4 max-md:hidden">
+            <Brand />
+          </div>
+          <Navigation onGo={close} />
+          <Account />
+        </aside>
+      </div>
       <main id="content" tabIndex={-1} className="min-w-0 -outline-offset-2">
         <OutOfReach />
         <Outlet />
