@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { RECIPES } from "../../src/resources/recipes/catalogue.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { create, toolRoom } from "../support/tool-room.ts";
 
@@ -21,6 +22,28 @@ describe("the instruction of an inbox", () => {
     expect(body.steps).toMatchObject([{ type: "context", name: "default_instruction" }]);
     const reply = Buffer.from((await room.outgoing())[0]?.raw ?? []).toString();
     expect(reply).not.toContain("instruction of the inbox");
+  });
+
+  test("is what its recipe is for, where a mail is only forwarded", async () => {
+    await using room = await mailroom();
+    const asked: Record<string, string> = {};
+    for (const { id, inbox } of RECIPES.filter(({ id }) => id !== "research-brief")) {
+      const { body } = await room.owner.post(`/recipes/${id}/apply`);
+      const [made] = body.created.inboxes;
+      await room.send({
+        to: made.address,
+        rcpt: made.address,
+        subject: "Fwd: Rent",
+        text: FORWARDED,
+        headers: { "Message-ID": `<${id}@example.com>` },
+      });
+      await room.drain();
+      expect(inbox.default_instruction).not.toBeNull();
+      expect(lastPrompt(room)).toStartWith(inbox.default_instruction ?? "");
+      asked[id] = lastPrompt(room);
+    }
+    expect(asked["email-summarizer"]).toStartWith("Summarise this mail.");
+    expect(Object.values(asked).filter((prompt) => prompt.includes("answer its sender"))).toEqual([]);
   });
 
   test("gives way to what the mail says, to its subject, and to a call", async () => {

@@ -16,8 +16,16 @@ export interface Recipe {
   /** Kinds of connections it works with; `llm` is any model. */
   requires: ("llm" | "notes" | "codehost-a" | "sheets")[];
   contexts: Required<Pick<NewContext, "title" | "slug" | "kind" | "body">>[];
-  /** A scope of null allows every tool. */
-  inbox: { label: string; scope: Scope | null; reply_enabled: boolean };
+  /**
+   * A scope of null allows every tool. The default instruction is what a mail without words of its own asks for: most
+   * recipes are used by forwarding alone, and the model would otherwise answer what is forwarded.
+   */
+  inbox: {
+    label: string;
+    scope: Scope | null;
+    reply_enabled: boolean;
+    default_instruction: string | null;
+  };
 }
 
 export const RECIPES: readonly Recipe[] = [...READING_RECIPES, ...WRITING_RECIPES];

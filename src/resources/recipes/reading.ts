@@ -99,7 +99,12 @@ export const READING_RECIPES: readonly Recipe[] = [
     contexts: [
       { title: "How to summarise a mail", slug: "email-summary", kind: "instruction", body: SUMMARY_RULES },
     ],
-    inbox: { label: "Summaries", scope: { targets: [], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Summaries",
+      default_instruction: "Summarise this mail.",
+      scope: { targets: [], autonomous: [] },
+      reply_enabled: true,
+    },
   },
   {
     id: "translate",
@@ -112,7 +117,12 @@ export const READING_RECIPES: readonly Recipe[] = [
     contexts: [
       { title: "How to translate", slug: "translation", kind: "instruction", body: TRANSLATION_RULES },
     ],
-    inbox: { label: "Translations", scope: { targets: [], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Translations",
+      default_instruction: "Translate this mail.",
+      scope: { targets: [], autonomous: [] },
+      reply_enabled: true,
+    },
   },
   {
     id: "meeting-notes",
@@ -131,7 +141,12 @@ export const READING_RECIPES: readonly Recipe[] = [
         body: MINUTES_RULES,
       },
     ],
-    inbox: { label: "Meeting notes", scope: { targets: ["notes"], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Meeting notes",
+      default_instruction: "Write the notes of this meeting.",
+      scope: { targets: ["notes"], autonomous: [] },
+      reply_enabled: true,
+    },
   },
   {
     id: "research-brief",
@@ -151,6 +166,6 @@ export const READING_RECIPES: readonly Recipe[] = [
       },
       { title: "Research brief", slug: "brief", kind: "command", body: RESEARCH_MACRO },
     ],
-    inbox: { label: "Research", scope: null, reply_enabled: true },
+    inbox: { label: "Research", default_instruction: null, scope: null, reply_enabled: true },
   },
 ];

@@ -3,7 +3,7 @@ import { contextMembers, ContextShape } from "../contexts/shapes.ts";
 import { InboxShape } from "../inboxes/shapes.ts";
 
 const { title, slug, kind, body } = contextMembers;
-const { label, scope, reply_enabled } = InboxShape.properties;
+const { label, scope, reply_enabled, default_instruction } = InboxShape.properties;
 
 export const RecipeShape = t.Object(
   {
@@ -18,7 +18,7 @@ export const RecipeShape = t.Object(
       examples: [["llm"]],
     }),
     contexts: t.Array(t.Object({ title, slug, kind, body })),
-    inbox: t.Object({ label, scope, reply_enabled }),
+    inbox: t.Object({ label, scope, reply_enabled, default_instruction }),
     applied: t.Boolean({ description: "Whether you have all of it.", examples: [false] }),
   },
   { $id: "Recipe", description: "An inbox and the contexts it works by, ready to be made." },

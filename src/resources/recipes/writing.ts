@@ -127,7 +127,12 @@ export const WRITING_RECIPES: readonly Recipe[] = [
         body: EXTRACTION_RULES,
       },
     ],
-    inbox: { label: "Data extraction", scope: { targets: [], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Data extraction",
+      default_instruction: "Extract the data of this mail and its files as JSON.",
+      scope: { targets: [], autonomous: [] },
+      reply_enabled: true,
+    },
   },
   {
     id: "draft-reply",
@@ -142,7 +147,12 @@ export const WRITING_RECIPES: readonly Recipe[] = [
       { title: "How to draft a reply", slug: "reply-drafts", kind: "instruction", body: REPLY_RULES },
       { title: "About me", slug: "about-me", kind: "knowledge", body: REPLY_FACTS },
     ],
-    inbox: { label: "Reply drafts", scope: { targets: [], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Reply drafts",
+      default_instruction: "Draft a reply to this mail.",
+      scope: { targets: [], autonomous: [] },
+      reply_enabled: true,
+    },
   },
   {
     id: "invoice-to-sheet",
@@ -161,7 +171,12 @@ export const WRITING_RECIPES: readonly Recipe[] = [
         body: INVOICE_RULES,
       },
     ],
-    inbox: { label: "Invoices", scope: { targets: ["sheets"], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Invoices",
+      default_instruction: "Make a row of each invoice in this mail and its files.",
+      scope: { targets: ["sheets"], autonomous: [] },
+      reply_enabled: true,
+    },
   },
   {
     id: "bug-report-to-issue",
@@ -180,6 +195,11 @@ export const WRITING_RECIPES: readonly Recipe[] = [
         body: BUG_RULES,
       },
     ],
-    inbox: { label: "Bug reports", scope: { targets: ["codehost-a"], autonomous: [] }, reply_enabled: true },
+    inbox: {
+      label: "Bug reports",
+      default_instruction: "Write an issue for each problem in this mail.",
+      scope: { targets: ["codehost-a"], autonomous: [] },
+      reply_enabled: true,
+    },
   },
 ];
