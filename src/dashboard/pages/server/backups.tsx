@@ -112,8 +112,8 @@ function List({ report: { items } }: { report: Report }) {
   if (items.length === 0)
     return (
       <Empty title="There is no backup yet">
-        A backup is one file with all mail, settings and keys. With it, everything can be brought back on a
-        new machine.
+        A backup is one file with all mail, accounts and keys. With it and your configuration file, everything
+        can be brought back on a new machine.
       </Empty>
     );
   return (
