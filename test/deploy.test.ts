@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { splitListen } from "../src/config/forms.ts";
+import { cautionsOf } from "../src/operation/admin/warnings.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { memoryDisk, whyNoMounts } from "./faults/disks.ts";
 import { house } from "./faults/house.ts";
@@ -41,6 +42,29 @@ describe("the compose file", () => {
     expect(Number.parseInt(mailwright.stop_grace_period, 10)).toBeGreaterThan(LONGEST_STOP_SECONDS);
   });
 });
+
+test.each(["README.md", "docs/going-live.md", "docs/operation.md"])(
+  "the configuration of a public server in %s answers at 25 and 443, with a certificate",
+  async (page) => {
+    const text = await Bun.file(join(DEPLOY, "..", page)).text();
+    const blocks = Array.from(text.matchAll(/^( *)```toml\n(.*?)^\1```$/gms), ([, , block]) => block ?? "");
+    const folder = await mkdtemp(join(tmpdir(), "mailwright-public-"));
+    const file = join(folder, "config.toml");
+    try {
+      await Bun.write(
+        file,
+        blocks.find((block) => block.includes("[smtp]") && /^ *hostname/m.test(block)) ?? "",
+      );
+      const config = loadConfig({ file, env: {}, cwd: folder });
+      expect([config.smtp.listen, config.server.listen]).toEqual(["0.0.0.0:25", "0.0.0.0:443"]);
+      expect([config.server.tls, config.acme.listen]).toEqual(["acme", "0.0.0.0:80"]);
+      expect(config.data.dir).toBe("/var/lib/mailwright");
+      expect(cautionsOf(config)).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  },
+);
 
 describe("the systemd unit", () => {
   test("sets only settings that there are, waits long enough, and leaves the runtime its compiler", async () => {

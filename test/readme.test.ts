@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { chmod, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dnsRecords } from "../src/mail/writing/dkim.ts";
@@ -122,9 +122,15 @@ async function openDesk() {
     "127.0.0.1:8080",
     `127.0.0.1:${http}`,
   );
-  const blocks = text.replaceAll("127.0.0.1:2525", `127.0.0.1:${smtp}`).matchAll(/^```sh\n(.*?)^```$/gms);
+  const settled = text
+    .replaceAll("127.0.0.1:2525", `127.0.0.1:${smtp}`)
+    .replaceAll("/etc/mailwright/config.toml", "config.toml");
+  const blocks = settled.matchAll(/^```sh\n(.*?)^```$/gms);
   const command = join(folder, "mailwright");
   await symlink(BINARY, command);
+  // The user that the README has made on a server is whoever runs this.
+  await Bun.write(join(folder, "sudo"), '#!/bin/sh\n[ "$1 $2" = "-u mailwright" ] && shift 2 && exec "$@"\n');
+  await chmod(join(folder, "sudo"), 0o755);
   const options = {
     cwd: folder,
     env: { PATH: `${folder}:/usr/local/bin:/usr/bin:/bin`, NO_PROXY: "127.0.0.1" },

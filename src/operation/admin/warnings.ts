@@ -8,11 +8,11 @@ import { inNetworks } from "../../net/networks.ts";
 const LATE_SECONDS = 60;
 
 /** Returns sentences on settings that are allowed, and yet seldom meant on a server that others write to. */
-export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
+export function cautionsOf({ outbound, server, smtp, metrics }: Config): string[] {
   const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
-  const open =
-    metrics.listen !== "" && metrics.token === "" && !/^(127\.|\[?::1\]?:|localhost:)/.test(metrics.listen);
+  const open = metrics.listen !== "" && metrics.token === "" && !isOnThisMachine(metrics.listen);
   return [
+    ...(speaksNoHttps(server) ? [noHttps(server)] : []),
     ...(outbound.mode === "capture" ? [CAPTURED] : []),
     ...(outbound.mode !== "capture" && !smtp.hostname.includes(".") ? [nameless] : []),
     ...(open ? [OPEN_FIGURES] : []),
@@ -21,6 +21,20 @@ export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
         `smtp.trusted_relays has ${relay}, and smtp.trusted_networks has it too: every mail from there is believed, whoever wrote it. Take it out of smtp.trusted_networks.`,
     ),
   ];
+}
+
+function isOnThisMachine(listen: string): boolean {
+  return /^(127\.|\[?::1\]?:|localhost:)/.test(listen);
+}
+
+/** Behind a proxy others speak HTTPS: one on this machine, or one that is named. */
+function speaksNoHttps({ base_url, tls, listen, trusted_proxies }: Config["server"]): boolean {
+  const promised = /^https:/i.test(base_url) && tls === "off";
+  return promised && !isOnThisMachine(listen) && trusted_proxies.length === 0;
+}
+
+function noHttps({ base_url, listen }: Config["server"]): string {
+  return `server.base_url is ${base_url}, but server.tls is "off": this server speaks plain HTTP at ${listen}, and nothing of it answers at that address. Set server.tls to "acme" and server.listen to "0.0.0.0:443", or name the reverse proxy in front of it in server.trusted_proxies.`;
 }
 
 /** All that a relay passes on comes from its address. */
