@@ -30,7 +30,7 @@ describe("the compose file", () => {
     );
     expect(mailwright.ports.map((port) => Number(port.split(":")[1]))).toEqual(inside as number[]);
     expect(mailwright.ports.map((port) => Number(port.split(":")[0]))).toEqual([25, 80, 443]);
-    expect(config.server.tls).toBe("acme");
+    expect([config.server.tls, config.auth.registration]).toEqual(["acme", "closed"]);
     expect(existsSync(join(DEPLOY, mailwright.build.context, "Dockerfile"))).toBe(true);
     expect(mailwright.volumes).toEqual(["data:/data", "programs:/programs"]);
     expect(Object.keys(volumes)).toEqual(["data", "programs"]);
@@ -58,7 +58,7 @@ test.each(["README.md", "docs/going-live.md", "docs/operation.md"])(
       const config = loadConfig({ file, env: {}, cwd: folder });
       expect([config.smtp.listen, config.server.listen]).toEqual(["0.0.0.0:25", "0.0.0.0:443"]);
       expect([config.server.tls, config.acme.listen]).toEqual(["acme", "0.0.0.0:80"]);
-      expect(config.data.dir).toBe("/var/lib/mailwright");
+      expect([config.auth.registration, config.data.dir]).toEqual(["closed", "/var/lib/mailwright"]);
       expect(cautionsOf(config)).toEqual([]);
     } finally {
       await rm(folder, { recursive: true });
