@@ -1,5 +1,5 @@
 # One binary in a small image. Build: docker build -t mailwright .
-# Run: docker run -p 25:2525 -p 8080:8080 -v mailwright:/data -e MAILWRIGHT_SMTP__DOMAIN=example.org mailwright
+# Run: docker run -p 25:2525 -p 8080:8080 -v mailwright:/data -e MAILWRIGHT_SMTP__DOMAIN=mail.example.org mailwright
 
 FROM oven/bun:1.4.5 AS build
 WORKDIR /src

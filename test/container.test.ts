@@ -53,8 +53,8 @@ test.skipIf(!can_wall)(
     const names = Object.entries(environment).map(([name, value]) => [
       name,
       value
-        .replaceAll(/\$\{MAIL_HOST[^}]*\}/g, "mail.example.org")
-        .replaceAll(/\$\{MAIL_DOMAIN[^}]*\}/g, "example.org"),
+        .replaceAll(/\$\{MAIL_HOST[^}]*\}/g, "mx.example.org")
+        .replaceAll(/\$\{MAIL_DOMAIN[^}]*\}/g, "mail.example.org"),
     ]);
     const child = Bun.spawn(
       ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", CONTAINER],
@@ -78,7 +78,7 @@ test.skipIf(!can_wall)(
     expect(await child.exited).toBe(0);
     expect(out).toContain("Read-only file system");
     expect(out).toContain('"msg":"ready"');
-    expect(out).toMatch(/^ready\nThere is no certificate for mail\.example\.org yet\./m);
+    expect(out).toMatch(/^ready\nThere is no certificate for mx\.example\.org yet\./m);
     expect(out).toEndWith("ended with 0\n");
     // What a bug says has a stack; the log is on the other stream.
     expect(err).toBe("");

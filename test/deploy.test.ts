@@ -204,8 +204,8 @@ function settled(environment: Record<string, string>): Record<string, string> {
     Object.entries(environment).map(([name, value]) => [
       name,
       value
-        .replaceAll(/\$\{MAIL_HOST[^}]*\}/g, "mail.example.org")
-        .replaceAll(/\$\{MAIL_DOMAIN[^}]*\}/g, "example.org"),
+        .replaceAll(/\$\{MAIL_HOST[^}]*\}/g, "mx.example.org")
+        .replaceAll(/\$\{MAIL_DOMAIN[^}]*\}/g, "mail.example.org"),
     ]),
   );
 }
