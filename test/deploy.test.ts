@@ -36,6 +36,17 @@ describe("the compose file", () => {
     expect(Object.keys(volumes)).toEqual(["data", "programs"]);
   });
 
+  test("takes the further settings that docs/operation.md shows, which reach a model on the host", async () => {
+    const page = await Bun.file(join(DEPLOY, "../docs/operation.md")).text();
+    const override = Bun.YAML.parse(/^```yaml\n(.*?)^```$/ms.exec(page)?.[1] ?? "") as Compose;
+    const { environment, extra_hosts } = override.services.mailwright;
+    const env = settled({ ...(await compose()).services.mailwright.environment, ...environment });
+    const { llm, egress } = loadConfig({ env, cwd: tmpdir() });
+    const host = URL.parse(llm.base_url)?.hostname;
+    expect(egress.allow).toEqual([host ?? ""]);
+    expect(extra_hosts).toEqual([`${host}:host-gateway`]);
+  });
+
   test("asks the healthcheck command, and lets work in progress end", async () => {
     const { mailwright } = (await compose()).services;
     expect(mailwright.healthcheck.test).toEqual(["CMD", "mailwright", "healthcheck"]);
@@ -187,6 +198,7 @@ interface Compose {
       ports: string[];
       environment: Record<string, string>;
       volumes: string[];
+      extra_hosts?: string[];
       healthcheck: { test: string[] };
       stop_grace_period: string;
     };
