@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
     async (name, look) => {
       await using visit = await at.visit({ look });
       const { page } = visit;
-      await begin(visit, /^Connect Other model server/);
+      await begin(visit, /^Connect another model server/);
       const dialog = page.getByRole("dialog");
       const connect = dialog.getByRole("button", { name: "Connect and test" });
       await dialog.getByLabel("Name").fill(`Lab ${name}`);
@@ -87,23 +87,67 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
     async () => {
       await using visit = await at.visit();
       const { page } = visit;
-      await begin(visit, /^Connect Other model server/);
+      await begin(visit, /^Connect another model server/);
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("Address").fill(`${server.origin}/v1`);
       await dialog.getByLabel("Key").fill("sk-wrong-one");
       await dialog.getByRole("button", { name: "Show its models" }).click();
-      await dialog.getByText("did not accept the credential").waitFor();
+      await dialog.getByText("did not accept the key").waitFor();
       await dialog.getByLabel("Key").fill("sk-right-one");
-      await dialog.getByText("did not accept the credential").waitFor({ state: "detached" });
+      await dialog.getByText("did not accept the key").waitFor({ state: "detached" });
       await dialog.getByRole("button", { name: "Show its models" }).click();
       await dialog.getByRole("combobox", { name: "Model" }).selectOption("gpt-5-mini");
       server.fault = "broken";
       await dialog.getByRole("button", { name: "Connect and test" }).click();
       await dialog.getByText("We are down.").waitFor();
       await dialog.getByRole("button", { name: "Connect it all the same" }).click();
-      await page.getByRole("heading", { name: "Other model server", level: 1 }).waitFor();
+      await page.getByRole("heading", { name: "OpenAI-compatible server", level: 1 }).waitFor();
       await page.getByText("Does not work").waitFor();
       server.fault = "none";
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "an address that is refused says at its field what is wrong, and what mends it (%s)",
+    async (_name, look) => {
+      await using visit = await at.visit({ look, refusals: [422] });
+      const { page } = visit;
+      await begin(visit, /^Connect another model server/);
+      const dialog = page.getByRole("dialog", { name: "Connect another model server" });
+      expect(await dialog.getByLabel("Name").inputValue()).toBe("OpenAI-compatible server");
+      await dialog.getByLabel("Model").fill("small");
+      await dialog.getByLabel("Address").fill("localhost:24001/v1");
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText("must begin with http:// or https://").waitFor();
+      await dialog.getByLabel("Address").fill("http://192.168.1.5:1234/v1");
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText('writes allow = ["192.168.1.5"] under [egress]').waitFor();
+      await visit.look("connect-refused");
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "an Ollama that is not there is told where it was looked for, and a tool server how it will be called",
+    async () => {
+      await using visit = await at.visit();
+      const { page } = visit;
+      await begin(visit, /^Connect Ollama/);
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Address").fill("http://127.0.0.1:9");
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText("Left empty, the address is http://localhost:11434.").waitFor();
+      await visit.look("connect-unreached");
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: /^Connect a tool server/ }).click();
+      const tool = page.getByRole("dialog", { name: "Connect a tool server (MCP)" });
+      await tool.getByText("You will call it @calendar.").waitFor();
+      await tool.getByLabel("Name").fill("Team Shopping");
+      await tool.getByText("You will call it @team-shopping.").waitFor();
+      await tool.getByLabel("Name").fill("Notes");
+      await tool.getByText("You will call it @mcp:notes.").waitFor();
+      await visit.look("connect-tool");
     },
     LOOK_MS,
   );

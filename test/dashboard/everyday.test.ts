@@ -269,6 +269,35 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     expect((await at.api<Inbox>("GET", path)).allowlist_senders).toEqual([]);
   }, 60_000);
 
+  test.each(LOOKS)(
+    "a tool server that no inbox has leads to those that could (%s)",
+    async (name, look) => {
+      const { id } = await at.api<{ id: string }>("POST", "/connections", {
+        kind: "mcp",
+        label: `Shopping ${name}`,
+        base_url: "https://mcp.example.org/mcp",
+      });
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/connections/${id}`);
+      await page.getByText("No inbox uses it yet. Give it to one:").waitFor();
+      await page.getByText(`@shopping-${name}`).waitFor();
+      expect(await page.getByRole("button", { name: "Sign in at this server" }).count()).toBe(0);
+      await visit.look("unused-tool");
+      await page.getByRole("link", { name: "Desk › Tools" }).click();
+      await page.getByRole("tab", { name: "Tools", selected: true }).waitFor();
+      await page
+        .getByRole("checkbox", { name: `Shopping ${name}` })
+        .first()
+        .click();
+      await page.getByText("Saved.").waitFor();
+      await page.goto(`${at.url}/app/connections/${id}`);
+      await page.getByRole("link", { name: "Desk", exact: true }).waitFor();
+      await at.api("DELETE", `/connections/${id}`);
+    },
+    60_000,
+  );
+
   test("a tool server that its inbox may not use is pointed out, and allowed", async () => {
     const calendar = await at.api<{ id: string }>("POST", "/connections", {
       kind: "mcp",

@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)("the first run", () => {
       await page.getByRole("dialog").getByRole("alert").waitFor();
       expect(await at.api<unknown[]>("GET", "/connections")).toEqual([]);
       await page.getByRole("button", { name: "Connect it all the same" }).click();
-      const again = modelStep.getByRole("button", { name: "Test Other model server" });
+      const again = modelStep.getByRole("button", { name: "Test OpenAI-compatible server" });
       await modelStep.getByRole("alert").waitFor();
       await page.reload();
       await modelStep.getByRole("alert").waitFor();

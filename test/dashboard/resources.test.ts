@@ -283,13 +283,13 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       const { page } = visit;
       await visit.open("Connections");
       await visit.look("connections");
-      await press(page, /^Connect Tool server/);
+      await press(page, /^Connect a tool server/);
       await page.getByLabel("Name").fill(`Tools ${name}`);
       await page.getByLabel("Where it runs").selectOption("On this server: everything");
       expect(await page.getByLabel("Address").or(page.getByLabel("Key")).count()).toBe(0);
       await press(page, "Connect and test");
       await page.getByRole("list", { name: "What it can do" }).getByText("echo", { exact: true }).waitFor();
-      await page.getByText(`@mcp:tools-${name}`).waitFor();
+      await page.getByText(`@tools-${name}`).waitFor();
       await visit.look("connection");
     },
     LOOK_MS,
@@ -302,7 +302,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       const { page } = visit;
       const label = `Everything ${name}`;
       await visit.open("Connections");
-      await press(page, /^Connect Tool server/);
+      await press(page, /^Connect a tool server/);
       await page.getByLabel("Name").fill(label);
       await page.getByLabel("Address").fill("stdio:nothing");
       await press(page, "Connect and test");
@@ -325,7 +325,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await tab(page, "Tools");
       await page.getByRole("checkbox", { name: new RegExp(`^Everything ${name} @`) }).click();
       await page.getByText("Saved.").waitFor();
-      const row = page.getByRole("listitem").filter({ hasText: `@mcp:everything-${name}` });
+      const row = page.getByRole("listitem").filter({ hasText: `@everything-${name}` });
       await row.getByRole("checkbox", { name: /May change things without being named/ }).click();
       await press(page, "Let it act by itself");
       await page.getByText("It acts by itself, also on what others wrote.").waitFor();

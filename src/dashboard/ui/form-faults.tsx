@@ -17,9 +17,11 @@ interface Faults {
   show: (fault: FieldFault) => () => void;
   /** What no field shows. */
   rest: unknown;
+  /** The mend of the one fault that a field shows. */
+  fix: string | undefined;
 }
 
-const FormFaults = createContext<Faults>({ show: () => () => undefined, rest: null });
+const FormFaults = createContext<Faults>({ show: () => () => undefined, rest: null, fix: undefined });
 
 interface FormFrameProps {
   error: unknown;
@@ -36,7 +38,10 @@ export function FormFrame({ error, onSubmit, className, children }: FormFramePro
     setShown((before) => [...before, fault]);
     return () => setShown((before) => before.filter((other) => other !== fault));
   }, []);
-  const faults = useMemo(() => ({ show, rest: restOf(error, shown) }), [show, error, shown]);
+  const faults = useMemo(
+    () => ({ show, rest: restOf(error, shown), fix: fixOf(error) }),
+    [show, error, shown],
+  );
   useEffect(() => {
     if (error) focusFirstFault(frame.current);
   }, [error]);
@@ -63,12 +68,13 @@ export function RestOfFaults() {
 
 /** The server's words about one field, below it. */
 export function FaultOfField({ fault, id }: { fault: FieldFault | undefined; id?: string }) {
-  const { show } = useContext(FormFaults);
+  const { show, fix } = useContext(FormFaults);
   useLayoutEffect(() => fault && show(fault), [show, fault]);
   if (!fault) return null;
   return (
     <p id={id} className="text-sm text-bad">
       {fault.message}
+      {fix && <span className="block text-text">{fix}</span>}
     </p>
   );
 }
@@ -77,6 +83,11 @@ function focusFirstFault(frame: HTMLElement | null): void {
   const field = frame?.querySelector<HTMLElement>("[aria-invalid=true]");
   field?.closest("details")?.setAttribute("open", "");
   field?.focus();
+}
+
+/** The mend of a single fault; beside several it does not say which one it is for. */
+function fixOf(error: unknown): string | undefined {
+  return error instanceof ApiError && error.problem.errors?.length === 1 ? error.problem.fix : undefined;
 }
 
 function restOf(error: unknown, shown: FieldFault[]): unknown {

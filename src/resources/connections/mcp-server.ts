@@ -7,7 +7,7 @@ import { isStillAt } from "./connections.ts";
 import { folderRefusal, programFolder } from "./program-folders.ts";
 import { isProgramUrl, mayUse, noSuchProgram, type Program, programAt, programName } from "./programs.ts";
 import { openSealed } from "./sealed.ts";
-import { toolServerName } from "./targets.ts";
+import { toolServerName } from "./tool-server-name.ts";
 import { sha256 } from "../../lib/sha256.ts";
 
 /** Whether a connection is where it was when its row was read. */

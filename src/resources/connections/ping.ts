@@ -214,6 +214,6 @@ function judgeUnauthorized(target: PingTarget, headers: Headers): [PingCode, str
   if (target.kind === "mcp" && headers.has("www-authenticate"))
     return ["needs_auth", "asks for authorisation. Connect it, or enter a valid token."];
   if (target.credential === "" && Object.keys(target.headers).length === 0)
-    return ["no_credential", "asks for a credential, and this connection has none. Enter one."];
-  return ["invalid_credentials", "did not accept the credential. Enter a valid one in this connection."];
+    return ["no_credential", "asks for a key, and this connection has none. Enter one."];
+  return ["invalid_credentials", "did not accept the key. Enter another one in this connection."];
 }

@@ -96,7 +96,7 @@ function refuseBadUrl(app: App, text: string): void {
     throw invalid(
       "body.base_url",
       "invalid_url",
-      "base_url must be an http(s) address without blanks, user name, password or fragment.",
+      "The address must begin with http:// or https://, and have no blanks, user name, password or fragment.",
     );
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (url.protocol === "http:" && !allowedByOperator(host, host, app.config.egress.allow))

@@ -2,11 +2,8 @@ import { toolServersOf } from "../../db/inbox-columns.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../../db/schema.ts";
-import { cutSlug, slugOf } from "../../lib/slug.ts";
 import { INTEGRATION_KINDS } from "../../config/integrations.ts";
-
-/** As the command grammar takes it, with room for a number. */
-const MAX_NAME_CHARS = 60;
+import { toolServerName } from "./tool-server-name.ts";
 
 /** Something that an instruction can be aimed at. */
 export interface Target {
@@ -67,12 +64,6 @@ function toolServers(rows: readonly ConnectionRow[]): Target[] {
       taken.add(name);
       return { name, connection };
     });
-}
-
-/** What a tool server is called; see `toolServers` for several of one label. */
-export function toolServerName(label: string): string {
-  const slug = cutSlug(slugOf(label), MAX_NAME_CHARS);
-  return /^[a-z]/.test(slug) ? slug : cutSlug(`server-${slug}`, MAX_NAME_CHARS);
 }
 
 /** Returns the target of an integration: of several accounts at the provider the first that works, else the first. */

@@ -9,9 +9,11 @@ import { AddressField, isProgram } from "./address-field.tsx";
 import { FailedTest } from "./failed-test.tsx";
 import { SpecialFields } from "./fields.tsx";
 import { ModelField } from "./model-field.tsx";
-import type { Provider } from "./providers.ts";
+import { connectWords, type Provider } from "./providers.ts";
 import { PullModel, USUAL_OLLAMA_MODEL } from "./pull-model.tsx";
 import { SignInThere } from "./sign-in-there.tsx";
+import { toolServerName } from "../../../resources/connections/tool-server-name.ts";
+import { shortTarget } from "./short-target.ts";
 import { useConnecting } from "./use-connecting.ts";
 
 interface FormProps {
@@ -19,6 +21,13 @@ interface FormProps {
   onClose: () => void;
   /** What is done with the new connection, instead of opening its page, which tests it. */
   onMade?: (connection: Connection) => void;
+}
+
+const TOOL_EXAMPLE = "Calendar";
+
+/** What an instruction will call a tool server of that name by. */
+function calledBy(label: string): string {
+  return shortTarget(`mcp:${toolServerName(label.trim() || TOOL_EXAMPLE)}`);
 }
 
 interface PartProps {
@@ -33,7 +42,7 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
   const { kind, key, category, name, words } = provider;
   const fault = faultOf(create.error);
   return (
-    <Dialog title={`Connect ${name}`} onClose={onClose}>
+    <Dialog title={connectWords(provider)} onClose={onClose}>
       <div className="grid gap-4">
         <p className="text-soft">{words}</p>
         {category === "integration" && (
@@ -49,8 +58,10 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
         >
           <TextField
             label="Name"
-            hint={category === "mcp" ? "An instruction calls the tool by it." : undefined}
+            hint={category === "mcp" ? `You will call it @${calledBy(fields.label)}.` : undefined}
             fault={fault("label")}
+            required={category === "mcp"}
+            placeholder={category === "mcp" ? TOOL_EXAMPLE : undefined}
             maxLength={100}
             value={fields.label}
             onChange={(text) => set({ label: text })}

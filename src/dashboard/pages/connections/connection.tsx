@@ -21,6 +21,7 @@ import { StatusOf } from "./connections.tsx";
 import { FailedTest } from "./failed-test.tsx";
 import { providerOf } from "./providers.ts";
 import { PullModel, USUAL_OLLAMA_MODEL } from "./pull-model.tsx";
+import { shortTarget } from "./short-target.ts";
 import { SignInThere } from "./sign-in-there.tsx";
 
 export function Connection() {
@@ -65,7 +66,7 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
           {!test.isPending && !test.data && connection.last_error && (
             <Notice look="bad">{connection.last_error}</Notice>
           )}
-          <SignIn connection={connection} />
+          <SignIn connection={connection} asked={ASKS.has(test.data?.error?.code ?? "")} />
         </div>
       </Card>
       {provider && (
@@ -90,19 +91,25 @@ function StateLine({ connection }: { connection: ConnectionRow }) {
       </p>
       {target !== null && (
         <p>
-          An instruction calls it <code className="font-mono text-text wrap-anywhere">@{target}</code>
+          An instruction calls it{" "}
+          <code className="font-mono text-text wrap-anywhere">@{shortTarget(target)}</code>
         </p>
       )}
     </div>
   );
 }
 
-/** For those that know a person and not only a key. */
-function SignIn({ connection }: { connection: ConnectionRow }) {
+/** What a test says of a server that lets nobody in without a key or a sign-in. */
+const ASKS = new Set(["no_credential", "invalid_credentials"]);
+
+/** For those that know a person and not only a key; `asked`: the last test was turned away for want of one. */
+function SignIn({ connection, asked }: { connection: ConnectionRow; asked: boolean }) {
   const { id, kind, category, base_url, auth, status } = connection;
-  if (category === "mcp" && !isProgram({ base_url }))
+  // Who works without a sign-in, or fails for another reason, is not to be sent there.
+  const signs_in = auth === "oauth" || status === "needs_auth";
+  if (category === "mcp" && !isProgram({ base_url }) && (signs_in || asked))
     return <SignInThere path={`/integrations/mcp/${id}/connect`} name="this server" />;
-  if (category === "integration" && (auth === "oauth" || status === "needs_auth"))
+  if (category === "integration" && signs_in)
     return <SignInThere path={`/integrations/${kind}/connect`} name={providerOf(kind)?.name ?? kind} />;
   return null;
 }
@@ -178,11 +185,17 @@ function Verdict({ verdict, connection, onMended }: VerdictProps) {
   );
 }
 
-function WhereUsed({ connection: { id } }: { connection: ConnectionRow }) {
+function WhereUsed({ connection: { id, category } }: { connection: ConnectionRow }) {
   const { data: inboxes } = useQuery(inboxList);
   const uses = ({ default_connection_id, mcp_connection_ids }: Inbox): boolean =>
     default_connection_id === id || mcp_connection_ids.includes(id);
-  return <Card title="Where it is used">{inboxes && <InboxLinks inboxes={inboxes.filter(uses)} />}</Card>;
+  return (
+    <Card title="Where it is used">
+      {inboxes && (
+        <InboxLinks inboxes={inboxes} uses={uses} tab={category === "mcp" ? "tools" : "settings"} />
+      )}
+    </Card>
+  );
 }
 
 function Delete({ connection }: { connection: ConnectionRow }) {

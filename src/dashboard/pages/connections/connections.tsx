@@ -8,7 +8,7 @@ import { Fault, Notice } from "../../ui/notice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { ConnectionForm } from "./connection-form.tsx";
-import { CATEGORIES, iconOf, type Provider, PROVIDERS } from "./providers.ts";
+import { CATEGORIES, connectWords, iconOf, type Provider, PROVIDERS } from "./providers.ts";
 
 const STATES: Record<string, { look: BadgeLook; word: string }> = {
   ok: { look: "good", word: "Works" },
@@ -102,7 +102,7 @@ export function StatusOf({ connection: { status } }: { connection: Connection })
 }
 
 function ProviderButton({ provider, onChoose }: { provider: Provider; onChoose: () => void }) {
-  const { icon: Icon, name, words } = provider;
+  const { icon: Icon, words } = provider;
   return (
     <button
       type="button"
@@ -111,7 +111,7 @@ function ProviderButton({ provider, onChoose }: { provider: Provider; onChoose: 
     >
       <Icon aria-hidden className="mt-0.5 size-4 shrink-0 text-soft" />
       <span className="grid">
-        <span className="font-medium">Connect {name}</span>
+        <span className="font-medium">{connectWords(provider)}</span>
         <span className="text-sm text-soft">{words}</span>
       </span>
     </button>

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import type { ConnectionTest } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Notice } from "../../ui/notice.tsx";
+import { providerOf } from "./providers.ts";
 
 interface FailedTestProps {
   verdict: ConnectionTest;
@@ -18,6 +19,7 @@ export function FailedTest({ verdict, onMove, busy = false, children }: FailedTe
   return (
     <Notice look="bad">
       <p>{error.message}</p>
+      {error.code === "unreachable" && <Unreached kind={verdict.kind} />}
       <div className="mt-2 grid justify-items-start gap-2 text-text empty:hidden">
         {suggested_base_url !== undefined && (
           <Button
@@ -32,4 +34,11 @@ export function FailedTest({ verdict, onMove, busy = false, children }: FailedTe
       </div>
     </Notice>
   );
+}
+
+/** Where it was looked for and how it is started: an Ollama runs on a machine of one's own, mostly without an address given. */
+function Unreached({ kind }: Pick<ConnectionTest, "kind">) {
+  if (kind !== "ollama") return null;
+  const usual = providerOf(kind)?.base_url?.placeholder;
+  return <p className="text-text">“ollama serve” starts it. Left empty, the address is {usual}.</p>;
 }

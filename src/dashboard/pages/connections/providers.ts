@@ -5,6 +5,10 @@ import type { Connection } from "../../api/shapes.ts";
 export interface Provider {
   kind: Connection["kind"];
   name: string;
+  /** What it is called behind "Connect", where that is not its name. */
+  object?: string;
+  /** The name that a connection to it begins with, where that is not `name`; empty where each needs one of its own. */
+  label?: string;
   category: Connection["category"];
   icon: LucideIcon;
   /** What it is, for somebody who has never heard of it. */
@@ -38,11 +42,13 @@ export const PROVIDERS: Provider[] = [
     category: "llm",
     icon: Cpu,
     words: "Models on a machine of your own.",
-    base_url: { required: false, placeholder: "http://127.0.0.1:11434", hint: OWN_SERVER_HINT },
+    base_url: { required: false, placeholder: "http://localhost:11434", hint: OWN_SERVER_HINT },
   },
   {
     kind: "openai_compatible",
     name: "Other model server",
+    object: "another model server",
+    label: "OpenAI-compatible server",
     category: "llm",
     icon: Bot,
     words: "Anything that speaks the API of OpenAI: vLLM, LM Studio, llama.cpp …",
@@ -52,6 +58,7 @@ export const PROVIDERS: Provider[] = [
   {
     kind: "demo",
     name: "Demo model",
+    object: "the demo model",
     category: "llm",
     icon: FlaskConical,
     words: "No AI at all: answers with extracts of the mail, to see how everything works.",
@@ -59,6 +66,8 @@ export const PROVIDERS: Provider[] = [
   {
     kind: "mcp",
     name: "Tool server (MCP)",
+    object: "a tool server (MCP)",
+    label: "",
     category: "mcp",
     icon: Server,
     words: "Tools that the model may use: calendars, tickets, databases …",
@@ -108,6 +117,11 @@ export const CATEGORIES: [Connection["category"], string, string][] = [
   ["mcp", "Tool servers", "Give the model tools of your own."],
   ["integration", "Services", "Connect an account, and the model can work there for you."],
 ];
+
+/** Such as "Connect Ollama" and "Connect a tool server (MCP)". */
+export function connectWords({ name, object = name }: Provider): string {
+  return `Connect ${object}`;
+}
 
 export function providerOf(kind: string): Provider | undefined {
   return PROVIDERS.find((provider) => provider.kind === kind);

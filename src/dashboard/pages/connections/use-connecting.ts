@@ -16,7 +16,7 @@ interface Attempt {
 /** A connection that is being entered: it is tried as often as it takes, and made once. */
 export function useConnecting(provider: Provider, onMade?: (connection: Connection) => void) {
   const navigate = useNavigate();
-  const [fields, setFields] = useState<Fields>(() => fieldsOf({ label: provider.name }));
+  const [fields, setFields] = useState<Fields>(() => fieldsOf({ label: provider.label ?? provider.name }));
   const [verdict, setVerdict] = useState<ConnectionTest>();
   const bodyOf = (from: Fields): object => ({
     kind: provider.kind,

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useChange } from "../../api/changes.ts";
 import { patch, post } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
-import type { Context } from "../../api/shapes.ts";
+import type { Context, Inbox } from "../../api/shapes.ts";
 import { DeleteButton } from "../../ui/delete.tsx";
 import { Card } from "../../ui/page.tsx";
 import { useToast } from "../../ui/toast.tsx";
@@ -13,13 +13,12 @@ export function WhereUsed({ context }: { context: Context }) {
   const { data: inboxes } = useQuery(inboxList);
   if (!inboxes) return null;
   const { id: context_id, inbox_ids } = context;
-  const users = inboxes.filter(({ id, context_ids }) =>
-    context_ids === null ? inbox_ids?.includes(id) !== false : context_ids.includes(context_id),
-  );
+  const uses = ({ id, context_ids: chosen }: Inbox): boolean =>
+    chosen === null ? inbox_ids?.includes(id) !== false : chosen.includes(context_id);
   return (
     <Card title="Where it is used">
       {context.enabled ? (
-        <InboxLinks inboxes={users} />
+        <InboxLinks inboxes={inboxes} uses={uses} tab="settings" />
       ) : (
         <p className="text-soft">Nowhere, as long as it is not in use.</p>
       )}

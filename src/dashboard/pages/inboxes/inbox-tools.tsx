@@ -20,6 +20,7 @@ import {
   type Tool,
   toolsOf,
 } from "./scope.ts";
+import { shortTarget } from "../connections/short-target.ts";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 /** Which tools an inbox may use, and which of them may act without being named. */
@@ -115,7 +116,7 @@ function ToolRow({ tool, inbox, onAllow, onUnasked }: ToolRowProps) {
         label={
           <>
             <span className="font-medium">{tool.label}</span>{" "}
-            <code className="font-mono text-sm text-soft">@{tool.target}</code>
+            <code className="font-mono text-sm text-soft">@{shortTarget(tool.target)}</code>
           </>
         }
         checked={usable}
