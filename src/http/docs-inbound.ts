@@ -32,7 +32,7 @@ export async function inboundPage(): Promise<string> {
 </section>
 <section id="answer">
 <h2><a href="#answer">The answer</a></h2>
-<p>${prose("200 has one entry in `recipients` for each of them. `accepted` means that the mail is on disk; `refused`, that it will never be taken, and that its sender should hear `text`. Anything but 200 means that nothing was kept: keep the mail and try again, after `Retry-After` seconds where that is given. Only 413 stays as it is: the mail is larger than `smtp.max_message_bytes`. The same mail twice does no harm.")}</p>
+<p>${prose("200 has one entry in `recipients` for each of them. `accepted` means that the mail is on disk; `refused` with a `code` of 500 or more, that it will never be taken, and that its sender should hear `text`. `refused` with a `code` below 500 is only put off, as when the inbox has had its mails of the hour: hand the mail in again later, for that recipient alone. Anything but 200 means that nothing was kept: keep the mail and try again, after `Retry-After` seconds where that is given. Only 413 stays as it is: the mail is larger than `smtp.max_message_bytes`. The same mail twice does no harm.")}</p>
 </section>
 <section id="identity">
 <h2><a href="#identity">Who wrote it?</a></h2>

@@ -29,7 +29,7 @@ curl -sS "${base_url}/v1/messages" \\
   -d '{"instruction": "When does it open?", "content": "It opens on 3 May."}'`;
   return `<div class="text begin">
 <h1>Begin with one call</h1>
-<p>${prose("`POST /v1/messages` does what a mail to your inbox does: it gives `instruction` to the model, `content` as the text to work on, and answers with the `result`. Make a key in the dashboard, under Settings, write it behind `KEY=`, and paste this into a shell:")}</p>
+<p>${prose("`POST /v1/messages` does what a mail to your inbox does: it gives `instruction` to the model, `content` as the text to work on, and answers with the `result`. Make a key in the dashboard, under Settings, write it after `KEY=`, and paste this into a shell:")}</p>
 <pre>${Bun.escapeHTML(example)}</pre>
 <p>${prose("It runs through your default inbox; `inbox_id` names another one.")} <a href="#operations">All operations</a> are below.</p>
 </div>`;
@@ -88,6 +88,7 @@ ${head}
 <header><strong>Mailwright</strong>
 <a href="/docs">Reference</a>
 <a href="/docs/webhooks">Webhooks</a>
+<a href="/docs/inbound">Mail over HTTPS</a>
 <a href="/docs/errors">Errors</a>
 <a href="/openapi.json">openapi.json</a></header>
 <main>

@@ -386,6 +386,26 @@ describe("the programs of /docs/inbound", () => {
     expect(wrong).rejects.toThrow("not taken yet: 400");
   });
 
+  test("neither returns a mail that is only put off, although the request was answered", async () => {
+    const { inbox, message } = { inbox: room.inbox.address, message: "please try again later" };
+    const answer = [{ recipient: inbox, status: "refused", code: 451, enhanced: "4.7.1", text: message }];
+    using busy = Bun.serve({ port: 0, fetch: () => Response.json({ recipients: answer }) });
+    const INBOUND_URL = busy.url.origin;
+    expect(await pipe(inbox, fromOwner(), { INBOUND_URL })).toEqual({ exit: 75, output: "" });
+    const file = join(dir, "patient-worker.mjs");
+    await writeFile(file, program("worker"));
+    const { default: worker } = await import(file);
+    const rejected: string[] = [];
+    const mail = {
+      from: "ada@example.com",
+      to: inbox,
+      raw: new Blob([fromOwner()]).stream(),
+      setReject: (text: string) => void rejected.push(text),
+    };
+    await expect(worker.email(mail, { INBOUND_URL, INBOUND_SECRET: SECRET })).rejects.toThrow("put off: 451");
+    expect(rejected).toEqual([]);
+  });
+
   test("the example of the page is right", () => {
     const [, envelope = "", text = "", v1 = ""] =
       /envelope <code>([^<]*)<\/code> and the mail <code>([^<]*)<\/code> the signature is <code>(\w+)<\/code>/.exec(

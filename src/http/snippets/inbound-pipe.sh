@@ -23,5 +23,6 @@ status=$(curl --silent --max-time 120 --output "$answer" --write-out '%{http_cod
 [ "$status" = 413 ] && echo '5.3.4 The mail is larger than this server takes' && exit 69
 [ "$status" = 200 ] || exit 75
 grep -q '"status":"accepted"' "$answer" && exit 0
+grep -q '"status":"refused","code":4' "$answer" && exit 75
 sed -n 's/.*"enhanced":"\([0-9.]*\)","text":"\([^"]*\)".*/\1 \2/p' "$answer"
 exit 69
