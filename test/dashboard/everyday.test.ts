@@ -345,6 +345,22 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     await at.api("DELETE", `/v1/webhooks/${endpoint.id}`);
   }, 60_000);
 
+  test("Markdown shows tasks as boxes, and numbers where the table says", async () => {
+    await using visit = await at.visit();
+    const { page } = visit;
+    await page.goto(`${at.url}/app/contexts/new`);
+    const table = "| Month | Sales |\n|---|---:|\n| May | 12 |";
+    await page.getByLabel("Text in Markdown").fill(`- [x] checked\n- [ ] open\n- [y] neither\n\n${table}`);
+    await page.getByRole("tab", { name: "Preview" }).click();
+    expect(await page.getByRole("tabpanel").getByRole("listitem").allInnerTexts()).toEqual([
+      "☑ checked",
+      "☐ open",
+      "[y] neither",
+    ]);
+    const align = "getComputedStyle(document.querySelector('td:last-child')).textAlign";
+    expect(await page.evaluate<string>(align)).toBe("right");
+  }, 60_000);
+
   test("outgoing mail is searched, and read", async () => {
     await send({ subject: "Find this one", text: "Hello" });
     await using visit = await at.visit({ look: at_width(800, "light") });

@@ -227,7 +227,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
     const { key } = await at.api<{ key: string }>("POST", "/auth/api-key");
     const shell = Bun.spawn(["sh", "-c", command], {
       cwd: dir,
-      env: { PATH: process.env["PATH"], MAILWRIGHT_KEY: key },
+      env: { PATH: process.env["PATH"], KEY: key },
       stderr: "ignore",
     });
     const said = await new Response(shell.stdout).text();

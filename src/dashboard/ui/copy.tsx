@@ -1,5 +1,5 @@
 import { Check, Copy as CopyIcon } from "lucide-react";
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { IconButton } from "./button.tsx";
 
 const SHOWN_MS = 1_500;
@@ -35,11 +35,23 @@ function copyBySelection(text: string): void {
   area.remove();
 }
 
+/** An address or a path that wraps between its parts, and within one only where that is too long for a line. */
+function Breakable({ text }: { text: string }) {
+  return [...text.matchAll(/[@./]?[^@./]+|[@./]/g)].map(({ 0: part, index }) => (
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
+}
+
 /** A value to be read and taken along, such as an address or a key. */
 export function Copyable({ text, label }: { text: string; label?: string }) {
   return (
     <span className="inline-flex max-w-full items-center gap-1 rounded-md border border-line bg-back pl-2">
-      <code className="min-w-0 py-1 font-mono text-sm break-all">{text}</code>
+      <code className="min-w-0 py-1 font-mono text-sm wrap-anywhere">
+        <Breakable text={text} />
+      </code>
       <CopyButton text={text} {...(label ? { label } : {})} />
     </span>
   );

@@ -1,8 +1,18 @@
 import MarkdownIt from "markdown-it";
 import { createElement, Fragment, type ReactNode } from "react";
+import { classes } from "./class-names.ts";
 
 const parser = new MarkdownIt({ html: false, linkify: false });
 type Token = ReturnType<typeof parser.parse>[number];
+
+/** Boxes at the beginning of an entry of a list, as GitHub writes tasks. */
+parser.core.ruler.push("tasks", ({ tokens }) => {
+  for (const [at, { type, children }] of tokens.entries()) {
+    const text = children?.[0];
+    if (type !== "inline" || text?.type !== "text" || tokens[at - 2]?.type !== "list_item_open") continue;
+    text.content = text.content.replace(/^\[ \] /, "☐ ").replace(/^\[[xX]\] /, "☑ ");
+  }
+});
 
 const LOOKS: Record<string, string> = {
   h1: "text-xl font-semibold",
@@ -14,6 +24,11 @@ const LOOKS: Record<string, string> = {
   pre: "overflow-x-auto rounded-md bg-back p-3",
   table:
     "border-collapse [&_td]:border [&_td]:border-line [&_td]:px-2 [&_th]:border [&_th]:border-line [&_th]:px-2",
+};
+/** How the cells of a table are set, by the style that the parser gives them. */
+const ALIGNMENTS: Record<string, string> = {
+  "text-align:right": "text-right",
+  "text-align:center": "text-center",
 };
 const TAGS = new Set(
   "h1 h2 h3 h4 h5 h6 p ul ol li blockquote em strong s table thead tbody tr th td".split(" "),
@@ -57,7 +72,7 @@ function element(token: Token, children: ReactNode[], key: number): ReactNode {
     );
   return createElement(
     TAGS.has(token.tag) ? token.tag : "div",
-    { key, className: LOOKS[token.tag] },
+    { key, className: classes(LOOKS[token.tag], ALIGNMENTS[token.attrGet("style") ?? ""]) },
     children,
   );
 }

@@ -8,6 +8,11 @@ export function ModelText({ text }: { text: string }) {
   return (
     <div className="max-w-prose">
       <Markdown text={text} />
+      {text.includes("](") && (
+        <p className="mt-3 text-sm text-soft">
+          Links cannot be clicked here: a model may have written what it read into an address.
+        </p>
+      )}
     </div>
   );
 }

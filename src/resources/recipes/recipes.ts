@@ -146,9 +146,9 @@ async function connectedKinds(tx: Db, user: UserRow): Promise<Connected> {
 }
 
 const SERVICES: Record<Exclude<Recipe["requires"][number], "llm">, string> = {
-  notes: "your note-taking workspace (notes)",
-  "codehost-a": "your code hosting service (codehost-a)",
-  sheets: "your spreadsheets (sheets)",
+  notes: "Notion (notes)",
+  "codehost-a": "GitHub (codehost-a)",
+  sheets: "Google Sheets (sheets)",
 };
 
 function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, model_id, has_model }: Connected): string[] {

@@ -30,7 +30,10 @@ export function Actions({
     <>
       {raw_available && (
         <a href={`/messages/${message_id}/raw`} download className={PLAIN_LINK}>
-          <Download aria-hidden /> The mail as it came (.eml)
+          <Download aria-hidden />
+          <span>
+            The mail<span className="max-sm:sr-only"> as it came</span> (.eml)
+          </span>
         </a>
       )}
       {status === "failed" && source !== "test" && (

@@ -6,7 +6,7 @@ import { LongText } from "../../ui/long-text.tsx";
 import { Card } from "../../ui/page.tsx";
 
 /** What was read as the instruction, and how it was understood. */
-export function Asked({ story: { instruction, command, steps } }: { story: Story }) {
+export function Asked({ story: { instruction, command, steps, status, source } }: { story: Story }) {
   const marks = command ? marksOf(command) : [];
   const wishes = command ? flagsOf(command.options, { known: false }) : [];
   const by_inbox = steps.find(({ name }) => name === "default_instruction")?.output;
@@ -15,7 +15,7 @@ export function Asked({ story: { instruction, command, steps } }: { story: Story
       {instruction ? (
         <p className="whitespace-pre-wrap wrap-anywhere">{instruction}</p>
       ) : (
-        <p className="text-soft">{by_inbox ?? (command ? NOTHING_ASKED : ENDED_BEFORE)}</p>
+        <p className="text-soft">{by_inbox ?? (command ? NOTHING_ASKED : unreadWords(status, source))}</p>
       )}
       <Marks words="Understood as" marks={marks} />
       <Marks words="Left for the model to understand" marks={wishes} />
@@ -37,7 +37,13 @@ function Marks({ words, marks }: { words: string; marks: string[] }) {
 
 const NOTHING_ASKED = "Nothing here counted as an instruction.";
 /** An instruction is stored with the end of its run. */
-const ENDED_BEFORE = "It ended before it was written down what of it counted as the instruction.";
+const ENDED_BEFORE = "It ended before its instruction was read.";
+
+function unreadWords(status: Story["status"], source: Story["source"]): string {
+  return status === "rejected" && source === "email"
+    ? "The mail was refused before it was read."
+    : ENDED_BEFORE;
+}
 
 type Command = NonNullable<Story["command"]>;
 
@@ -87,8 +93,9 @@ export function Material({
   );
 }
 
-const DATA = "Nothing in it is ever obeyed.";
-const DATA_OF_MAIL = `${DATA} Only the subject of a new mail by somebody whom this inbox obeys counts as their words.`;
+const DATA = "It is read, and never obeyed.";
+const DATA_OF_MAIL =
+  "It is read, and never obeyed, but for the subject of a new mail by you or somebody on this inbox’s list.";
 
 function whyGone(status: Story["status"], was_private: boolean): string {
   if (was_private) return "You asked for --private, so it was not kept.";

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
+import { useMe } from "../../api/session.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
@@ -36,6 +37,7 @@ function Field({
 }: Omit<ContinueProps, "inbox_id"> & { inbox: Inbox }) {
   const [instruction, setInstruction] = useState("");
   const known = useVocabulary(inbox);
+  const { unlimited } = useMe().credits;
   const run = useRun(() => setInstruction(""));
   const send = (): void =>
     run.start({ instruction, content: "", inbox_id: inbox.id, files: [], conversation_id });
@@ -76,7 +78,7 @@ function Field({
               Send
             </Button>
             <p className="text-sm text-soft">
-              It knows your own earlier turns here, and costs a credit if it ends well.
+              It knows your own earlier turns here{!unlimited && ", and costs a credit if it ends well"}.
             </p>
           </div>
         </FormFrame>

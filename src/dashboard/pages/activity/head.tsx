@@ -5,6 +5,7 @@ import { useMe } from "../../api/session.ts";
 import type { Story } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Time } from "../../ui/time.tsx";
+import { spanOf } from "../server/words.ts";
 import { StatusBadge } from "./status.tsx";
 
 const LINK = "min-w-0 text-accent underline";
@@ -19,7 +20,7 @@ export function Head({ story }: { story: Story }) {
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <StatusBadge status={story.status} waits={waits} />
         <Time at={story.created} />
-        {story.duration_ms !== null && <span>took {(story.duration_ms / 1_000).toFixed(1)} s</span>}
+        {story.duration_ms !== null && <span>took {spanOf(story.duration_ms / 1_000)}</span>}
         {story.model && <span>{story.model}</span>}
         {usage && (
           <span>

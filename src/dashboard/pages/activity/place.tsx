@@ -34,7 +34,10 @@ export function Place({ story }: { story: Story }) {
   return (
     <nav aria-label="Beside this message" className="flex flex-wrap items-center gap-2">
       <Link to="/" search={choice} onClick={goBack} className={`${BUTTON} -ml-3 text-soft hover:bg-hover`}>
-        <ArrowLeft aria-hidden /> Back to the activity
+        <ArrowLeft aria-hidden />
+        <span>
+          Back<span className="max-sm:sr-only"> to the activity</span>
+        </span>
       </Link>
       <span className="ml-auto flex gap-1">
         <Beside id={newer} choice={choice} icon={ArrowUp} words="Newer" />

@@ -74,7 +74,7 @@ export function Done({ steps, inbox_id }: Pick<Story, "steps" | "inbox_id">) {
                 <InboxTabLink
                   inbox_id={inbox_id}
                   tab="tools"
-                  words="What this inbox may change without being named"
+                  words="Let this inbox change things there without being named"
                 />
               </p>
             )}

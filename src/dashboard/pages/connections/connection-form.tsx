@@ -25,8 +25,9 @@ interface FormProps {
 
 const TOOL_EXAMPLE = "Calendar";
 
-/** What an instruction will call a tool server of that name by. */
-function calledBy(label: string): string {
+/** What an instruction will call it by: a tool server by its name, a service always the same. */
+function calledBy({ kind, category }: Provider, label: string): string {
+  if (category !== "mcp") return kind;
   return shortTarget(`mcp:${toolServerName(label.trim() || TOOL_EXAMPLE)}`);
 }
 
@@ -58,7 +59,7 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
         >
           <TextField
             label="Name"
-            hint={category === "mcp" ? `You will call it @${calledBy(fields.label)}.` : undefined}
+            hint={category === "llm" ? undefined : `You will call it @${calledBy(provider, fields.label)}.`}
             fault={fault("label")}
             required={category === "mcp"}
             placeholder={category === "mcp" ? TOOL_EXAMPLE : undefined}

@@ -51,7 +51,7 @@ function Standing({ inbox }: { inbox: Inbox }) {
     <Form change={{ ...change, mutate: save }} act="Save">
       <Field
         label="What should be done with mail that says nothing itself?"
-        hint="Such as “Summarise it in three points”, for what you only forward. It holds for all mail of strangers, whose own words never count: for them too it is plain words, without tools and commands, and may show in their answer. Left empty, the mail is answered briefly, or summed up."
+        hint="Such as “Summarise it in three points”, for what you only forward. The same is done with all mail from strangers, whose own words never count as orders; it works without tools and commands, and they may see it in their answer. Left empty, the mail is answered briefly, or summed up."
         fault={faultOf(change.error)("default_instruction")}
       >
         <TextArea
@@ -75,10 +75,10 @@ function Pause({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
   return (
     <Card title="Pause">
-      <div className="grid gap-3">
+      <div className="grid max-w-xl gap-3">
         <Field
           label="Is this inbox paused?"
-          hint="While it is, nothing new is begun, and calls are refused. What is under way goes on, and so does what waits once you end the pause, in its order. What waits takes up room, and is given up when it is older than this inbox keeps its messages. A sender’s server that is asked to come later gives up after some days, and tells the sender."
+          hint="While it is, calls are refused and nothing new is begun. What is under way goes on."
         >
           <Select
             value={inbox.paused ?? ""}
@@ -96,6 +96,15 @@ function Pause({ inbox }: { inbox: Inbox }) {
             ))}
           </Select>
         </Field>
+        <ul className="list-disc pl-5 text-sm text-soft">
+          <li>
+            Mail that waits is worked on in its order afterwards, unless it is older by then than this inbox
+            keeps messages.
+          </li>
+          <li>
+            A server that is asked to try again does so for some days. Then it gives up, and tells the sender.
+          </li>
+        </ul>
         <Fault error={change.error} />
       </div>
     </Card>

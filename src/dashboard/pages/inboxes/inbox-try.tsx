@@ -42,7 +42,7 @@ export function InboxTry({ inbox, example = "" }: { inbox: Inbox; example?: stri
             fault={fault("content")}
           >
             <TextArea
-              rows={6}
+              rows={8}
               value={content}
               maxLength={100_000}
               onChange={(event) => setContent(event.target.value)}
@@ -77,7 +77,7 @@ function Outcome({ result }: { result: InboxTest }) {
       <p className="text-sm text-soft">
         <MailWords result={result} />
       </p>
-      <Steps steps={result.steps} />
+      <Steps steps={result.steps.map(namedForReader)} />
       <Link
         to="/messages/$message_id"
         params={{ message_id: result.message_id }}
@@ -87,6 +87,12 @@ function Outcome({ result }: { result: InboxTest }) {
       </Link>
     </div>
   );
+}
+
+/** The text above goes along as a file, of which its writer knows nothing. */
+function namedForReader(step: InboxTest["steps"][number]): InboxTest["steps"][number] {
+  const is_text = step.type === "extract" && step.name === "content.txt";
+  return is_text ? { ...step, name: "Read from the mail" } : step;
 }
 
 /** What became of the mail with the answer. */

@@ -64,8 +64,8 @@ export function Inboxes() {
 
 function Tile({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | undefined }) {
   return (
-    <li className="grid gap-2 rounded-xl border border-line bg-card p-4">
-      <div className="flex items-start justify-between gap-2">
+    <li className="grid content-start justify-items-start gap-2 rounded-xl border border-line bg-card p-4">
+      <div className="flex w-full items-start justify-between gap-2">
         <Link
           to="/inboxes/$inbox_id"
           params={{ inbox_id: inbox.id }}
@@ -90,13 +90,13 @@ function Facts({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | un
   const model = connections?.find(({ id }) => id === inbox.default_connection_id);
   const failure = activity?.last_failure;
   return (
-    <div className="grid gap-1 text-sm text-soft">
+    <div className="grid w-full gap-1 text-sm text-soft">
       <p className="wrap-anywhere">
         {model ? modelWords(model) : inbox.routed ? "The server’s own model" : "No model yet"}
       </p>
       {activity && (
         <p className="flex flex-wrap gap-x-3">
-          <span>{mailsWords(activity.mails)} today</span>
+          <span>{mailsWords(activity.mails)}</span>
           {activity.waiting > 0 && <span>{activity.waiting} not done yet</span>}
           <Link to="/" search={{ inbox_id: inbox.id }} className="text-accent underline">
             Its activity
@@ -124,9 +124,10 @@ function modelWords({ label, model }: Connection): string {
   return model === null || model === label ? label : `${label}, ${model}`;
 }
 
+/** Tests and calls are in its activity as well, and are no mail that came. */
 function mailsWords(mails: number): string {
-  if (mails === 0) return "No mail";
-  return mails === 1 ? "1 mail" : `${mails} mails`;
+  if (mails === 0) return "No mail today, tests and calls aside";
+  return mails === 1 ? "1 mail today" : `${mails} mails today`;
 }
 
 /** Counted from the midnight of whoever looks. */

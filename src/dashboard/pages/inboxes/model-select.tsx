@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { connectionList } from "../../api/lists.ts";
+import { connectionList, inboxList } from "../../api/lists.ts";
 import { Field, type FieldProps, Select } from "../../ui/field.tsx";
 
 type ModelSelectProps = Omit<FieldProps, "children" | "label"> & {
@@ -7,13 +7,22 @@ type ModelSelectProps = Omit<FieldProps, "children" | "label"> & {
   onChange: (connection_id: string) => void;
 };
 
+/** Whether the server has a model for everybody shows only on an inbox that has none of its own. */
+function useOwnModelWords(): string {
+  const { data: inboxes = [] } = useQuery(inboxList);
+  const without = inboxes.find(({ default_connection_id }) => default_connection_id === null);
+  if (!without) return "The server’s own, if it has one";
+  return without.routed ? "The server’s own" : "The server’s own (none is set up)";
+}
+
 /** One of the account's models by its connection; empty for the one that the server has for everybody. */
 export function ModelSelect({ value, onChange, ...field }: ModelSelectProps) {
   const { data: connections = [] } = useQuery(connectionList);
+  const own_words = useOwnModelWords();
   return (
     <Field label="Model" {...field}>
       <Select value={value} onChange={(event) => onChange(event.target.value)}>
-        <option value="">The server’s own, if it has one</option>
+        <option value="">{own_words}</option>
         {connections
           .filter(({ category }) => category === "llm")
           .map(({ id, label, status }) => (

@@ -13,7 +13,7 @@ export function curlOf({ url, body, files }: Call): string {
   const json = JSON.stringify(body);
   const head = [
     `curl ${quoted(url)} \\`,
-    `  -H "X-API-Key: $MAILWRIGHT_KEY" \\`,
+    `  -H "X-API-Key: $KEY" \\`,
     `  -H 'Content-Type: application/json' \\`,
   ];
   if (files.length === 0 && json.length <= MAX_ARGUMENT_CHARS)

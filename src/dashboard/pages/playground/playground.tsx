@@ -175,7 +175,7 @@ function Curl({ input }: { input: Input }) {
       <summary className="px-4 py-3 font-medium">The same from a terminal</summary>
       <div className="grid gap-3 border-t border-line p-4">
         <p className="text-sm text-soft">
-          Put an API key into the variable MAILWRIGHT_KEY; you make one in the{" "}
+          Put an API key into the variable KEY; you make one in the{" "}
           <Link to="/settings" className="text-accent underline">
             settings
           </Link>

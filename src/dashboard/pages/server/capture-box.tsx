@@ -119,11 +119,14 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
     queryFn: ({ signal }) => get<OutgoingMailDetail>(`/admin/mail/${id}`, signal),
   });
   return (
-    <Dialog title={mail ? `To ${mail.to}` : "Mail"} onClose={onClose}>
+    <Dialog title={mail?.subject ?? "Mail"} onClose={onClose}>
       <div className="grid gap-3">
         {mail && (
           <p className="flex flex-wrap gap-x-3 text-sm text-soft">
-            <span>For {mail.account}</span>
+            <span className="wrap-anywhere">
+              To {mail.to}
+              {mail.account !== mail.to && `, for ${mail.account}`}
+            </span>
             <Time at={mail.created} />
             {mail.attempts > 1 && <span>tried {mail.attempts} times</span>}
           </p>
@@ -144,10 +147,9 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
 }
 
 /** Its words first, then all of it, for who looks into signatures and the like. */
-function Words({ mail: { subject, text }, raw }: { mail: OutgoingMailDetail; raw: string }) {
+function Words({ mail: { text }, raw }: { mail: OutgoingMailDetail; raw: string }) {
   return (
     <>
-      {subject && <p className="font-medium">{subject}</p>}
       {text && <LongText label="Its words" text={text.trim()} className="max-h-96 p-3 text-sm" />}
       <details className="rounded-md border border-line">
         <summary className="px-3 py-2 text-sm">The whole mail, as it is sent</summary>

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Stethoscope } from "lucide-react";
 import { useChange } from "../../api/changes.ts";
 import { get, post } from "../../api/client.ts";
+import { serverFacts } from "../../api/session.ts";
 import type { Examination } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -42,6 +43,13 @@ export function Doctor() {
       {running ? "Looking…" : data?.state === "done" ? "Look again" : "Look now"}
     </Button>
   );
+  const { data: server } = useQuery(serverFacts);
+  const trying = server?.outbound_mode === "capture" && (
+    <Notice>
+      This server mails nothing to anybody, as for trying it out. For that, DNS, ports and certificates are
+      not needed: what is said of them below counts once it is to go live.
+    </Notice>
+  );
   if (error) return <Fault error={error} retry={() => void refetch()} />;
   if (!data) return <Loading what="the last check-up" />;
   if (data.state === "never")
@@ -61,6 +69,7 @@ export function Doctor() {
         {running ? <Progress report={data} /> : data.ended && <Ended at={data.ended} />}
       </div>
       <Fault error={look.error} />
+      {trying}
       {data.findings.length > 0 && <Findings findings={data.findings} />}
     </div>
   );

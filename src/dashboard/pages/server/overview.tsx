@@ -44,7 +44,7 @@ export function Overview() {
             ])}
           />
         </Card>
-        <Card title="Mail not taken">
+        <Card title="Refused or put off, by reason">
           {refusals.length === 0 ? (
             <p className="text-soft">None since the server was started.</p>
           ) : (

@@ -22,7 +22,8 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 
 export const MESSAGE_WORDS: Record<string, string> = {
   ...Object.fromEntries(Object.entries(STATUSES).map(([status, { word }]) => [status, word])),
-  skipped: "Not taken, by a rule",
+  rejected: "Refused",
+  skipped: "Left out by a rule",
 };
 
 export const MAIL_WORDS: Record<string, string> = {

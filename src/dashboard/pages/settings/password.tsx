@@ -40,7 +40,7 @@ export function Password() {
         <PasswordField
           isNew
           label={has_password ? "New password" : "Password"}
-          hint="At least 8 characters. It is set within ten minutes of signing in; a code by mail works with or without one."
+          hint={`At least 8 characters. You can ${has_password ? "change" : "set"} it for ten minutes after signing in. Signing in with a code by mail always works.`}
           fault={faultOf(save.error)("password")}
           value={password}
           onChange={setPassword}

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { faultOf, post } from "../../api/client.ts";
+import { ApiError, faultOf, post } from "../../api/client.ts";
 import { serverFacts } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
@@ -61,7 +61,7 @@ function CodeForm({ email }: { email: string }) {
   const welcome = useWelcome("code");
   const { data: server } = useQuery(serverFacts);
   const verify = useMutation({
-    mutationFn: () => post<Me>("/auth/verify", { email, code }),
+    mutationFn: () => post<Me>("/auth/verify", { email, code }).catch(mendHere),
     onSuccess: welcome,
   });
   return (
@@ -86,6 +86,12 @@ function CodeForm({ email }: { email: string }) {
       />
     </Form>
   );
+}
+
+/** Names the button beside it as the mend; the server's own names a call as well. */
+function mendHere(error: unknown): never {
+  if (!(error instanceof ApiError) || error.problem.code !== "invalid_code") throw error;
+  throw new ApiError({ ...error.problem, fix: "Ask for a new one with “Send again”." });
 }
 
 function timeOf(seconds: number): string {

@@ -13,7 +13,7 @@ export function DayPlots({ report }: { report: Usage }) {
   const measures = useMeasures();
   const times = useMemo(() => report.days.map(({ day }) => Date.parse(day) / 1_000), [report]);
   return (
-    <div className="grid gap-4 lg:grid-cols-3">
+    <div className={`grid gap-4 ${measures.length === 2 ? "lg:grid-cols-2" : "lg:grid-cols-3"}`}>
       {measures.map(({ name, of }) => (
         <Card key={name} title={`${name} by day`}>
           <p className="mb-2 text-2xl font-semibold">{figure(of(report.totals))}</p>
