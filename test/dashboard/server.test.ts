@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Dashboard, dashboard, hasChromium, OWNER, TASK_LOOKS, type Visit } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, TASK_LOOKS, type Visit } from "./house.ts";
+import { setBackSignIns } from "./sign-up.ts";
 
 /** Every tab, one after the other. */
 const LOOK_MS = 60_000;
@@ -136,6 +137,28 @@ describe.skipIf(!hasChromium)("the server's page", () => {
         .getByRole("button", { name: `Reset the password of ${email}` })
         .waitFor({ state: "detached" });
       expect((await fetch(`${at.url}/auth/me`, { headers: { cookie } })).status).toBe(401);
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "who signed in long ago gives the password where the account is made, and what was typed stays (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look, refusals: [403] });
+      const { page } = visit;
+      const email = `dora-${name}@example.org`;
+      await visit.open("Server");
+      await choose(visit, "Accounts");
+      using _long_ago = setBackSignIns(at);
+      await page.getByRole("button", { name: "Make an account" }).click();
+      const dialog = page.getByRole("dialog", { name: "Make an account" });
+      await dialog.getByLabel("Mail address").fill(email);
+      await dialog.getByRole("button", { name: "Make it and invite" }).click();
+      await dialog.getByText("Sign in again here").waitFor();
+      await visit.look("server-invite-again");
+      await dialog.getByLabel("Your password").fill(OWNER.password);
+      await dialog.getByRole("button", { name: "Sign in and go on" }).click();
+      await page.getByText(`${email} has an account, and an invitation is on its way.`).waitFor();
     },
     LOOK_MS,
   );

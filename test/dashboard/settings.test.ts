@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import Sqlite from "better-sqlite3";
 import { browserName } from "../../src/dashboard/pages/settings/browsers.ts";
 import { unzip } from "../support/unzip.ts";
 import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
-import { signUp } from "./sign-up.ts";
+import { setBackSignIns, signUp } from "./sign-up.ts";
 
 test("browsers are called by the names that people know", () => {
   const names = [
@@ -188,10 +186,3 @@ describe.skipIf(!hasChromium)("settings", () => {
     await visit.look("billing-without-payments");
   });
 });
-
-/** Every browser signed in an hour ago. */
-function setBackSignIns(at: Dashboard): void {
-  using stack = new DisposableStack();
-  const database = stack.adopt(new Sqlite(join(at.dir, "data/mailwright.db")), (opened) => opened.close());
-  database.exec("update sessions set created = created - 3600, code_login_at = code_login_at - 3600");
-}

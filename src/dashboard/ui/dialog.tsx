@@ -31,7 +31,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       className="m-auto max-h-[90dvh] w-full max-w-xl overflow-y-auto rounded-xl border border-line bg-raised p-0 text-text shadow-2xl backdrop:bg-[#000]/45 max-sm:mb-0 max-sm:rounded-b-none"
     >
       <div className="sticky top-0 flex items-center justify-between gap-4 border-b border-line bg-raised px-5 py-3">
-        <h2 id={id} className="text-lg font-semibold">
+        <h2 id={id} className="line-clamp-3 min-w-0 text-lg font-semibold wrap-anywhere">
           {title}
         </h2>
         <IconButton label="Close" onClick={onClose}>

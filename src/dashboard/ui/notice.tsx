@@ -34,6 +34,7 @@ interface FaultProps {
 /** Mends of refusals whose own words are for who writes programs. */
 const MENDS: Record<string, string> = {
   unauthorized: "Sign in again in another tab. What you wrote stays here until you come back and send it.",
+  session_required: "Sign in again here, and do it within ten minutes.",
   invalid_credentials: "Forgotten? Sign in with a code instead.",
   inbox_paused: "Have it go on, on its page under Settings.",
   inbox_not_routed: "Choose a model for it on its page, under Settings.",

@@ -57,7 +57,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
             </Select>
           </Field>
         </Form>
-        {isStale(invite.error) && <SignInAgain to={HERE} />}
+        {isStale(invite.error) && <SignInAgain to={HERE} onAgain={() => invite.mutate()} />}
       </div>
     </Dialog>
   );
@@ -105,7 +105,7 @@ export function Help({ user: { id, email, has_password } }: { user: AdminUser })
             The password stops working, and every browser of the account is signed out. Its owner is told by
             mail, signs in with a code and may choose another. API keys go on.
           </p>
-          {isStale(reset.error) && <SignInAgain to={HERE} />}
+          {isStale(reset.error) && <SignInAgain to={HERE} onAgain={() => reset.mutate()} />}
         </Confirm>
       )}
     </span>
