@@ -15,6 +15,7 @@ import { type Keeper, namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
+import { type DnsCounts, newDnsCounts } from "./net/dns-standing.ts";
 import { createResolver, type Resolver } from "./net/dns.ts";
 import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
@@ -103,6 +104,8 @@ export interface App extends AsyncDisposable, Clocks {
   /** What HTTPS and STARTTLS show. */
   certificates: Certificates;
   resolver: Resolver;
+  /** What this process has heard of the DNS, on all its threads. */
+  dns_counts: DnsCounts;
   /** The only way out over HTTP: refuses private addresses unless `egress.allow` names them. */
   fetch: SafeFetch;
   /** The way out to webhook endpoints, whose exceptions are `webhooks.allow`. */
@@ -292,13 +295,15 @@ function createWaysOut(
   config: Config,
   overrides: AppOverrides,
   parts: Pick<App, "db" | "write" | "log" | "now">,
-): Pick<App, "resolver" | "fetch" | "poster" | "sender"> {
+): Pick<App, "resolver" | "dns_counts" | "fetch" | "poster" | "sender"> {
   const { egress, webhooks, outbound } = config;
-  const resolver = createResolver({ servers: config.dns.servers });
+  const dns_counts = newDnsCounts();
+  const resolver = createResolver({ servers: config.dns.servers, counts: dns_counts });
   const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
   const fetch = createSafeFetch({ resolve: resolver, allow: egress.allow, ...ca });
   return {
     resolver,
+    dns_counts,
     fetch,
     poster: createPoster({ resolve: resolver, allow: webhooks.allow, setting: "webhooks.allow" }),
     sender: createSender({

@@ -29,6 +29,7 @@ import { createWorker } from "./jobs/worker.ts";
 import { createLog } from "./lib/log.ts";
 import { MailFilesError } from "./lib/own-faults.ts";
 import { missingWords } from "./db/missing-bytes.ts";
+import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
 import { createMetrics } from "./metrics.ts";
 import { endOrphans } from "./pipeline/fail.ts";
 import { startSmtp } from "./smtp/listener.ts";
@@ -84,8 +85,12 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
     ),
   );
   started.use(app.worker);
+  const dns = started.use(keepDnsWatch(app.dns_counts, config.dns.servers, app.log));
   const doors = { smtp: null as string | null };
-  const http = await startHttp(app, { ready: () => readiness(app, doors), warnings: () => warningsOf(app) });
+  const http = await startHttp(app, {
+    ready: () => readiness(app, doors),
+    warnings: () => warningsOf(app, dns),
+  });
   started.defer(() => closeHttp(app, http));
   started.use(await keepHandlesBack(app, http));
   app.listensAt(http.url.replace("0.0.0.0", "localhost"));
@@ -160,15 +165,17 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
   };
 }
 
-async function warningsOf(app: App): Promise<Record<string, string>> {
+async function warningsOf(app: App, watched: WatchedDns): Promise<Record<string, string>> {
   const [certificate, read] = await Promise.all([certificateWarning(app), readWarnings(app)]);
   const slow_disk = app.upkeep.slowDisk();
   const lost = app.upkeep.lostCommits();
   const clock = clockWarning(app);
+  const dns = watched.warning();
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),
     ...(lost === undefined ? {} : { lost }),
     ...(clock === undefined ? {} : { clock }),
+    ...(dns === undefined ? {} : { dns }),
     ...(certificate === undefined ? {} : { certificate }),
     ...read,
   };

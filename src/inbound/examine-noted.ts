@@ -3,7 +3,7 @@ import type { Resolver } from "../net/dns.ts";
 import type { WorkOutcome } from "../lib/worker-pool.ts";
 import { readHeaders } from "../mail/reading/headers.ts";
 import { tagValue } from "../mail/reading/signatures.ts";
-import { type Examination, examineMail, type MailToExamine, type Noting } from "./examine.ts";
+import { type AskedDns, type Examination, examineMail, type MailToExamine, type Noting } from "./examine.ts";
 
 /** The most keys of signatures that are asked for one mail in advance. */
 const MAX_KEYS = 20;
@@ -16,12 +16,12 @@ const DMARC = "_dmarc.";
 /** As `examineMail`, on the thread. If the mail comes with notes, its examination says what was asked of the DNS. */
 export async function examineNoted(
   mail: MailToExamine,
-  live: (servers: string[]) => Resolver,
+  live: (dns: AskedDns) => Resolver,
 ): Promise<Examination> {
   const { noting } = mail;
   if (noting === undefined || mail.client === null) return examineMail(mail, live);
   const { notes, part } = noting;
-  const noted = withNotes(notes, part === "head" ? live(mail.client.dns_servers) : undefined);
+  const noted = withNotes(notes, part === "head" ? live(mail.client.dns) : undefined);
   const [examination] = await Promise.all([
     examineMail(mail, () => noted.resolver),
     part === "head" ? askAhead(mail, noted, notes.open) : undefined,

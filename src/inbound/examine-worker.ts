@@ -1,14 +1,14 @@
 import { answerInputs } from "../lib/answer-inputs.ts";
 import { createResolver, type Resolver } from "../net/dns.ts";
-import type { MailToExamine } from "./examine.ts";
+import type { AskedDns, MailToExamine } from "./examine.ts";
 import { examineNoted } from "./examine-noted.ts";
 
 const resolvers = new Map<string, Resolver>();
 
 /** The resolver for these servers. All mails share one, because it remembers what it was told. */
-function resolverOf(servers: string[]): Resolver {
+function resolverOf({ servers, counts }: AskedDns): Resolver {
   const key = servers.join(" ");
-  const resolver = resolvers.get(key) ?? createResolver({ servers });
+  const resolver = resolvers.get(key) ?? createResolver({ servers, counts });
   resolvers.set(key, resolver);
   return resolver;
 }
@@ -18,6 +18,4 @@ function telling(resolver: Resolver, goOn: () => void): Resolver {
   return (...question) => resolver(...question).finally(goOn);
 }
 
-answerInputs((mail: MailToExamine, goOn) =>
-  examineNoted(mail, (servers) => telling(resolverOf(servers), goOn)),
-);
+answerInputs((mail: MailToExamine, goOn) => examineNoted(mail, (dns) => telling(resolverOf(dns), goOn)));

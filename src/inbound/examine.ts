@@ -1,5 +1,6 @@
 import { refusalFor } from "../reasons.ts";
 import type { DnsNotes } from "../net/dns-notes.ts";
+import type { DnsCounts } from "../net/dns-standing.ts";
 import type { Resolver } from "../net/dns.ts";
 import { authenticateSender, type Identity } from "../mail/reading/authenticate.ts";
 import type { DomainReport } from "./domain-report.ts";
@@ -59,9 +60,15 @@ export interface Client {
   remote_address: string;
   helo: string;
   hostname: string;
-  dns_servers: string[];
+  dns: AskedDns;
   trusted_relays: string[];
   arc_sealers: string[];
+}
+
+/** Which name servers are asked, and where it is counted what they answer. */
+export interface AskedDns {
+  servers: string[];
+  counts: DnsCounts;
 }
 
 /** Why a mail is refused, whoever wrote it and whoever it is for. */
@@ -116,7 +123,7 @@ export function isQuickToExamine({ raw, client, to_role }: MailToExamine): boole
 /** Reads a mail as far as the SMTP session needs it, and asks the DNS about its author. */
 export async function examineMail(
   mail: MailToExamine,
-  resolverOf: (servers: string[]) => Resolver,
+  resolverOf: (dns: AskedDns) => Resolver,
 ): Promise<Examination> {
   const headers = readHeaders(mail.raw);
   const complaint = mail.to_role && isComplaint(headers);
@@ -180,7 +187,7 @@ function noSingleFrom(problem: string): MailFault {
 interface Known {
   headers: MailHeaders;
   from_address: string;
-  resolverOf: (servers: string[]) => Resolver;
+  resolverOf: (dns: AskedDns) => Resolver;
 }
 
 async function authorOf(mail: MailToExamine, known: Known): Promise<Author> {
@@ -199,14 +206,14 @@ async function identify(
   { headers, from_address, resolverOf }: Known,
 ): Promise<Author["identity"]> {
   if (client === null) return BELIEVED;
-  const { dns_servers, ...known } = client;
+  const { dns, ...known } = client;
   const identity = await authenticateSender({
     ...known,
     raw,
     headers,
     mail_from,
     from: { address: from_address },
-    resolver: resolverOf(dns_servers),
+    resolver: resolverOf(dns),
   });
   return { ...identity, trusted_network: false };
 }

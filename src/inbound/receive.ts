@@ -112,7 +112,12 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
   const { raw, mail_from, helo, remote_address, recipients } = delivery;
   const { smtp, dns } = app.config;
   const { hostname, trusted_relays, arc_sealers } = smtp;
-  const known = { hostname, dns_servers: dns.servers, trusted_relays, arc_sealers };
+  const known = {
+    hostname,
+    dns: { servers: dns.servers, counts: app.dns_counts },
+    trusted_relays,
+    arc_sealers,
+  };
   const trusted = inNetworks(remote_address, smtp.trusted_networks);
   const mail = {
     raw,

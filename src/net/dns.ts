@@ -1,6 +1,8 @@
 import { domainToASCII } from "node:url";
 import { type DnsServer, exchange, type Reply } from "./dns-exchange.ts";
+import { countLookUp, type DnsCounts } from "./dns-standing.ts";
 import { createNameServers } from "./name-servers.ts";
+import { isOutOfHandles } from "../lib/own-faults.ts";
 import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "./dns-reply.ts";
 
 /**
@@ -29,6 +31,8 @@ export interface ResolverOptions {
   timeout_ms?: number;
   /** Questions at the same time. */
   max_in_flight?: number;
+  /** Where it is counted how many look-ups were answered; see `dns-standing.ts`. */
+  counts?: DnsCounts;
   /** The clock that ages the cache, in milliseconds. */
   now?: () => number;
 }
@@ -54,8 +58,10 @@ export function createResolver(options: ResolverOptions): Resolver {
   const lookUp = async (key: string, name: string, rrtype: keyof DnsAnswers): Promise<DnsOutcome> => {
     const asked = ask(servers, { name, rrtype }, options.timeout_ms ?? DEFAULT_TIMEOUT_MS);
     const outcome = await asked.catch((cause: unknown) => {
+      if (options.counts && !isOutOfHandles(cause)) countLookUp(options.counts, name, null);
       throw dnsError("ESERVFAIL", name, rrtype, { cause });
     });
+    if (options.counts) countLookUp(options.counts, name, outcome);
     if (outcome.ttl_seconds > 0 && outcome.bytes <= MAX_CACHED_BYTES) {
       cache.delete(key);
       for (const oldest of cache.keys()) {

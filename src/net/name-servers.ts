@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { invalid } from "../errors.ts";
 import type { DnsServer } from "./dns-exchange.ts";
 
-const RESOLV_CONF = "/etc/resolv.conf";
+export const RESOLV_CONF = "/etc/resolv.conf";
 /** As many as resolv.conf(5) knows. */
 const MAX_OF_SYSTEM = 3;
 

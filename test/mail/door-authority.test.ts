@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { STANDING_INSTRUCTION } from "../../src/pipeline/prompt.ts";
+import { unanswered } from "../../src/net/dns-standing.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import {
   addressIn,
@@ -203,9 +204,11 @@ describe("authentication", () => {
     own.fault("*", "servfail");
     expect(await room.send({ from: OWNER, raw })).toStartWith("451 4.7.0 ");
     expect(await room.activity()).toEqual([]);
+    expect(unanswered(room.app.dns_counts)).toBeGreaterThan(0);
     own.fault("*", undefined);
     room.clock.advance("5m");
     expect(await room.send({ from: OWNER, raw })).toStartWith("250 ");
+    expect(unanswered(room.app.dns_counts)).toBe(0);
   });
 
   test("is shown in the activity", async () => {
