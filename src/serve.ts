@@ -176,9 +176,19 @@ async function warningsOf(app: App, watched: WatchedDns): Promise<Record<string,
     ...(lost === undefined ? {} : { lost }),
     ...(clock === undefined ? {} : { clock }),
     ...(dns === undefined ? {} : { dns }),
+    ...mailFilesWarning(app),
     ...(certificate === undefined ? {} : { certificate }),
     ...read,
   };
+}
+
+/** A fault of some writes only: of large ones, or of those since the last that worked. */
+function mailFilesWarning({ segments }: App): Record<string, string> {
+  const fault = segments.lastFault();
+  if (fault === undefined) return {};
+  const { message, fix } = storageWords(fault);
+  const words = `the last large mail or file could not be stored (${messageOf(fault)}). ${message}. ${fix} This is said until one is stored.`;
+  return { mail_files: words };
 }
 
 /**

@@ -14,6 +14,10 @@ export function backupFault(error: unknown, folder: string): unknown {
     return new AppError("unavailable", `There is no room for a backup in ${folder}.`, {
       fix: "Make room there, or name a folder on another disk (for those that the server makes: backup.dir).",
     });
+  if (code === "EFBIG")
+    return new AppError("unavailable", `A backup in ${folder} would be larger than a file may be.`, {
+      fix: "Raise the limit on the size of files (LimitFSIZE of the service, ulimit -f), or name a folder on another disk, if it is the disk that takes none so large (FAT: 4 GB).",
+    });
   if (DAMAGED.test(code))
     return new AppError(
       "unavailable",

@@ -2,7 +2,7 @@ import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.
 
 /** Errors of the file system and SQLite where the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|FOLDER_CLOSED|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
+  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EFBIG|EIO|EROFS|DATABASE_GONE|FOLDER_CLOSED|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 const LOOK_AT_DISK =
@@ -15,7 +15,17 @@ const WORDS: [RegExp, string, string][] = [
     "The database is damaged",
     `Stop the server and restore a backup: mailwright restore FILE. ${LOOK_AT_DISK}`,
   ],
-  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, "The disk is full", "Make room on it; nothing else is to be done."],
+  [/^(SQLITE_FULL|ENOSPC)/, "The disk is full", "Make room on it; nothing else is to be done."],
+  [
+    /^EDQUOT/,
+    "The quota of the user that runs the server is used up",
+    "Raise it (setquota, edquota), or delete files of that user on the same disk; nothing else is to be done.",
+  ],
+  [
+    /^EFBIG/,
+    "A file would grow beyond the limit on the size of files",
+    "Raise that limit for the server (LimitFSIZE of the service, ulimit -f) and restart it.",
+  ],
   [/^(SQLITE_READONLY|EROFS)/, "The disk can be read, but not written", LOOK_AT_DISK],
   [/^(SQLITE_IOERR|EIO)/, "The disk does not do what it is asked to", LOOK_AT_DISK],
   [

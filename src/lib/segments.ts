@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { access, constants, mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { onMailFiles } from "./own-faults.ts";
+import { MailFilesError, onMailFiles } from "./own-faults.ts";
 import {
   eraseIn,
   filesIn,
@@ -50,8 +50,10 @@ export interface SegmentStore extends AsyncDisposable {
   read(range: SegmentRange): Promise<Buffer | null>;
   /** To be sent: it is read from the disk as fast as it is taken. */
   fileOf(range: SegmentRange): Blob;
-  /** Throws when nothing can be written now. */
+  /** Throws when nothing can be written now, as far as can be told without writing. */
   check: () => Promise<void>;
+  /** Why the last write failed; undefined as soon as one has worked. */
+  lastFault: () => MailFilesError | undefined;
   /** Behind all that was appended. */
   position(): Position;
   /** The files that are there, in order. */
@@ -77,6 +79,7 @@ export async function openSegments(
   await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
   await makeFolder(dir);
   const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
+  let fault: MailFilesError | undefined;
   return {
     ...writer,
     writes,
@@ -84,7 +87,16 @@ export async function openSegments(
       if (!writes) throw new Error("Only the process that holds the data folder may store anything");
       return writer.append(bytes);
     },
-    flush: () => onMailFiles(writer.flush),
+    async flush() {
+      try {
+        if (await onMailFiles(() => writer.flush())) fault = undefined;
+      } catch (error) {
+        // One that is gone is over at once: what comes next goes into a new file.
+        if (error instanceof MailFilesError) fault = error;
+        throw error;
+      }
+    },
+    lastFault: () => fault,
     check: () => onMailFiles(() => tryFile(dir, writer.position())),
     read: (range) => onMailFiles(() => readRange(dir, range)),
     fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
@@ -107,7 +119,10 @@ async function tryFile(dir: string, { segment }: Position): Promise<void> {
   await (await openIfThere(pathOf(dir, segment), "r+"))?.close();
 }
 
-type Writer = Pick<SegmentStore, "append" | "flush" | "position"> & AsyncDisposable;
+interface Writer extends Pick<SegmentStore, "append" | "position">, AsyncDisposable {
+  /** False where there was nothing to be written. */
+  flush(): Promise<boolean>;
+}
 
 function openWriter(dir: string, start: Position, segment_bytes: number): Writer {
   /** Behind all that was written and synced. */
@@ -149,11 +164,12 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
       return range;
     },
     async flush() {
-      if (pending.length === 0) return;
+      if (pending.length === 0) return false;
       const batch = pending;
       pending = [];
       try {
         for (const parts of Map.groupBy(batch, ({ range }) => range.segment).values()) await write(parts);
+        return true;
       } catch (error) {
         if (error instanceof SegmentGoneError) {
           synced = newFile(dir, error.segment);

@@ -3,6 +3,7 @@ import { readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Database } from "better-sqlite3";
 import { type Account, account, type House, house, inbox, type ServerProcess } from "./house.ts";
+import { limitFileSize, whyNoLimit } from "./few-handles.ts";
 import { closing, untilIdle } from "./load.ts";
 import { logged } from "./surfaces.ts";
 import { rawMail } from "../support/mails.ts";
@@ -242,3 +243,34 @@ test("a folder of mails that cannot be used is said by readyz, uses up no try of
   const { items } = (await (await ask(server, ann, "/messages")).json()) as { items: Sent[] };
   expect(items).toMatchObject([{ status: "done" }, { status: "done" }]);
 }, 60_000);
+
+test.skipIf(whyNoLimit !== undefined)(
+  "a limit on the size of files puts large mails off, and readyz says so with its mend until one is stored",
+  async () => {
+    await using at = await house();
+    const { ann } = await people(at);
+    await using server = await at.start();
+    let sent = 0;
+    const large = () => {
+      const headers = { "Message-ID": `<large-${(sent += 1)}@client.example>` };
+      const raw = rawMail({
+        from: ann.email,
+        to: ann.address,
+        headers,
+        text: "word ".repeat(FILE_BYTES / 5),
+      });
+      return deliver(server.smtp, { from: ann.email, to: ann.address, raw });
+    };
+    expect(await large()).toStartWith("250");
+    expect(await warnings(server)).toEqual({});
+    limitFileSize(server.pid, String(FILE_BYTES));
+    expect(await large()).toStartWith("451 4.3.0");
+    const said = (await warnings(server))["mail_files"];
+    expect(said).toContain("EFBIG");
+    expect(said).toContain("LimitFSIZE of the service, ulimit -f");
+    await logged(server, "A file would grow beyond the limit on the size of files");
+    limitFileSize(server.pid, "unlimited");
+    expect(await large()).toStartWith("250");
+    expect(await warnings(server)).toEqual({});
+  },
+);

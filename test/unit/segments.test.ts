@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { appendFile, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isStorageFault, storageWords } from "../../src/db/storage-faults.ts";
+import { MailFilesError } from "../../src/lib/own-faults.ts";
 import { openSegments } from "../../src/lib/segments.ts";
 
 async function tempDir() {
@@ -28,6 +29,39 @@ test("takes more parts in one flush than the system does in one call, empty ones
   await store.flush();
   const read = await Promise.all(ranges.map((range) => store.read(range)));
   expect(read.map(String)).toEqual(texts);
+});
+
+test("says why the last write failed until one has worked", async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, "00000001.seg");
+  await symlink("/dev/full", path);
+  await using store = await openSegments(dir.path);
+  expect(store.lastFault()).toBeUndefined();
+  store.append(Buffer.from("first"));
+  await expect(store.flush()).rejects.toMatchObject({ code: "ENOSPC" });
+  expect(store.lastFault()).toMatchObject({ code: "ENOSPC" });
+  // There was nothing to be written, and that says nothing.
+  await store.flush();
+  expect(store.lastFault()).toMatchObject({ code: "ENOSPC" });
+  await rm(path);
+  store.append(Buffer.from("second"));
+  await expect(store.flush()).rejects.toMatchObject({ code: "SEGMENT_GONE" });
+  store.append(Buffer.from("third"));
+  await store.flush();
+  expect(store.lastFault()).toBeUndefined();
+});
+
+test.each([
+  ["EFBIG", /limit on the size of files/, /LimitFSIZE of the service, ulimit -f/],
+  ["EDQUOT", /quota of the user/, /setquota/],
+  ["EIO", /does not do what it is asked/, /dmesg/],
+])("%s has its own words and mend", (code, message, fix) => {
+  const error = new MailFilesError(Object.assign(new Error(code), { code }));
+  expect(isStorageFault(error)).toBe(true);
+  expect(storageWords(error)).toEqual({
+    message: expect.stringMatching(message),
+    fix: expect.stringMatching(fix),
+  });
 });
 
 test("writes nothing before it is flushed", async () => {
