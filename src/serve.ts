@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import { cautionsOf, queueWarnings, unsentWarning } from "./operation/admin/warnings.ts";
 import { appointAdministrator } from "./resources/accounts/administrator.ts";
 import { offerSetup } from "./resources/accounts/setup.ts";
 import { type App, type AppOverrides, createApp } from "./app.ts";
+import { hasNoServer } from "./backup/swap.ts";
 import { backupWarning } from "./backup/schedule.ts";
 import { releaseDeadReserves } from "./resources/billing/sweep.ts";
 import type { Config } from "./config/config.ts";
@@ -62,6 +64,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const lock = lockStores(config, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
+  const isNew = hasNoServer(config);
   const log = overrides.log ?? createLog(config.log);
   const { refuseIntake } = started.use(await keepReserve(config.data.dir, log));
   const isMeasured = config.metrics.listen !== "" || config.metrics.token !== "";
@@ -70,6 +73,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const app = started.use(
     await createApp(config, { ...overrides, log, lock, refuseIntake, metrics, worker }),
   );
+  const data = resolve(config.data.dir);
+  if (isNew) log.info(`a new server begins in ${data}`);
   started.use(
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
   );
@@ -100,7 +105,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(openMetricsDoor(app));
   const reload = await careForCertificate(app, started);
   app.worker?.start();
-  app.log.info({ http: http.url, smtp: smtp.address }, "ready");
+  app.log.info({ http: http.url, smtp: smtp.address, data }, "ready");
   await offerSetup(app);
   const running = started.move();
   return {

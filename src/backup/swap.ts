@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
+import type { Config } from "../config/config.ts";
+import { databasePath } from "../db/database-path.ts";
 import { AppError } from "../errors.ts";
 import { replaceFile } from "../lib/durable-file.ts";
 import { POINTS } from "./restore-points.ts";
@@ -57,8 +59,13 @@ export async function exchange(dir: string, items: Item[], remove: string[]): Pr
 }
 
 /** Whether a restore has begun to exchange things, and has not come to its end. */
-export function isHalfRestored(dir: string): boolean {
+function isHalfRestored(dir: string): boolean {
   return existsSync(join(dir, WORK, PLAN));
+}
+
+/** Whether a data folder has no database, and none is about to be put there. */
+export function hasNoServer({ data, database }: Pick<Config, "data" | "database">): boolean {
+  return !existsSync(databasePath(database.url)) && !isHalfRestored(data.dir);
 }
 
 /** For whoever is about to open what is in the data folder: ends what a restore began, if the folder is held by the caller. */

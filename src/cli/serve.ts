@@ -1,5 +1,13 @@
 import { Command } from "commander";
-import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "../config/config.ts";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { hasNoServer } from "../backup/swap.ts";
+import {
+  type Config,
+  type ConfigOverrides,
+  defaultConfig,
+  findConfigFile,
+  supervisor,
+} from "../config/config.ts";
 import { type Server, serve } from "../serve.ts";
 import { messageOf } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
@@ -37,11 +45,26 @@ export function serveCommand(): Command {
       // Before: once it is up, it must be ready for a signal.
       const stopped = firstSignal();
       const found = await misfits(config);
+      const apart = folderApart(options, config);
       const server = await serve(config);
       // What keeps it from starting has been said; the rest would be found out at the first backup.
+      if (apart !== undefined) server.app.log.warn(apart);
       for (const { path, words } of found) server.app.log.warn(`${path} ${words}`);
       await untilStopped(server, stopped);
     });
+}
+
+/**
+ * Returns a sentence where a new server is about to begin beside the configuration that was named, and not in its folder:
+ * started from another folder than before, it would refuse all mail with an empty database.
+ */
+function folderApart({ config: file }: CommonOptions, config: Config): string | undefined {
+  const { dir } = config.data;
+  const named = findConfigFile({ file });
+  if (named === undefined || isAbsolute(dir) || !hasNoServer(config)) return undefined;
+  const home = dirname(resolve(named));
+  if (home === resolve()) return undefined;
+  return `data.dir "${dir}" is taken from the folder in which the server is started, and not from that of ${named}: a new server began in ${resolve(dir)}. If it was to be that in ${join(home, dir)}, stop this one, set data.dir to that path, and start it again.`;
 }
 
 /** Resolves to the signal that tells the program to stop; a second one ends it at once. */

@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { databasePath } from "../db/database-path.ts";
 import { type App, createApp } from "../app.ts";
-import { endRestore, isHalfRestored } from "../backup/swap.ts";
+import { endRestore, hasNoServer } from "../backup/swap.ts";
 import { type Config, defaultConfig, findConfigFile } from "../config/config.ts";
 import { refuseLost } from "../db/bring-back.ts";
 import { openDatabase } from "../db/database.ts";
@@ -23,7 +21,7 @@ export async function withApp(
   const config = configOf(options);
   const isNamed = isPlaceGiven(options, config);
   if (options.create === undefined || (options.create !== true && !isNamed)) refuseMissing(config);
-  else if (!isNamed && isMissing(config))
+  else if (!isNamed && hasNoServer(config))
     console.error(
       `Note: a new server begins in ${resolve(config.data.dir)}: there was none, and neither a config.toml is here nor a folder named.`,
     );
@@ -61,12 +59,8 @@ export async function lookForLoss(config: Config): Promise<"running" | "looked">
   return "looked";
 }
 
-function isMissing({ data, database }: Config): boolean {
-  return !existsSync(databasePath(database.url)) && !isHalfRestored(data.dir);
-}
-
 export function refuseMissing(config: Config): void {
-  if (!isMissing(config)) return;
+  if (!hasNoServer(config)) return;
   throw new AppError(
     "unavailable",
     `There is no Mailwright in the data folder ${resolve(config.data.dir)}.`,
