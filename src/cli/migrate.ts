@@ -15,7 +15,9 @@ export function migrateCommand(): Command {
     .description("show which migrations the database has")
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
-    .action(async (options: CommonOptions) => {
+    .action(async (_own: CommonOptions, command: Command) => {
+      // Both commands know these options, and what stands behind either is given to the first.
+      const options = command.optsWithGlobals<CommonOptions>();
       const config = configOf(options);
       refuseMissing(config);
       await lookForLoss(config);
@@ -30,6 +32,7 @@ export function migrateCommand(): Command {
     .option(...JSON_OPTION)
     .action(async (options: CommonOptions) => {
       const config = configOf(options);
+      refuseMissing(config);
       refuseAsRoot(config.data.dir);
       using lock = lockStores(config);
       if (!lock)

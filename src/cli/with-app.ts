@@ -61,6 +61,7 @@ export async function lookForLoss(config: Config): Promise<"running" | "looked">
 
 export function refuseMissing(config: Config): void {
   if (!hasNoServer(config)) return;
+  refuseLost(config);
   throw new AppError(
     "unavailable",
     `There is no Mailwright in the data folder ${resolve(config.data.dir)}.`,

@@ -147,6 +147,7 @@ test("no new database is begun beside what belongs to a lost one", async () => {
     `The database ${path} is gone, but ${path}-wal, which belongs to it, is there. Put it back, or restore a backup: ` +
       "mailwright restore FILE. To begin anew, move the data folder away.\n",
   ]);
+  expect((await at.cli("migrate")).err).toBe(refused.err);
   await writeFile(path, "");
   for (const words of [["serve"], ["migrate"], ["migrate", "status"], ["doctor"], ["backup", `${path}.zip`]])
     expect((await at.cli(...words)).err).toStartWith(`The database ${path} is gone, but `);
