@@ -273,10 +273,17 @@ describe("ARC", () => {
 
   async function verdict(
     seals: Seal[],
-    more: { from?: string; sealers?: string[]; tamper?: (raw: string) => string; to?: string } = {},
+    more: {
+      from?: string;
+      sealers?: string[];
+      tamper?: (raw: string) => string;
+      to?: string;
+      silent?: string;
+    } = {},
   ): Promise<{ reply: string; authority: string | null; auth: Record<string, unknown> | null }> {
     const { from = AUTHOR, sealers = ["list.example", "forwarder.example"], tamper } = more;
     await using dns = await startDnsServer(zone);
+    if (more.silent !== undefined) dns.fault(more.silent, "servfail");
     await using room = await mailroom({
       config: { dns: { servers: [dns.address] }, smtp: { trusted_networks: [], arc_sealers: sealers } },
     });
@@ -313,6 +320,39 @@ describe("ARC", () => {
     expect(spaced).toMatchObject({ authority: "owner" });
     expect(sealed.auth?.["signed_form"]).toMatchObject({ header: "relaxed", body: "relaxed" });
     expect(spaced.auth?.["signed_form"]).toEqual(sealed.auth?.["signed_form"]);
+  });
+
+  test.each([
+    ["of a named list", [list], "s._domainkey.list.example"],
+    [
+      "of one of two named servers",
+      [list, { by: "forwarder.example", results: "arc=pass; dkim=fail header.d=example.com; dmarc=fail" }],
+      "s._domainkey.list.example",
+    ],
+  ])("%s puts the mail off while the DNS does not answer for its key", async (_, seals, silent) => {
+    expect(await verdict(seals, { silent })).toMatchObject({
+      reply: expect.stringMatching(/^451 4\.7\.0 /),
+      authority: null,
+    });
+  });
+
+  test("puts no mail off that was changed behind it, or whose own signature is whole", async () => {
+    const silent = "s._domainkey.list.example";
+    const tamper = (raw: string) => raw.replace("\r\n\r\nHi", "\r\n\r\nPay eve");
+    const changed = await verdict([list], { silent, tamper });
+    expect(changed.reply).toStartWith("550 5.7.");
+    expect((await verdict([{ ...list, change: (raw) => raw }], { silent })).reply).toStartWith("250");
+  });
+
+  test("of a server that is not named puts no mail off, whatever the DNS says of its key", async () => {
+    const { reply } = await verdict([list], { sealers: [], silent: "s._domainkey.list.example" });
+    expect(reply).toStartWith("550 5.7.");
+    const older = { by: "forwarder.example", results: PASS };
+    const { reply: second } = await verdict([older, { ...list, results: "arc=pass; dmarc=fail" }], {
+      sealers: ["list.example"],
+      silent: "s._domainkey.forwarder.example",
+    });
+    expect(second).toStartWith("550 5.7.");
   });
 
   test("of a forwarder lets no mail instruct that was written to somebody else", async () => {

@@ -1,4 +1,5 @@
-import type { ARCChainEntry, DNSResolver } from "mailauth";
+import type { ARCChainEntry, DKIMResult, DNSResolver } from "mailauth";
+import { isNoRecord, type Resolver } from "../../net/dns.ts";
 import { type AuthResults, readArcResults } from "./auth-results.ts";
 import type { Envelope } from "./authenticate.ts";
 import { isBearable, MAX_SIGNATURES, streamOf, tagValue } from "./signatures.ts";
@@ -6,7 +7,8 @@ import { formVerified, type SignedForm } from "./signed-form.ts";
 
 /** The most ARC sets of one mail: every server on the way that seals adds one, and each takes a signature to check. */
 const MAX_SETS = 10;
-const SET_FIELDS = ["arc-seal", "arc-message-signature", "arc-authentication-results"];
+const SEALING_FIELDS = ["arc-seal", "arc-message-signature"];
+const SET_FIELDS = [...SEALING_FIELDS, "arc-authentication-results"];
 
 /** What one server on the way found out, and who sealed it. */
 export interface SealedResults {
@@ -23,17 +25,22 @@ export interface ArcCheck {
 
 /**
  * The sealed results of a mail whose whole chain is valid (RFC 8617 §5.2), as far as `sealers` vouch for them: the last
- * seal must be by one of them, and an earlier one is believed only if its sealer is one of them too.
+ * seal must be by one of them, and an earlier one is believed only if its sealer is one of them too. `undecided` where
+ * the DNS did not answer for the key of one of them, so that a later attempt may find a valid chain.
  */
 export async function checkArc(
   mail: Envelope,
   sealers: string[],
   signal: AbortSignal,
-): Promise<ArcCheck | undefined> {
+): Promise<ArcCheck | "undecided" | undefined> {
+  if (!isWorthChecking(mail, sealers)) return undefined;
+  const noted = notingUnanswered(mail.resolver);
   // A bug of the verifier must not put a stranger's mail off for ever: the chain then counts as invalid.
-  const valid = isWorthChecking(mail, sealers)
-    ? await validChain(mail, signal).catch(() => undefined)
-    : undefined;
+  const valid = await validChain({ ...mail, resolver: noted.resolver }, signal).catch(() => undefined);
+  if (valid === "invalid_seal") {
+    const keys = keysOf(mail, sealers);
+    return noted.unanswered.some((name) => keys.has(name.toLowerCase())) ? "undecided" : undefined;
+  }
   if (!valid) return undefined;
   const sets = valid.chain.toReversed().map(sealedResults);
   const end = sets.findIndex((set) => set === undefined || !sealers.includes(set.sealer));
@@ -41,25 +48,61 @@ export async function checkArc(
   return { trusted, signed: valid.signed };
 }
 
-/** The chain; undefined unless every seal is good, and the newest signature covers the whole mail and its author. */
+/** A resolver that remembers the names for which the DNS did not answer. */
+function notingUnanswered(resolver: Resolver): { resolver: Resolver; unanswered: string[] } {
+  const unanswered: string[] = [];
+  const noting: Resolver = async (name, ...rest) => {
+    try {
+      return await resolver(name, ...rest);
+    } catch (error) {
+      if (!isNoRecord(error)) unanswered.push(name);
+      throw error;
+    }
+  };
+  return { resolver: noting, unanswered };
+}
+
+/** The names of the keys with which these sealers say they have sealed and signed. */
+function keysOf({ headers }: Envelope, sealers: string[]): Set<string> {
+  const theirs = headers.fields.filter(
+    ({ name, value }) => SEALING_FIELDS.includes(name) && sealers.includes(tagValue(value, "d") ?? ""),
+  );
+  return new Set(theirs.map(({ value }) => `${tagValue(value, "s")}._domainkey.${tagValue(value, "d")}`));
+}
+
+/**
+ * The chain; `invalid_seal` unless every seal is good and the newest signature is, and undefined where that signature could
+ * not count anyway, as it does not cover the whole mail and its author.
+ */
 async function validChain(
   mail: Envelope,
   signal: AbortSignal,
-): Promise<{ chain: ARCChainEntry[]; signed: SignedForm[] } | undefined> {
+): Promise<{ chain: ARCChainEntry[]; signed: SignedForm[] } | "invalid_seal" | undefined> {
   const { arc, dkimVerify } = await import("mailauth");
   const options = { resolver: mail.resolver as DNSResolver, strict: true };
   const seen = await dkimVerify(streamOf(mail, new Set(), signal), { ...options, sender: mail.mail_from });
   const { chain, lastEntry } = seen.arc ?? { chain: false };
   if (!chain || seen.fromFields !== 1) return undefined;
-  const signature = lastEntry?.messageSignature;
+  const form = wholeForm(mail, chain, lastEntry?.messageSignature);
+  if (form === undefined) return undefined;
+  const { status } = await arc(seen.arc as Parameters<typeof arc>[0], options);
+  return status.result === "pass" ? { chain, signed: [form] } : "invalid_seal";
+}
+
+/** What the newest signature covers, whether it is good or not; undefined if that is not the whole mail and its author. */
+function wholeForm(
+  mail: Envelope,
+  chain: ARCChainEntry[],
+  signature: DKIMResult | undefined,
+): SignedForm | undefined {
   const field = mail.headers.fields.find(
     ({ name, value }) => name === "arc-message-signature" && tagValue(value, "i") === String(chain.length),
   );
   const form = signature && formVerified(mail, field, signature);
   // If only part of the body is signed, anybody may have added what follows it (RFC 6376 §8.2).
   if (signature?.canonBodyLengthLimited || !form?.fields.includes("from")) return undefined;
-  const { status } = await arc(seen.arc as Parameters<typeof arc>[0], options);
-  return status.result === "pass" ? { chain, signed: [form] } : undefined;
+  // No key would make it fit a body that has changed since.
+  return signature?.bodyHash === signature?.bodyHashExpecting ? form : undefined;
 }
 
 /**

@@ -112,6 +112,7 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
   const sealers = mail.arc_sealers ?? [];
   const vouched =
     own.authenticated || sealers.length === 0 ? undefined : await judgeSealed(mail, sealers, signal);
+  if (vouched === "undecided") return { ...own, dmarc_reject: false, problem: "temporary" };
   return vouched ? { ...vouched, auth: { ...own.auth, aligned: true, via: vouched.auth.via } } : own;
 }
 
@@ -192,13 +193,17 @@ function asSeen({ from }: Envelope, results: AuthResults[]): Seen {
 
 type Sealed = Identity & { auth: { via: string } };
 
-/** The identity that a trusted server on the way saw and sealed; undefined if none did. */
+/**
+ * The identity that a trusted server on the way saw and sealed; undefined if none did, and `undecided` while the DNS does not
+ * tell.
+ */
 async function judgeSealed(
   mail: Envelope,
   sealers: string[],
   signal: AbortSignal,
-): Promise<Sealed | undefined> {
+): Promise<Sealed | "undecided" | undefined> {
   const arc = await checkArc(mail, sealers, signal);
+  if (arc === "undecided") return arc;
   let found: Sealed | undefined;
   for (const { sealer, results } of arc?.trusted ?? []) {
     const seen = asSeen(mail, [results]);
