@@ -24,6 +24,10 @@ describe("mailwright demo", () => {
       expect(output).toMatch(new RegExp(`^  ${label} +\\S`, "m"));
     expect(output).toContain("rsa and ed25519");
     expect(output).toContain("> The numbers are in: 412 ships called at the harbour");
+    // As a mail program shows it, and not as the model wrote it.
+    expect(output).toContain("Instruction: ");
+    expect(output).not.toContain("**Instruction:**");
+    expect(output).toMatch(/^ {2}\| -- $|^ {2}\| --$/m);
     expect(output).not.toContain("\u001B");
     // By then there is no server to try it on.
     expect(output).not.toContain("curl");
@@ -41,7 +45,7 @@ describe("mailwright demo", () => {
       const sent = Bun.spawn(["sh", "-c", lineOf(shown, "swaks ")], { stdin: "ignore", stdout: "ignore" });
       expect(await sent.exited).toBe(0);
       await demo.until("Subject: Re: Hello");
-      await demo.until("**Instruction:** What can you do?");
+      await demo.until("Instruction: What can you do?");
     }
     demo.process.kill("SIGINT");
     expect(await demo.process.exited).toBe(0);

@@ -5,7 +5,6 @@ import type { OutgoingMailRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import type { DkimKeys } from "../mail/writing/dkim.ts";
 import { serviceKeys } from "../mail/writing/dkim-keys.ts";
-import { readHeaders } from "../mail/reading/headers.ts";
 import { createSender } from "../mail/sending/send.ts";
 import type { ActivityView } from "../resources/messages/view.ts";
 import type { RunView } from "../resources/messages/view.ts";
@@ -55,16 +54,16 @@ export async function walkThrough(
   const keys = await serviceKeys(app);
   tell("signed", signed(await acceptedSignatures(raw, DEMO_DOMAIN, keys), keys));
   tell("over HTTP", await sameOverHttp(server, key));
-  return { key, address, owner: OWNER, reply: readable(raw, message.result) };
+  return { key, address, owner: OWNER, reply: await readable(raw) };
 }
 
 /** The replies to further mails, each as it is made, until `stop` is aborted. */
 export async function* repliesTo(app: App, stop: AbortSignal): AsyncGenerator<string> {
   let last = (await repliesAfter(app, "")).at(-1)?.id ?? "";
   while (!stop.aborted) {
-    for (const { id, raw, result, error } of await repliesAfter(app, last)) {
+    for (const { id, raw } of await repliesAfter(app, last)) {
       last = id;
-      yield readable(Buffer.from(raw ?? []), result || (error ?? ""));
+      yield await readable(Buffer.from(raw ?? []));
     }
     await Bun.sleep(LOOK_EVERY_MS);
   }
@@ -157,17 +156,21 @@ async function sameOverHttp(server: Server, key: string): Promise<string> {
 function repliesAfter(app: App, id: string) {
   return app.db
     .selectFrom("outgoing_mails")
-    .innerJoin("messages", "messages.id", "outgoing_mails.message_id")
-    .select(["outgoing_mails.id", "outgoing_mails.raw", "messages.result", "messages.error"])
+    .where("outgoing_mails.message_id", "is not", null)
+    .select(["outgoing_mails.id", "outgoing_mails.raw"])
     .where("outgoing_mails.id", ">", id)
     .orderBy("outgoing_mails.id")
     .execute();
 }
 
-function readable(raw: Buffer, text: string): string {
-  const headers = readHeaders(raw);
+/** The mail as a program without HTML shows it. */
+async function readable(raw: Buffer): Promise<string> {
+  // Loaded here: what reads mails would lengthen the start of every command.
+  const { partsOf, readStructure } = await import("../mail/reading/parse-structure.ts");
+  const { headers, root } = await readStructure(raw);
+  const part = [...partsOf(root)].find(({ contentType }) => contentType === "text/plain");
   const fields = ["From", "To", "Subject"].map((name) => `${name}: ${headers.get(name.toLowerCase()) ?? ""}`);
-  return [...fields, "", text].join("\n");
+  return [...fields, "", (part?.textContent ?? "").trimEnd()].join("\n");
 }
 
 async function call<T>(

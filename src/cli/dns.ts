@@ -25,6 +25,10 @@ export function dnsCommand(): Command {
     .addCommand(checkCommand());
 }
 
+/** Behind a router or a provider's NAT no interface has the address that others reach. */
+const NAME_ADDRESS =
+  "Note: no public address was found on this machine. With --address 203.0.113.7 (yours) it is filled in.";
+
 type RecordsOptions = CommonOptions & { zone?: boolean; address: string[] };
 
 function recordsCommand(): Command {
@@ -51,9 +55,11 @@ function recordsCommand(): Command {
         const policy = home.row === null ? mtaStsPolicy(app.config, app.config.smtp.mta_sts) : null;
         const host = mtaStsHost(app.config);
         if (options.zone && !options.json) return printText(zone);
+        const isUnknown = records.some(({ purpose, value }) => purpose === "address" && value === null);
         print(options, { domain: home.domain, records, mta_sts_policy: policy, zone }, [
           ...cautions(app.config.smtp),
           ...records.flatMap(recordLines),
+          ...(isUnknown ? [NAME_ADDRESS] : []),
           ...(policy === null
             ? []
             : ["", `This server answers https://${host}/.well-known/mta-sts.txt with:`, policy]),

@@ -97,4 +97,5 @@ async function untilStopped(server: Server, stopped: Promise<NodeJS.Signals>): P
   app.log.info({ signal }, "stopping: finishing the work in progress; once more to stop at once");
   manager.stopping();
   await server[Symbol.asyncDispose]();
+  app.log.info("stopped");
 }

@@ -122,9 +122,19 @@ function finish(reading: Reading): Config {
   const config = assemble(reading);
   applyRules(reading, config);
   missRequired(reading);
-  if (reading.problems.length > 0) throw new ConfigError(reading.problems);
+  if (reading.problems.length > 0) throw new ConfigError(inOrder(reading.problems));
   fillIn(config, reading);
   return config;
+}
+
+/** Puts what is wrong with lines of the file in the order of the lines, before what has no line. */
+function inOrder(problems: string[]): string[] {
+  const lineOf = (problem: string): number =>
+    Number(/^\S+ line (\d+)\b/.exec(problem)?.[1] ?? Number.POSITIVE_INFINITY);
+  return problems.toSorted((one, other) => {
+    const [a, b] = [lineOf(one), lineOf(other)];
+    return a === b ? 0 : a - b;
+  });
 }
 
 /** Sets the keys whose default follows from another key. */

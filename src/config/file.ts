@@ -26,6 +26,8 @@ export function readSmallFile(path: string): string {
 
 /** Only the first line of the parser's message: the rest quotes the file, and with it perhaps a secret. */
 function fileProblem(file: string, error: unknown): string {
+  if ((error as NodeJS.ErrnoException).code === "ENOENT")
+    return `There is no file ${file}. Name the right one with --config or MAILWRIGHT_CONFIG`;
   if (!(error instanceof TomlError)) return `${file}: the file cannot be read (${messageOf(error)})`;
   return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}`;
 }

@@ -4,6 +4,7 @@ import { storageOf } from "../resources/billing/storage.ts";
 import { isOwnDomain } from "../resources/domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../resources/inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
+import { sizeInWords } from "../lib/sizes.ts";
 import { inNetworks } from "../net/networks.ts";
 import { isLarge } from "../lib/threads-by-size.ts";
 import type { WorkOutcome } from "../lib/worker-pool.ts";
@@ -100,7 +101,8 @@ async function noteWhom(
 
 /** Refuses a mail that is larger than `smtp.max_message_bytes`; its text was never kept. */
 export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">): Promise<Reception> {
-  const text = `The mail is larger than ${app.config.smtp.max_message_bytes} bytes, the most this server takes.`;
+  const most = sizeInWords(app.config.smtp.max_message_bytes);
+  const text = `The mail is larger than ${most}, the most that this server takes.`;
   return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, refusalFor("too_large", text));
 }
 

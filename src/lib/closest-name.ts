@@ -1,12 +1,12 @@
-/** The known name that needs the fewest edits to be `name`, if they are few enough for a slip of the hand. */
+/** The known name that needs the fewest edits to be `name`, if they are few enough for a slip of the hand, and leave half of it. */
 export function closestName(name: string, names: string[]): string | undefined {
   const ranked = names
     .map((known) => ({ known, edits: editsBetween(name, known) }))
     .sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
-  return best !== undefined && best.edits <= Math.max(2, Math.floor(best.known.length / 4))
-    ? best.known
-    : undefined;
+  if (best === undefined || best.edits > Math.max(2, Math.floor(best.known.length / 4))) return undefined;
+  // Two slips in a name of three letters leave nothing of it.
+  return 2 * best.edits <= Math.max(name.length, best.known.length) ? best.known : undefined;
 }
 
 /** The known names that are most like `name`, the nearest first; those that begin as it does come before others. */

@@ -104,7 +104,8 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
     banner: "Mailwright",
     heloResponse: "%s at your service",
     size: smtp.max_message_bytes,
-    rejectOversized: true,
+    // The answer is our own: no mail over the limit is ever handed on.
+    rejectOversized: false,
     maxRecipients: MAX_RECIPIENTS,
     maxClients: smtp.max_connections,
     maxCommandLength: MAX_COMMAND_BYTES,

@@ -55,6 +55,9 @@ describe("a server with everything as it should be", () => {
     expect(rest.filter(({ verdict }) => verdict === "warn").map(({ name }) => name)).toEqual([]);
     for (const { verdict, mend } of findings)
       expect(mend === undefined).toBe(verdict === "ok" || verdict === "skip");
+    expect(findings.find(({ name }) => name === "administrator")?.found).toBe(
+      "The account that is made first administers this server.",
+    );
     const names = rest.filter(({ verdict }) => verdict === "ok").map(({ name }) => name);
     expect(names.toSorted()).toEqual([
       "DKIM e1 (ed25519)",
@@ -111,6 +114,13 @@ describe("what is wrong is found", () => {
       "fail",
       /"box"/,
       ({ app }) => void (app.config.smtp.hostname = "box"),
+    ],
+    [
+      "a web address at which nothing answers",
+      "HTTPS certificate",
+      "fail",
+      /^No certificate was shown at mx\.acme\.org, port 1: /,
+      ({ app }) => void (app.config.server.base_url = `https://${HOST}:1`),
     ],
     [
       "inboxes at a former domain",

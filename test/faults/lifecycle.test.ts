@@ -59,6 +59,7 @@ describe("stopping", () => {
       await model.received(2);
       server.kill("SIGTERM");
       expect(await server.exited).toBe(0);
+      expect(server.log().trimEnd().split("\n").at(-1)).toContain('"msg":"stopped"');
     }
     {
       using database = closing(at.database());

@@ -332,7 +332,7 @@ describe("what is too large or malformed", () => {
   test("is refused after its end when the size was not declared, and logged without its text", async () => {
     await using room = await mailroom({ config: { smtp: { max_message_bytes: 4 * KB } } });
     const answer = await room.send({ subject: "Secret", text: `${"x".repeat(70)}\n`.repeat(100) });
-    expect(answer).toStartWith("552 5.3.4 ");
+    expect(answer).toStartWith("552 5.3.4 The mail is larger than 4 KB, the most that this server takes");
     expect(await room.activity()).toMatchObject([{ status: "rejected", reason: "too_large", subject: null }]);
     expect(await room.app.db.selectFrom("raw_mails").select("id").execute()).toEqual([]);
     expect(await room.send({ text: "small" })).toStartWith("250 ");

@@ -59,8 +59,9 @@ describe("order", () => {
   test("a named file that is not there is a problem, never a silent default", () => {
     using folder = emptyFolder();
     const problems = problemsOf(() => loadConfig({ cwd: folder.path, env: {}, file: "gone.toml" }));
-    expect(problems).toHaveLength(1);
-    expect(problems[0]).toStartWith("gone.toml: the file cannot be read");
+    expect(problems).toEqual([
+      "There is no file gone.toml. Name the right one with --config or MAILWRIGHT_CONFIG",
+    ]);
   });
 
   test("a folder in place of the file is a problem", () => {
@@ -243,6 +244,20 @@ describe("problems", () => {
       "config.toml line 2: webhooks.backoff must have at least 1 entry",
       "config.toml line 3: webhooks.timeout_seconds must be a number of seconds from 1 to 600, not 0",
     ]);
+  });
+
+  test("are told in the order of the lines of the file, and those of other places behind them", () => {
+    const text = '[smtp]\nnope = 1\n[plans.free]\ncredits = -1\n[foo]\nx = 1\n[outbound]\nmode = "relay"\n';
+    const problems = problemsOf(() => load(text, { env: { MAILWRIGHT_LOG__LEVEL: "loud" } }));
+    const lines = problems.map((problem) => Number(/line (\d+)/.exec(problem)?.[1] ?? 99));
+    expect(lines).toEqual([2, 4, 5, 8, 99]);
+  });
+
+  test("name no section that is nothing like the one that is unknown", () => {
+    expect(problemsOf(() => load("[foo]\nx = 1\n"))).toEqual([
+      expect.stringMatching(/^config\.toml line 1: foo is not a known section\. Known there: server, /),
+    ]);
+    expect(problemsOf(() => load("[smpt]\nx = 1\n"))[0]).toEndWith("Did you mean smtp?");
   });
 
   test("the error's message lists every one of them", () => {
@@ -671,8 +686,8 @@ describe("mailwright config", () => {
       (key) => `integrations.codehost-b.${key}`,
     );
     expect(JSON.parse(out).problems).toEqual([
-      "config.toml line 5: integrations.notes.client_secret is of no use without integrations.notes.client_id. Set what is missing",
       `config.toml line 2: integrations.codehost-b.client_id is of no use without ${missing.join(" and ")}. Set what is missing`,
+      "config.toml line 5: integrations.notes.client_secret is of no use without integrations.notes.client_id. Set what is missing",
       "config.toml line 9: billing.price_topup is of no use without billing.stripe_secret_key. Set that too",
     ]);
     expect((await run(folder.path, ["dump"])).err).toBe("");

@@ -61,7 +61,10 @@ async function findingsOf({ name, run }: Check, bench: Bench, check_ms: number):
 
 function mendOf(error: unknown): string {
   if (dnsErrorCode(error) !== undefined && !isNoRecord(error)) return SEE_RESOLVER;
-  return (error instanceof AppError && error.extras.fix) || "See what the words say.";
+  return (
+    (error instanceof AppError && error.extras.fix) ||
+    "See that this machine and what it asks can reach each other: the network, the firewall, the name in the DNS."
+  );
 }
 
 function tooLate(check_ms: number): Outcome {

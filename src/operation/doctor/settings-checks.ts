@@ -1,4 +1,5 @@
 import {
+  findAdministrator,
   lacksAdministrator,
   NAME_ADMINISTRATOR,
   NO_ADMINISTRATOR,
@@ -77,8 +78,10 @@ async function checkRegistration({ app }: Bench): Promise<Outcome> {
 }
 
 async function checkAdministrator({ app }: Bench): Promise<Outcome> {
-  if (!(await lacksAdministrator(app.db)))
-    return ok("An account administers this server, or the first one will.");
+  if (!(await lacksAdministrator(app.db))) {
+    const found = await findAdministrator(app);
+    return ok(`${found?.email ?? "The account that is made first"} administers this server.`);
+  }
   return fail(
     `${NO_ADMINISTRATOR}: mail to postmaster@ is refused, and so is the contact form.`,
     NAME_ADMINISTRATOR,

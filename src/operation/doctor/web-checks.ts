@@ -72,7 +72,13 @@ async function checkCertificate(bench: Bench): Promise<Outcome> {
   const [address] = (await judgeHost(url.hostname, await ownRules(bench, url.hostname))).addresses;
   const port = Number(url.port || 443);
   const to = { host: address ?? url.hostname, port, servername: url.hostname, rejectUnauthorized: false };
-  const socket = await handshake(connectTls({ ...to, ...(await trusted(bench)) }), ASK_MS);
+  const tls = connectTls({ ...to, ...(await trusted(bench)) });
+  const socket = await handshake(tls, ASK_MS).catch((error: unknown) => networkWords(error));
+  if (typeof socket === "string")
+    return fail(
+      `No certificate was shown at ${url.hostname}, port ${port}: ${socket}`,
+      'Mend the line "web address" first; then see that HTTPS is spoken there (server.tls, or the proxy in front).',
+    );
   try {
     return judgeCertificate(socket, {
       name: url.hostname,
