@@ -99,10 +99,14 @@ async function noteWhom(
   }
 }
 
+/** The sentence for a mail that is too large, whether that is known before it comes or after it. */
+export function tooLargeWords(max_message_bytes: number): string {
+  return `The mail is larger than ${sizeInWords(max_message_bytes)}, the most that this server takes.`;
+}
+
 /** Refuses a mail that is larger than `smtp.max_message_bytes`; its text was never kept. */
 export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">): Promise<Reception> {
-  const most = sizeInWords(app.config.smtp.max_message_bytes);
-  const text = `The mail is larger than ${most}, the most that this server takes.`;
+  const text = tooLargeWords(app.config.smtp.max_message_bytes);
   return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, refusalFor("too_large", text));
 }
 

@@ -15,6 +15,7 @@ import {
   type Reception,
   type Recipient,
   refuseOversize,
+  tooLargeWords,
 } from "../inbound/receive.ts";
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
@@ -92,6 +93,8 @@ class Door extends SMTPServer {
 type PatchedOptions = SMTPServerOptions & {
   /** Milliseconds to wait before the greeting; added by our patch. */
   earlyTalkerDelay: number;
+  /** The answer to a mail whose announced size is over the limit; likewise. */
+  tooLargeMessage: string;
 };
 
 async function serverOptions(app: App): Promise<PatchedOptions> {
@@ -104,6 +107,7 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
     banner: "Mailwright",
     heloResponse: "%s at your service",
     size: smtp.max_message_bytes,
+    tooLargeMessage: tooLargeWords(smtp.max_message_bytes),
     // The answer is our own: no mail over the limit is ever handed on.
     rejectOversized: false,
     maxRecipients: MAX_RECIPIENTS,

@@ -54,6 +54,16 @@ afterAll(async () => {
 });
 
 describe("mailwright dns records", () => {
+  test("says how the address is filled in that this machine does not know of itself", async () => {
+    const words = "With --address 203.0.113.7 (yours) it is filled in.";
+    const [own, given] = [
+      await desk.run("dns", "records"),
+      await desk.run("dns", "records", "--address", ADDRESS),
+    ];
+    expect(given.out).not.toContain(words);
+    expect(own.out.includes(words)).toBe(own.out.includes("the public IPv4 address of this machine"));
+  });
+
   test("prints everything to publish, before the first start as well", () => {
     expect(
       records.map(({ type, name, purpose, required }) => `${type} ${name} ${purpose} ${required}`),

@@ -324,7 +324,10 @@ describe("what is too large or malformed", () => {
     await using client = await smtpClient(room.door);
     await client.script([
       ["EHLO client.example", "250-"],
-      [`MAIL FROM:<${sender}> SIZE=${4 * KB + 1}`, "552 5.3.4 "],
+      [
+        `MAIL FROM:<${sender}> SIZE=${4 * KB + 1}`,
+        "552 5.3.4 The mail is larger than 4 KB, the most that this server takes.",
+      ],
       [`MAIL FROM:<${sender}> SIZE=${4 * KB}`, "250 "],
     ]);
   });
