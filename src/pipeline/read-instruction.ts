@@ -1,3 +1,4 @@
+import { integrationCalled } from "../trust/target-names.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
@@ -7,7 +8,7 @@ import { INTEGRATION_KINDS } from "../config/integrations.ts";
 import {
   NO_TARGETS,
   type Target,
-  targetNamed,
+  targetCalled,
   type Targets,
   targetsOf,
 } from "../resources/connections/targets.ts";
@@ -240,7 +241,7 @@ async function reachOf(app: App, { authority }: MessageRow, inbox: InboxRow): Pr
 
 function isTarget({ attached, elsewhere }: Reach, name: string): boolean {
   const names = [...attached.map((target) => target.name), ...elsewhere, ...INTEGRATION_KINDS];
-  return name === "ai" || targetNamed(names, name) !== undefined;
+  return name === "ai" || targetCalled(names, name) !== undefined;
 }
 
 interface Aim {
@@ -258,7 +259,7 @@ function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked
   const powers = app.guard.powersOf({ ...ANY, scope, authority });
   const names = attached.map(({ name }) => name);
   // The name is looked up among all targets of the inbox, so that its meaning does not depend on what the scope allows.
-  const target = targetNamed(names, asked);
+  const target = targetCalled(names, asked);
   if (target !== undefined && powers.mayUse(target)) return { target, attached, scope, refusal: null };
   const available = names.filter(powers.mayUse);
   const hindrance = target === undefined ? elsewhereOf(asked, elsewhere) : NOT_ALLOWED;
@@ -269,7 +270,7 @@ const NOT_ALLOWED = "it is not ticked on its page under “Tools” (scope.targe
 
 /** The reason if the name is that of a tool server which only other inboxes have; else null. */
 function elsewhereOf(asked: string, elsewhere: string[]): string | null {
-  return targetNamed(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
+  return targetCalled(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
 }
 
 const NOT_ATTACHED = "this tool server is not ticked on its page under “Tools” (mcp_connection_ids)";
@@ -282,11 +283,12 @@ function refusalOf(asked: string, hindrance: string | null, available: string[])
     const error = `@${asked} may not be used in this inbox: ${hindrance}. ${list}`;
     return { reason: "target_not_allowed", error };
   }
-  if (!INTEGRATION_KINDS.some((kind) => kind === asked)) {
+  const kind = integrationCalled(asked) ?? asked;
+  if (!INTEGRATION_KINDS.some((one) => one === kind)) {
     const error = `Unknown target @${asked}. ${list} If it is no target but a word, write \\@${asked}.`;
     return { reason: "unknown_target", error };
   }
-  const mend = `Connect it on the page “Connections”, or with POST /integrations/${asked}/connect, or with a token of yours and POST /connections.`;
+  const mend = `Connect it on the page “Connections”, or with POST /integrations/${kind}/connect, or with a token of yours and POST /connections.`;
   return { reason: "target_not_connected", error: `Nothing is connected as @${asked}. ${mend} ${list}` };
 }
 

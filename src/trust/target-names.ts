@@ -1,4 +1,4 @@
-import { INTEGRATION_KINDS } from "../config/integrations.ts";
+import { INTEGRATION_KINDS, type IntegrationKind, INTEGRATIONS } from "../config/integrations.ts";
 
 /** What the service itself has; a tool server that is called so as well is meant by its whole name only. */
 export const OWN_TARGETS: ReadonlySet<string> = new Set(["ai", ...INTEGRATION_KINDS]);
@@ -6,4 +6,9 @@ export const OWN_TARGETS: ReadonlySet<string> = new Set(["ai", ...INTEGRATION_KI
 /** Whether an entry of a scope is `target`, which is a whole name; a tool server may be listed without its prefix. */
 export function means(entry: string, target: string): boolean {
   return entry === target || (`mcp:${entry}` === target && !OWN_TARGETS.has(entry));
+}
+
+/** The integration that people call by the name of its service: `github`, `notion`. */
+export function integrationCalled(name: string): IntegrationKind | undefined {
+  return INTEGRATION_KINDS.find((kind) => INTEGRATIONS[kind].label.toLowerCase().split(" ", 1)[0] === name);
 }

@@ -198,6 +198,10 @@ describe("a target", () => {
   test.each([
     ["@nothing Go", "unknown_target", "Unknown target @nothing. Available: @ai, @mcp:calendar."],
     ["@notes Go", "target_not_connected", "Nothing is connected as @notes."],
+    ["@notion Go", "target_not_connected", "POST /integrations/notes/connect"],
+    ["@github Go", "target_not_connected", "POST /integrations/codehost-a/connect"],
+    ["@gitlab Go", "target_not_connected", "POST /integrations/codehost-b/connect"],
+    ["@google Go", "target_not_connected", "POST /integrations/sheets/connect"],
   ])("%s cannot be met, and costs nothing", async (instruction, reason, words) => {
     await using room = await toolRoom([]);
     const { body } = await room.owner.post("/v1/messages", { instruction });

@@ -3,6 +3,7 @@ import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../../db/schema.ts";
 import { INTEGRATION_KINDS } from "../../config/integrations.ts";
+import { integrationCalled } from "../../trust/target-names.ts";
 import { toolServerName } from "./tool-server-name.ts";
 
 /** Something that an instruction can be aimed at. */
@@ -71,4 +72,10 @@ function integrationOf(rows: readonly ConnectionRow[], kind: string): Target[] {
   const own = rows.filter((row) => row.kind === kind);
   const connection = own.find(({ status }) => status !== "needs_auth") ?? own[0];
   return connection ? [{ name: kind, connection }] : [];
+}
+
+/** The same for whoever names a target in an instruction: an integration by the name of its service too, as `github`. */
+export function targetCalled(targets: string[], name: string): string | undefined {
+  const called = integrationCalled(name);
+  return targetNamed(targets, name) ?? (called && targetNamed(targets, called));
 }
