@@ -1,3 +1,4 @@
+import { storedJson } from "../lib/stored-json.ts";
 import type { InboxRow } from "./schema.ts";
 
 /** What an inbox may use: `targets` of null, as no scope at all, is everything. */
@@ -8,7 +9,7 @@ export interface StoredScope {
 
 /** The ids of the tool servers of an inbox. */
 export function toolServersOf({ mcp_connection_ids }: Pick<InboxRow, "mcp_connection_ids">): string[] {
-  return JSON.parse(mcp_connection_ids) as string[];
+  return storedJson<string[]>(mcp_connection_ids, []);
 }
 
 /** The addresses and domains whose mail may instruct it. */
@@ -18,5 +19,5 @@ export function allowlistOf({ allowlist_senders }: Pick<InboxRow, "allowlist_sen
 
 /** Which tools an inbox may use; null for all. */
 export function scopeOf({ scope }: Pick<InboxRow, "scope">): StoredScope | null {
-  return scope === null ? null : (JSON.parse(scope) as StoredScope);
+  return scope === null ? null : storedJson<StoredScope>(scope, { targets: [], autonomous: [] });
 }

@@ -1,4 +1,4 @@
-import { STATES } from "../resources/messages/states.ts";
+import { factsOf } from "../resources/messages/states.ts";
 import type { App } from "../app.ts";
 import { historySince } from "../resources/billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -28,7 +28,7 @@ export async function cancelMessage(app: App, user: UserRow, id: string): Promis
     if (message.reason === CANCELLED_REASON) return false;
     throw new AppError(
       "conflict",
-      `This message ${STATES[message.state].ended}, so there is nothing to cancel.`,
+      `This message ${factsOf(message.state).ended}, so there is nothing to cancel.`,
       {
         fix: `GET /v1/messages/${id} tells what became of it.`,
       },

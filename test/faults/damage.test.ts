@@ -205,6 +205,49 @@ describe("a damaged row", () => {
     expect(search.status).toBe(200);
   });
 
+  test.each([
+    [
+      "what became of a message",
+      "update messages set state = 'dond' where id = (select min(id) from messages)",
+    ],
+    ["the plan of an account", "update users set plan = 'teax'"],
+    ["the tool servers of an inbox", "update inboxes set mcp_connection_ids = '[\"'"],
+    ["what an inbox may use", "update inboxes set scope = '{'"],
+    ["whom an inbox answers", "update inboxes set inbound_policy = '{\"'"],
+    ["what a webhook is told of", "update webhook_endpoints set event_types = '['"],
+  ])("with %s keeps no list from being shown, and mail is taken", async (_what, statement) => {
+    await using at = await house();
+    const owner = await account(at, "ada@example.com");
+    let to = "";
+    {
+      await using server = await at.start();
+      to = await inbox(server, owner);
+      const made = await fetch(`${server.http}/v1/webhooks`, {
+        method: "POST",
+        headers: { "x-api-key": owner.api_key, "content-type": "application/json" },
+        body: JSON.stringify({ url: "https://hooks.example.org/x", event_types: ["message.completed"] }),
+      });
+      expect(made.status).toBe(201);
+      await send(server, to, 2);
+      server.kill("SIGTERM");
+      await server.exited;
+    }
+    change(at, statement);
+    await using server = await at.start();
+    const headers = { "x-api-key": owner.api_key };
+    for (const path of [
+      "/messages",
+      "/conversations",
+      "/inboxes",
+      "/connections",
+      "/contexts",
+      "/v1/webhooks",
+      "/auth/me",
+    ])
+      expect([path, (await fetch(`${server.http}${path}`, { headers })).status]).toEqual([path, 200]);
+    await send(server, to, 1);
+  });
+
   test("of the queue is set aside and said, and the others are done", async () => {
     await using at = await house();
     const owner = await account(at, "ada@example.com");

@@ -9,8 +9,9 @@ export const PLANS: Plan[] = ["free", "pro", "team"];
 /** What one plan allows. 0 means no limit for rates, none at all for counts. */
 export type PlanLimits = Config["plans"]["free"];
 
+/** What a plan allows; one that a damaged disk has left allows what the smallest does. */
 export function planLimits(config: Config, plan: Plan): PlanLimits {
-  return config.plans[plan];
+  return Object.hasOwn(config.plans, plan) ? config.plans[plan] : config.plans.free;
 }
 
 /** What a plan has beyond its numbers. */

@@ -1,3 +1,4 @@
+import { storedJson } from "../../lib/stored-json.ts";
 import { toolServersOf } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
@@ -39,7 +40,7 @@ function viewConnection(
     model: row.model,
     base_url: row.base_url,
     fallback_connection_id: row.fallback_connection_id,
-    config: row.config === null ? null : (JSON.parse(row.config) as Record<string, unknown>),
+    config: row.config === null ? null : storedJson<Record<string, unknown> | null>(row.config, null),
     status: row.status,
     credential_hint: row.credential_hint,
     has_credential,

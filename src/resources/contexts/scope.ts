@@ -1,3 +1,4 @@
+import { storedJson } from "../../lib/stored-json.ts";
 import type { Db } from "../../db/database.ts";
 import type { ContextRow, InboxRow, UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
@@ -23,7 +24,7 @@ export async function contextLists(db: Db, user: Pick<UserRow, "id">): Promise<C
 
 /** The contexts that name an inbox. */
 export function listedIn({ context_ids }: Pick<InboxRow, "context_ids">): string[] {
-  return context_ids === null ? [] : (JSON.parse(context_ids) as string[]);
+  return context_ids === null ? [] : storedJson<string[]>(context_ids, []);
 }
 
 /** The inboxes that a context is for; null: every one. */

@@ -10,7 +10,7 @@ import { decodeCursor, type Page, pageOf } from "../../lib/pagination.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { attachmentsOf } from "../messages/messages.ts";
-import { STATES } from "../messages/states.ts";
+import { factsOf } from "../messages/states.ts";
 import { type AttachmentMeta, viewAttachment } from "../messages/view.ts";
 
 /** Turns of one conversation that its detail shows: the newest ones, and of those the first portion. */
@@ -137,7 +137,7 @@ function viewTurn(row: Awaited<ReturnType<typeof turnsOf>>[number], files: Attac
     instruction: trusted ? (row.instruction ?? "") : "",
     command: trusted && row.command !== null ? storedJson<unknown>(row.command, null) : null,
     reply: row.result,
-    status: STATES[row.state].activity,
+    status: factsOf(row.state).activity,
     error: row.error === null ? null : withoutQuote(row.error),
     attachments: files.filter((file) => file.direction === "out").map(viewAttachment),
   };

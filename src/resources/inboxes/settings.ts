@@ -1,3 +1,4 @@
+import { storedJson } from "../../lib/stored-json.ts";
 import type { Scope } from "../../trust/guard/guard.ts";
 import { MODEL_KINDS } from "../../ai/providers.ts";
 import type { App } from "../../app.ts";
@@ -35,7 +36,7 @@ export const DEFAULT_POLICY: InboundPolicy = {
 
 /** What an inbox takes; one of an earlier version does not say it all. */
 export function policyOf({ inbound_policy }: Pick<InboxRow, "inbound_policy">): InboundPolicy {
-  return { ...DEFAULT_POLICY, ...(JSON.parse(inbound_policy) as Partial<InboundPolicy>) };
+  return { ...DEFAULT_POLICY, ...storedJson<Partial<InboundPolicy>>(inbound_policy, {}) };
 }
 
 /** An inbox for which its owner has set nothing, and one whose owner wants it gone. */

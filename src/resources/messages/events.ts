@@ -6,7 +6,7 @@ import type { MessageRow } from "../../db/schema.ts";
 import { type EventObject, recordEvent } from "../webhooks/events.ts";
 import { attachmentsOf } from "./messages.ts";
 import { metadataOf } from "./metadata.ts";
-import { STATES } from "./states.ts";
+import { factsOf } from "./states.ts";
 import { usageOf, viewAttachment } from "./view.ts";
 
 type Told = Pick<
@@ -41,7 +41,7 @@ export async function recordState(app: App, tx: Db, row: Told, held = false): Pr
   // Who makes a call knows that it was accepted.
   if (row.state === "received" && row.source !== "email") return null;
   const { user_id, source } = row;
-  const about = { user_id, type: STATES[row.state].event, livemode: source !== "test" };
+  const about = { user_id, type: factsOf(row.state).event, livemode: source !== "test" };
   return recordEvent(app, tx, { ...about, object: () => objectOf(tx, row) }, held);
 }
 
@@ -53,7 +53,7 @@ async function objectOf(tx: Db, row: Told): Promise<EventObject> {
     message_id,
     conversation_id,
     source,
-    status: STATES[row.state].run,
+    status: factsOf(row.state).run,
     result,
     error,
     usage: usageOf(row),

@@ -10,7 +10,7 @@ import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "../../inbound/accept.ts";
 import { ownMessage, readRun } from "./messages.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
-import { STATES } from "./states.ts";
+import { factsOf } from "./states.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
 
@@ -56,7 +56,7 @@ const WITHOUT_CREDITS = {
 async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
   const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
   if (!message) throw new AppError("not_found", "There is no such message.");
-  const { no_retry } = STATES[message.state];
+  const { no_retry } = factsOf(message.state);
   if (no_retry) throw conflict(no_retry);
   if (message.source === "test")
     throw conflict({

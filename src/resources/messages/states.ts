@@ -16,7 +16,7 @@ interface StateFacts {
 }
 
 /** What each state of a message means to whoever asks. */
-export const STATES: Record<MessageState, StateFacts> = {
+const STATES: Record<MessageState, StateFacts> = {
   received: {
     activity: "received",
     run: "processing",
@@ -75,6 +75,19 @@ export const STATES: Record<MessageState, StateFacts> = {
     },
   },
 };
+
+const DAMAGED: StateFacts = {
+  ...STATES.failed,
+  no_retry: {
+    message: "What became of this message cannot be read any more: the database is damaged there.",
+    fix: "Send it again if it still matters.",
+  },
+};
+
+/** What the state of a message means. One that a damaged disk has left is shown as failed, beside all others. */
+export function factsOf(state: MessageState): StateFacts {
+  return Object.hasOwn(STATES, state) ? STATES[state] : DAMAGED;
+}
 
 /** The states that the activity log shows as `status`. */
 export function statesOf(status: ActivityStatus): MessageState[] {

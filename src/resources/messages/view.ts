@@ -1,4 +1,4 @@
-import { STATES } from "./states.ts";
+import { factsOf } from "./states.ts";
 import type { AttachmentRow, MessageRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { metadataOf } from "./metadata.ts";
@@ -34,7 +34,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     conversation_id: row.conversation_id,
     inbox_id: row.inbox_id,
     source: row.source,
-    status: STATES[row.state].activity,
+    status: factsOf(row.state).activity,
     command: row.command === null ? null : storedJson<unknown>(row.command, null),
     result: row.result,
     error: row.state === "skipped" ? `skipped: ${row.error ?? row.reason}` : row.error,
@@ -68,7 +68,7 @@ export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remainin
     message_id: row.id,
     conversation_id: row.conversation_id,
     source: row.source,
-    status: STATES[row.state].run,
+    status: factsOf(row.state).run,
     result: row.result,
     error: row.error,
     usage: usageOf(row),

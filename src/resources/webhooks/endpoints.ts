@@ -1,3 +1,4 @@
+import { storedJson } from "../../lib/stored-json.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import { beginTrip } from "../accounts/trips.ts";
@@ -136,7 +137,7 @@ function viewEndpoint(row: WebhookEndpointRow) {
   return {
     id: row.id,
     url: row.url,
-    event_types: JSON.parse(row.event_types) as EventType[],
+    event_types: storedJson<EventType[]>(row.event_types, []),
     enabled: row.enabled === 1,
     consecutive_failures: row.consecutive_failures,
     disabled_reason: row.disabled_reason,

@@ -1,3 +1,4 @@
+import { storedJson } from "../../lib/stored-json.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { insertRow } from "../../db/prepared.ts";
@@ -76,5 +77,5 @@ async function endpointsFor(tx: Db, event: EventRow): Promise<WebhookEndpointRow
     .where("user_id", "=", event.user_id)
     .orderBy("id")
     .execute();
-  return endpoints.filter(({ event_types }) => (JSON.parse(event_types) as string[]).includes(event.type));
+  return endpoints.filter(({ event_types }) => storedJson<string[]>(event_types, []).includes(event.type));
 }
