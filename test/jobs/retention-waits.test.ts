@@ -71,7 +71,7 @@ test("a delivery that has used up its attempts keeps nothing", async () => {
 test.each<[JobKind, RoomOptions]>([
   ["deliver_webhooks", {}],
   ["fan_out_event", {}],
-  ["send_mail", { config: { outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:1", retry: [1] } } }],
+  ["send_mail", { config: { outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:1", retry: [] } } }],
 ])("an event is told after a hold on %s, whatever days have gone by", async (kind, options) => {
   await using hook = startReceiver();
   await using room = await mailroom({ ...options, config: { ...CONFIG, ...options.config } });
@@ -82,8 +82,6 @@ test.each<[JobKind, RoomOptions]>([
   await pass(room, 7);
   expect(hook.received).toEqual([]);
   await release(room.app, [kind]);
-  await room.drain();
-  room.clock.advance("1m");
   await room.drain();
   expect(hook.received.map(({ event }) => event.type)).toEqual(["message.completed"]);
   // Nothing of it waits any more.
