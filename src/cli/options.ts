@@ -1,4 +1,4 @@
-import { write, writeSync } from "node:fs";
+import { write as writeTo, writeSync } from "node:fs";
 import { Writable } from "node:stream";
 import { type Config, type ConfigOverrides, loadConfig } from "../config/config.ts";
 import { codeOf } from "../db/storage-faults.ts";
@@ -56,7 +56,7 @@ export function standardOutput(): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
       const writeOn = (at: number): void =>
-        write(process.stdout.fd, chunk, at, (error, written) => {
+        writeTo(process.stdout.fd, chunk, at, (error, written) => {
           if (codeOf(error) === "EAGAIN") setTimeout(() => writeOn(at), FULL_PIPE_MS);
           else if (error || at + written === chunk.length) done(error);
           else writeOn(at + written);

@@ -323,7 +323,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "lib/durable-file.ts writeSynced",
     ],
     [ONE_WINS]: ["lib/durable-file.ts writeOnce"],
-    [ONE_KEY]: ["lib/secrets.ts createKeyFile"],
+    [ONE_KEY]: ["lib/secrets.ts createKeyFile", "lib/secrets.ts loadMasterKey"],
     [KEY_FILE]: ["mail/writing/dkim-start.ts removeKeyFile"],
     [ORDER]: [
       "tls/certificate.ts selfSigned",
@@ -347,9 +347,9 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/connections/program-folders.ts removeProgramFolders",
     ],
     [BY_HAND]: [
-      "cli/backup.ts backupCommand",
       "cli/demo.ts temporaryFolder",
       "cli/options.ts printText",
+      "cli/options.ts standardOutput",
       "operation/doctor/machine-checks.ts checkSync",
     ],
   },
