@@ -38,7 +38,7 @@ export function folderFault(error: unknown, dir: string): unknown {
       fix: "Restore the data folder from a backup.",
     });
   if (UNOPENED.test(code))
-    return new AppError("unavailable", `The database in ${dir} cannot be opened: ${messageOf(error)}.`, {
+    return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
       fix: `Give the folder and all that is in it to the user that runs the server, with chown -R, and let him write to it: chmod -R u+rwX ${dir}`,
     });
   if (!UNUSABLE.test(code)) return error;

@@ -115,7 +115,7 @@ describe("what keeps a server from starting is said with its mend", () => {
     expect([code, err]).toEqual([
       1,
       expect.stringMatching(
-        /^The database in \S+ cannot be opened: .*\. Give the folder and all that is in it/,
+        /^The data folder \S+ cannot be used: .*\. Give the folder and all that is in it/,
       ),
     ]);
     await rm(path, { recursive: true });
