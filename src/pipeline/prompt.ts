@@ -12,6 +12,10 @@ export const STANDING_INSTRUCTION =
   "Read the material below and answer its sender helpfully and briefly. " +
   "If it asks nothing, summarise what it says and name what needs to be done.";
 
+/** What somebody wants who answers with nothing but a target or options, as the mail says that was answered. */
+export const AGAIN_INSTRUCTION =
+  "Do now what was asked for before in this conversation. What was blocked then for want of a target or an option may be tried again, as far as it is allowed by now.";
+
 export interface PromptInput {
   instruction: string;
   /** The subject of a mail if it is trusted as the instruction is; else empty. */

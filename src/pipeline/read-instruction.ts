@@ -285,7 +285,12 @@ function refusalOf(asked: string, hindrance: string | null, available: string[])
   }
   const kind = integrationCalled(asked) ?? asked;
   if (!INTEGRATION_KINDS.some((one) => one === kind)) {
-    const error = `Unknown target @${asked}. ${list} If it is no target but a word, write \\@${asked}.`;
+    const near = closestName(
+      asked,
+      available.map((name) => name.replace(/^mcp:/, "")),
+    );
+    const meant = near === undefined ? "" : ` Did you mean @${near}?`;
+    const error = `Unknown target @${asked}.${meant} ${list} If it is no target but a word, write \\@${asked}.`;
     return { reason: "unknown_target", error };
   }
   const mend = `Connect it on the page “Connections”, or with POST /integrations/${kind}/connect, or with a token of yours and POST /connections.`;

@@ -5,14 +5,14 @@ import { deadlineFailure } from "../ai/llm-faults.ts";
 import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
-import { recallTurns } from "../resources/conversations/conversations.ts";
+import { recallTurns, type Turn } from "../resources/conversations/conversations.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
 import { createFileTool } from "./create-file.ts";
 import { withEarlierCalls } from "./earlier-calls.ts";
 import { newNonce } from "../trust/shown/fence.ts";
-import { buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
+import { AGAIN_INSTRUCTION, buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
 import { warningStep } from "./steps.ts";
 import { workOnText } from "./text-work.ts";
 import { converse } from "./tool-loop.ts";
@@ -111,7 +111,7 @@ async function openTalk(
   if (fenced === undefined) run.steps.push(warningStep("The content could not be read, so it was left out."));
   const prompt = buildPrompt(
     {
-      instruction: asked.instruction,
+      instruction: asksAgain(asked, turns) ? AGAIN_INSTRUCTION : asked.instruction,
       subject: subjectOf(run, asked),
       content: input.content,
       turns,
@@ -141,6 +141,13 @@ async function openTalk(
     material: input.content,
   };
   return { messages, read };
+}
+
+/** Whether a mail says only how to go on with what was asked for in the turn before. */
+function asksAgain({ command }: Understanding, turns: Turn[]): boolean {
+  const { target, options } = command;
+  const says = target !== null || Object.keys(options).length > 0;
+  return says && command.command === "" && command.macro === null && (turns.at(-1)?.instruction ?? "") !== "";
 }
 
 /** The words that the author surely wrote for this run, and the address of the page that was shared. */

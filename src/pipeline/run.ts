@@ -228,12 +228,14 @@ async function beginAnew(
 
 function endingOf(answer: Completion, { model }: RunSettings): Ending {
   if (!answer.ok) {
-    const asked = model !== null && answer.code === "model_not_found" ? ` ${ASKED_FOR(model)}` : "";
-    return { state: "failed", reason: answer.code, error: answer.message + asked };
+    const isAskedFor = model !== null && answer.code === "model_not_found";
+    const error = isAskedFor ? answer.message.replace(OF_CONNECTION, ASKED_FOR(model)) : answer.message;
+    return { state: "failed", reason: answer.code, error };
   }
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
 }
 
+const OF_CONNECTION = "Choose another one in this connection.";
 const ASKED_FOR = (model: string): string =>
   `It was asked for with --model=${model}: leave that out, or name a model that there is.`;
 
