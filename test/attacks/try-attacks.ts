@@ -15,7 +15,7 @@ const NO_GUARD: Guard = {
  * All controls are run by `EVERY_CONTROL=1 bun test test/attacks`; else each run makes one in so many, by chance, and
  * says with which seed, so that `CONTROL_SEED=<seed>` makes the same ones again.
  */
-const STRIDE = process.env["EVERY_CONTROL"] === undefined ? 4n : 1n;
+const STRIDE = process.env["EVERY_CONTROL"] === undefined ? 8n : 1n;
 
 /**
  * Tries each of them as it is, where it must do nothing. Its control, in a world without the boundary, must do damage, or

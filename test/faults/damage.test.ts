@@ -205,17 +205,13 @@ describe("a damaged row", () => {
     expect(search.status).toBe(200);
   });
 
-  test.each([
-    [
-      "what became of a message",
+  test("of any table keeps no list from being shown, and mail is taken", async () => {
+    const damages = [
       "update messages set state = 'dond' where id = (select min(id) from messages)",
-    ],
-    ["the plan of an account", "update users set plan = 'teax'"],
-    ["the tool servers of an inbox", "update inboxes set mcp_connection_ids = '[\"'"],
-    ["what an inbox may use", "update inboxes set scope = '{'"],
-    ["whom an inbox answers", "update inboxes set inbound_policy = '{\"'"],
-    ["what a webhook is told of", "update webhook_endpoints set event_types = '['"],
-  ])("with %s keeps no list from being shown, and mail is taken", async (_what, statement) => {
+      "update users set plan = 'teax'",
+      "update inboxes set mcp_connection_ids = '[\"', scope = '{', inbound_policy = '{\"'",
+      "update webhook_endpoints set event_types = '['",
+    ];
     await using at = await house();
     const owner = await account(at, "ada@example.com");
     let to = "";
@@ -232,7 +228,7 @@ describe("a damaged row", () => {
       server.kill("SIGTERM");
       await server.exited;
     }
-    change(at, statement);
+    for (const statement of damages) change(at, statement);
     await using server = await at.start();
     const headers = { "x-api-key": owner.api_key };
     for (const path of [

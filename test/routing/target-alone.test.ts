@@ -19,7 +19,7 @@ async function answered(text: string, inbox = {}) {
   await room.send({ subject: "Re: Lunch", text, headers: ANSWER });
   await room.drain();
   return {
-    asked: room.model.requests[2]?.body?.messages.filter(({ role }) => role === "user").at(-1)?.content ?? "",
+    asked: room.model.requests[2]?.body?.messages.findLast(({ role }) => role === "user")?.content ?? "",
     calls: room.tools.calls.map(({ args }) => args["title"]),
   };
 }
