@@ -107,7 +107,8 @@ function callable(sessions: SessionPool, server: McpServer, tool: ListedTool): T
         return await sessions.use({ server, signal, repeatable: false }, call);
       } catch (error) {
         const { message, undone } = faultIn(error, signal);
-        return { ok: false, text: message, files: [], ...(asked && !undone && { unanswered: true }) };
+        const unanswered = asked && !undone ? { unanswered: true } : {};
+        return { ok: false, text: message, files: [], of_server: true, ...unanswered };
       }
     },
   };

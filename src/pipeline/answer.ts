@@ -1,3 +1,4 @@
+import { LASTING } from "../resources/connections/note-use.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
@@ -57,7 +58,8 @@ export async function answerTo(
     });
   }
   if (!hasAuthority(message)) return insteadOf(app, accepted, ending);
-  const markdown = failureWords(ending.error, { changed: run.changed });
+  const again = LASTING.has(ending.reason) ? sendAgain(app, message) : "";
+  const markdown = failureWords(ending.error, { changed: run.changed }) + again;
   return prepareReply(app, answered, {
     kind: "notice",
     words: written(markdown, { own: true }),
@@ -82,6 +84,12 @@ async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld |
   const now = await answerNow(app.db, message);
   if (now.why !== null) steps.push(warningStep(now.why));
   return now;
+}
+
+/** How a mail that its model's server failed gets done after all; only the owner of the inbox sees its activity. */
+function sendAgain(app: App, { id, authority }: MessageRow): string {
+  const there = ` or have it tried again [in the activity](${app.base_url}/app/messages/${id})`;
+  return `\n\nOnce that is mended, send your mail again${authority === "owner" ? there : ""}.`;
 }
 
 /** Returns the text of a notice of failure; `changed`: tools had been called. */

@@ -1,3 +1,4 @@
+import { noteUse } from "../resources/connections/note-use.ts";
 import { OF_ITS_TEXTS } from "./tell-owner.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
@@ -117,6 +118,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     const reply_error = reply_status === "none" ? whyUnanswered(run, ending) : null;
     if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
+    await noteConnection(app, tx, run, ending);
     await (kept.ending.state === "done"
       ? settleTurn(app, tx, run, kept.ending)
       : releaseCredit(app, tx, message));
@@ -130,6 +132,13 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   });
   measure(app, run, ending);
   tellLog(app, run, ending);
+}
+
+/** A model that only this message asked for says nothing of its connection. */
+async function noteConnection(app: App, tx: Db, run: Run, ending: Ending): Promise<void> {
+  const { connection, settings } = run;
+  if (connection === undefined || settings.model !== null || settings.dry_run) return;
+  await noteUse(app, tx, connection, ending.state === "failed" ? ending : null);
 }
 
 function tellLog(app: App, { inbox, connection, message }: Run, ending: Ending): void {

@@ -159,6 +159,8 @@ async function write(
   const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
   const step = doneStep(tool, args, outcome);
   await endCall(app, entry, { ...outcome, step });
+  if (said.of_server === true && said.unanswered !== true)
+    run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)} was not done: ${said.text}`));
   if (said.unanswered === true) {
     const { ok, text } = outcome;
     run.journal.unanswered.set(first, { fingerprint, ok, text, step, unknown: true });

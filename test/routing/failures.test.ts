@@ -74,6 +74,10 @@ describe("a model that refuses", () => {
     const { text, headers, subject, inReplyTo } = await simpleParser(Buffer.from(notice?.raw ?? []));
     expect(unfolded(text)).toContain(entry.error);
     expect(text).toContain("Nothing was charged.");
+    const there = `http://mw.test/app/messages/${entry.message_id}`;
+    expect(unfolded(text)).toContain(
+      `send your mail again or have it tried again in the activity <${there}>`,
+    );
     expect([subject, inReplyTo, headers.get("auto-submitted")]).toEqual([
       "Re: The plan",
       "<ask@example.com>",
@@ -93,6 +97,9 @@ describe("a model that refuses", () => {
     await room.send({ from: BOB });
     await room.drain();
     expect(await room.outgoing()).toMatchObject([{ kind: "notice", envelope_to: "bob@example.org" }]);
+    // The activity is its owner's.
+    const { text } = await simpleParser(Buffer.from((await room.outgoing())[0]?.raw ?? []));
+    expect(unfolded(text)).toContain("Once that is mended, send your mail again.");
   });
 
   test.each(["stranger", "unauthenticated"])(

@@ -34,6 +34,8 @@ export interface OpenConnection {
   trusted: boolean;
   /** The connection to ask when this one does not answer. */
   fallback_connection_id: string | null;
+  /** Whether it failed when it was last tested or used. */
+  failed: boolean;
 }
 
 export async function listConnections(app: App, user: UserRow) {
@@ -254,6 +256,7 @@ function operatorConnection(app: App): OpenConnection | undefined {
     headers: {},
     trusted: true,
     fallback_connection_id: null,
+    failed: false,
   };
 }
 
@@ -269,6 +272,7 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
     headers,
     trusted: false,
     fallback_connection_id: row.fallback_connection_id,
+    failed: row.status === "error",
   };
 }
 

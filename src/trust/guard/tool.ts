@@ -34,6 +34,8 @@ export interface ToolOutcome {
   files: ToolFile[];
   /** Whether the call was made and nobody knows what came of it: its answer was lost, or could not be read. */
   unanswered?: boolean;
+  /** Whether the server of the tool, and not the tool, has failed. */
+  of_server?: boolean;
   /** Only of our own tools, and from what the other side says in its own fields. */
   places?: Place[];
   /** Only of our own tools: where it has read besides the places in its arguments, as `id` of a ReadPlace. */
