@@ -68,11 +68,13 @@ export function listedTool(described: unknown): ListedTool | undefined {
 
 /** Most authors describe their tools by no hint at all, and then the name is all that tells of it. */
 function saysDestroys(name: string): boolean {
-  return DESTROYS.test(name.replaceAll(/([a-z])([A-Z])/g, "$1_$2"));
+  const words = name.replaceAll(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3_$2$4");
+  return DESTROYS.test(words) && !LOOKS.test(words);
 }
 
 const DESTROYS =
-  /(?:^|[^a-z])(?:delete|remove|drop|purge|trash|wipe|erase|truncate|destroy|empty|clear|overwrite)(?![a-z])/i;
+  /(?:^|[^a-z])(?:(?:delete|remove|drop|purge|trash|wipe|erase|destroy|clear|empty)(?:_?all)?|truncate|overwrite|rm|unlink|prune|uninstall|revoke)(?![a-z])/i;
+const LOOKS = /^(?:list|get|read|search|find|show|count)(?![a-z])/i;
 
 function schemaOf(schema: unknown): { parameters: Record<string, unknown>; note: string } | undefined {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return undefined;

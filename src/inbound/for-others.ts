@@ -37,7 +37,7 @@ function addressesIn(value: string): string[] | null {
 
 /** Why a mail may hold the words of somebody other than its sender, or null. */
 export function whyForOthers(
-  { marks, from_address, direct }: { marks: WriterMarks; from_address: string; direct: boolean },
+  { marks, from_address, shows_sender }: { marks: WriterMarks; from_address: string; shows_sender: boolean },
   { inbox, user }: { inbox: InboxRow; user: UserRow },
 ): ForOthers | null {
   if (marks.web_script) return "web_script";
@@ -46,8 +46,8 @@ export function whyForOthers(
     own.some((one) => isSameMailbox(one, address)) || isKnownAddress(address, { inbox, owner: user });
   if (marks.reply_to?.every(is_theirs) !== true) return "reply_to";
   // The author's server names there who has signed in, if that is not the author (RFC 6409 §8.1). In what came another
-  // way anybody may have added it.
-  if (!direct) return null;
+  // way, and unsigned, anybody may have added it.
+  if (!shows_sender) return null;
   return marks.sender?.every(is_theirs) === true ? null : "sender";
 }
 

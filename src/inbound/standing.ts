@@ -1,3 +1,4 @@
+import type { SignedForm } from "../mail/reading/signed-form.ts";
 import type { LeftOutReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
@@ -63,7 +64,13 @@ export async function standingOf(
   const { identity, from_address, kind } = mail;
   const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
   const policy = policyOf(inbox);
-  const word = wordOf(app, mail, { inbox, user, verdict, meant: mail.meant.has(recipient.address) });
+  const word = wordOf(app, mail, {
+    inbox,
+    user,
+    verdict,
+    meant: mail.meant.has(recipient.address),
+    form: mail.meant.get(recipient.address) ?? null,
+  });
   const soft = softOf(kind, { verdict, ...word });
   // What a machine sent, and what may be a replay or the words of others, is read as mail of a stranger.
   const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
@@ -95,13 +102,20 @@ function softOf(
 function wordOf(
   app: App,
   { identity, date, from_address, writer_marks }: Examined,
-  { inbox, user, verdict, meant }: Pick<Standing, "inbox" | "user" | "verdict"> & { meant: boolean },
+  {
+    inbox,
+    user,
+    verdict,
+    meant,
+    form,
+  }: Pick<Standing, "inbox" | "user" | "verdict"> & { meant: boolean; form: SignedForm | null },
 ): Pick<Standing, "vouched" | "undated" | "for_others"> {
   const undated = meant && !identity.direct && !isRecent(date, app);
   const dated = meant && !undated;
+  const shows_sender = identity.direct || form?.fields.includes("sender") === true;
   const for_others =
     dated && mayInstruct(verdict)
-      ? whyForOthers({ marks: writer_marks, from_address, direct: identity.direct }, { inbox, user })
+      ? whyForOthers({ marks: writer_marks, from_address, shows_sender }, { inbox, user })
       : null;
   return { vouched: dated && for_others === null, undated, for_others };
 }

@@ -68,8 +68,8 @@ export function readingFor(
 ): SignedForm | null | undefined {
   if (identity.trusted_network === true) return null;
   const naming = ["to", "cc"].filter((name) => names(headers.get(name) ?? "", address));
+  if (identity.direct && (naming.length > 0 || mentions(headers, address))) return null;
   if (naming.length === 0) return undefined;
-  if (identity.direct) return null;
   return identity.signed.find(
     ({ fields }) => isWhole(new Set(fields), headers) && naming.some((name) => fields.includes(name)),
   );
@@ -84,6 +84,17 @@ function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   const disposition = headers.get("content-disposition");
   const isPlain = disposition === undefined || disposition.toLowerCase() === "inline";
   return signed.has("content-transfer-encoding") && (isPlain || signed.has("content-disposition"));
+}
+
+/** Whether a list of recipients that cannot be read, as one with semicolons, has the address between its others. */
+function mentions(headers: MailHeaders, address: string): boolean {
+  return ["to", "cc"].some((name) => {
+    const value = headers.get(name) ?? "";
+    if (mailboxes(value).ok) return false;
+    return value
+      .split(/[\s,;<>]+/)
+      .some((word) => word.includes("@") && meaningOf(word) === meaningOf(address));
+  });
 }
 
 function names(value: string, address: string): boolean {

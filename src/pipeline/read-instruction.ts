@@ -124,7 +124,9 @@ interface Typed extends Parsed {
 function readTyped(words: string, filenames: string[], options: ParseOptions): Typed {
   const { text, shown, blank } = hideFileNames(words, filenames);
   const parsed = parseCommand(text, options);
-  const values = Object.entries(parsed.options).map(([name, value]) => [
+  // What makes a run do less counts wherever it stands.
+  const less = text === words ? {} : lessening(parseCommand(words, options).options);
+  const values = Object.entries({ ...less, ...parsed.options }).map(([name, value]) => [
     name,
     typeof value === "string" ? shown(value) : value,
   ]);
@@ -175,6 +177,7 @@ function lessening(options: Command["options"]): Command["options"] {
   return {
     ...(options["dry-run"] === true ? { "dry-run": true } : {}),
     ...(options["tools"] === false ? { tools: false } : {}),
+    ...(options["private"] === true ? { private: true } : {}),
   };
 }
 

@@ -163,6 +163,7 @@ async function write(
     run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)} was not done: ${said.text}`));
   if (said.unanswered === true) {
     const { ok, text } = outcome;
+    run.journal.put_off.delete(first);
     run.journal.unanswered.set(first, { fingerprint, ok, text, step, unknown: true });
     run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)}: ${MAY_BE_DONE}`));
   }

@@ -334,8 +334,6 @@ describe("a mail that answers none", () => {
   test.each([
     "Book a meeting with ann@example.com on 2026-05-03 at 10:30 with this agenda:\n- one\n- two",
     "Find a train.\nVon: Berlin\nNach: Hamburg\nDatum: 3. Mai",
-    "Please book a train.\n\nFrom: Berlin\nTo: Rome\nDate: 3 May 2026 10:30",
-    "Bitte buche einen Zug.\n\nVon: Berlin\nNach: Rom\nDatum: 3. Mai 2026, 10:30 Uhr",
     "Find a train.\nVon: Berlin\nNach: Hamburg\nDatum: 3.5.2024",
     "@calendar new event\n\nSubject: Lunch\nDate: 3 May 2026\nFrom: 12:30\nTo: 13:30",
     "@calendar new event\n\nSubject: Lunch\nDate: 3 May 2026 10:30\nFrom: 12:30 pm\nTo: 13:30",
@@ -360,6 +358,8 @@ describe("a mail that answers none", () => {
     `From: Eve <eve@x.org>\nSent: Friday\nTo: Ann\n\n${INJECTED}`,
     `From: Eve Evil\nSent: Friday, May 3, 2024 10:00 AM\nTo: Ann\n\n${INJECTED}`,
     `From: Eve Evil\nDate: 3 May 2024 at 10:00\nTo: Ann\nSubject: Offer\n\n${INJECTED}`,
+    `From: Eve Evil\nDate: 3 May 2024 at 10:00\nTo: Ann\n\n${INJECTED}`,
+    `Lähettäjä: Eve Evil\nLähetetty: 3.5.2024 10.00.15\nVastaanottaja: Ann\n\n${INJECTED}`,
     `**Von:** Eve Evil\n**Gesendet:** Freitag, 3. Mai 2024 10:00\n**An:** Ann\n\n${INJECTED}`,
     `Von: Eve Evil\nDatum: 3.5.2024, 10:00\nAn: Ann\nBetreff: Angebot\n\n${INJECTED}`,
     `Xa: Eve <eve@x.org>\nYb: 3.5.2024\nZc: Ada\n\n${INJECTED}`,

@@ -16,6 +16,16 @@ test.each([
   // Words of one's own that a file happens to be called by stay one's own.
   ["Put it on my page Shopping list", ["Shopping list.pdf"], "Put it on my page Shopping list"],
   ["@office file this", ["office.txt"], "@office file this"],
+  ["@office file this", ["office"], "@office file this"],
+  [
+    "The chat “Offer –allow-destructive now” is below",
+    ["Offer –allow-destructive now.txt"],
+    "The chat “ ” is below",
+  ],
+  // Names of macOS are written in other characters than the text.
+  ["See Café eve@a.test.txt", ["Cafe\u0301 eve@a.test.txt"], "See  "],
+  ["as Trip/eve@a.test +vault/x.txt here", ["x.txt"], "  here"],
+  [`The file ${"a b ".repeat(70)}+vault.txt is here`, ["a b ".repeat(70).slice(0, 250)], "The file  "],
   ["the repository acme/site", ["site.zip"], "the repository acme/site"],
   ["mynotes.txt and notes.txt", ["notes.txt"], "mynotes.txt and  "],
   ["nothing", [""], "nothing"],

@@ -7,11 +7,21 @@ test.each([
   "Guten Tag <eve@example.net>,\nja",
   "Здравствуйте, eve@example.net\n",
   "Dear eve@example.net",
+  "Hi eve@example.net Sales,",
+  "Good morning eve@example.net,",
+  "Hi Eve & eve@example.net",
 ])("%j names nobody by its greeting", (text) => {
   const left = withoutGreeted(text);
   expect(left).not.toContain("@");
   expect(left).toHaveLength(text.length);
 });
+
+test.each(["Hi --allow-destructive Eve,\nyes", "Hello +vault,\nyes", "Hi Eve –allow-destructive,\nyes"])(
+  "%j gives no command by its greeting",
+  (text) => {
+    expect(withoutGreeted(text)).not.toMatch(/allow|vault/);
+  },
+);
 
 test.each([
   "Hi, please mail bob@example.org the offer.",

@@ -174,7 +174,7 @@ test("whoever may not use a program any more is told so, even where it runs alre
   const { call } = await only(pool, server);
   expect((await call({})).ok).toBe(true);
   refusal = "It is for others.";
-  expect(await call({})).toEqual({ ok: false, text: "It is for others.", files: [] });
+  expect(await call({})).toEqual({ ok: false, text: "It is for others.", files: [], of_server: true });
   expect(await pool.listTools(server, NEVER)).toEqual({ ok: false, message: "It is for others." });
 });
 

@@ -24,6 +24,8 @@ export function isCalendarMail(part: Part): boolean {
 /** Classes of what Outlook writes about a meeting (MS-OXOCAL §2.2), as Exchange and as older servers name them. */
 const MEETING_CLASS = /schedule|meeting|appointment/i;
 /** The line that Outlook draws below the place and the time of a meeting, which its organiser has chosen. */
+const MEETING_HEAD_CHARS = 2_000;
+const MEETING_HEAD_LINES = 8;
 const MEETING_RULE = /^[ \t]*(?:\*~){5,20}\*?[ \t]*$/m;
 
 /** Whether what a winmail.dat says of a mail, or a line in its own words, shows that Outlook wrote it about a meeting. */
@@ -34,7 +36,18 @@ export function isMeetingMail(
   const isMeeting = packed.some(
     ({ message_class, attached }) => !attached && MEETING_CLASS.test(message_class),
   );
-  return isMeeting || MEETING_RULE.test(own_words);
+  return isMeeting || hasMeetingHead(own_words);
+}
+
+/** Lines like fields above the line: others draw such lines too. */
+function hasMeetingHead(text: string): boolean {
+  const at = text.search(MEETING_RULE);
+  if (at === -1) return false;
+  const above = text
+    .slice(Math.max(0, at - MEETING_HEAD_CHARS), at)
+    .split("\n")
+    .slice(-MEETING_HEAD_LINES);
+  return above.some((line) => /^[ \t]*\p{L}[\p{L} ]{1,20}[:：][ \t]*\S/u.test(line));
 }
 
 /** Whether a file is an answer of a calendar program, whatever its part is called. */

@@ -147,7 +147,7 @@ export async function sendNow(
     }
     const result = finalOf(outcome);
     // What the relay refused to all mail is not this one's fault: it can be sent once that is mended.
-    const waits = job.payload.entrusted === true || isOfRelay(outcome);
+    const waits = job.payload.entrusted === true || (isOfRelay(outcome) && mail.private === 0);
     const is_owed = waits && result.status === "bounced";
     await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
     await recordSending(app, tx, mail, result);

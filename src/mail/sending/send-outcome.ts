@@ -84,7 +84,8 @@ export function notRelayed(error: MailError, server: string): SendOutcome | unde
   const { responseCode: code = 0, response: reply = "" } = error;
   const words = replyOnOneLine(reply).replace(/[.!]$/, "");
   // RFC 4954 section 6.
-  if (code !== 530 && !(code >= 500 && TAKES_NOTHING.test(words))) return undefined;
+  if (code !== 530 && !(code >= 500 && TAKES_NOTHING.test(words.replaceAll(/<[^<>]*>/g, ""))))
+    return undefined;
   return {
     ...replyPart(error),
     status: "deferred",

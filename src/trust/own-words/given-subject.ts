@@ -15,9 +15,12 @@ export function namesFiles(subject: string, filenames: readonly string[]): boole
 }
 
 /** What gives words a meaning of their own: an address, a command, a flag. */
-const MARKED = /[@/\\$#]|(?<![\p{L}\p{N}])(?:\+\p{L}|--\p{L})|\p{L}\.\p{L}/u;
+const MARKED = /[@/\\$#]|(?<![\p{L}\p{N}])(?:\+\p{L}|(?:--|[–—])\p{L})|\p{L}\.\p{L}/u;
 /** The first of the signs that stand for the names; they mean nothing to anybody (Unicode §23.5). */
 const FIRST_SIGN = 0xf0000;
+/** Names are cut where a mail is read; so much of one is surely left, and is looked for. */
+const LONG_NAME_CHARS = 150;
+const MAX_PATH_CHARS = 1_000;
 const SIGNS = /[\u{F0000}-\u{FFFFD}]/gu;
 
 /** A text in which each name of a file is one sign without a meaning. */
@@ -68,15 +71,22 @@ export function withoutFileNames(text: string, filenames: readonly string[]): st
 function namesIn(text: string, filenames: readonly string[]): { start: number; end: number }[] {
   const names = filenames.flatMap((name) => {
     const stem = name.replace(/\.[^.]*$/, "");
-    return stem === name || MARKED.test(stem) ? [name, stem] : [name];
+    const isTelling = stem !== name || /\S\s+\S/.test(name) || MARKED.test(name);
+    return [...(isTelling ? [name] : []), ...(MARKED.test(stem) && /\S\s+\S/.test(stem) ? [stem] : [])];
   });
-  const wanted = [...new Set(names.map(lettersOf))].filter((letters) => letters !== "");
-  if (wanted.length === 0) return [];
+  const wanted = [...new Set(names.map((name) => placed(name.slice(0, LONG_NAME_CHARS)).letters))];
+  if (names.length === 0) return [];
   const { letters, places } = placed(text);
-  const found = wanted.flatMap((name) => occurrences(letters, name).map((at) => [at, at + name.length - 1]));
+  const found = wanted
+    .filter((name) => name !== "")
+    .flatMap((name) => occurrences(letters, name).map((at) => [at, at + name.length - 1]));
+  const isLong = filenames.some((name) => name.length >= LONG_NAME_CHARS);
   const spans = found
     .map(([first = 0, last = 0]) => ({ start: places[first] ?? 0, end: (places[last] ?? 0) + 1 }))
-    .filter(({ start, end }) => !isWordChar(text.charAt(start - 1)) && !isWordChar(text.charAt(end)))
+    .filter(
+      ({ start, end }) => !isWordChar(text.charAt(start - 1)) && (isLong || !isWordChar(text.charAt(end))),
+    )
+    .map(({ start, end }) => ({ start: pathStart(text, start), end: isLong ? paragraphEnd(text, end) : end }))
     .toSorted((one, other) => one.start - other.start || other.end - one.end);
   const apart: typeof spans = [];
   for (const span of spans) {
@@ -87,6 +97,23 @@ function namesIn(text: string, filenames: readonly string[]): { start: number; e
   return apart;
 }
 
+/** A file's name is its last step alone: what stands before that in the text is its maker's too. */
+function pathStart(text: string, start: number): number {
+  if (!/[/\\]/.test(text.charAt(start - 1))) return start;
+  const before = text.slice(Math.max(0, start - MAX_PATH_CHARS), start);
+  return (
+    start -
+    before.length +
+    (before.search(/[^"'<(:\n]*$/) === -1 ? before.length : before.search(/[^"'<(:\n]*$/))
+  );
+}
+
+/** A long name may have been cut where the mail was read. */
+function paragraphEnd(text: string, from: number): number {
+  const end = text.indexOf("\n\n", from);
+  return end === -1 ? text.length : end;
+}
+
 function occurrences(text: string, wanted: string): number[] {
   const found: number[] = [];
   for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length))
@@ -94,14 +121,14 @@ function occurrences(text: string, wanted: string): number[] {
   return found;
 }
 
-/** The letters of a text as `lettersOf` has them, and where each stands. */
+/** The letters of a text as `lettersOf` has them, without accents and in their plainest form, and where each stands. */
 function placed(text: string): { letters: string; places: number[] } {
   let letters = "";
   const places: number[] = [];
   for (const { 0: char, index } of text.matchAll(/[\p{L}\p{N}]/gu)) {
-    const small = char.toLowerCase();
-    letters += small;
-    for (let unit = 0; unit < small.length; unit += 1) places.push(index);
+    const plain = char.charCodeAt(0) < 0x80 ? char.toLowerCase() : lettersOf(char.normalize("NFKD"));
+    letters += plain;
+    for (let unit = 0; unit < plain.length; unit += 1) places.push(index);
   }
   return { letters, places };
 }

@@ -14,11 +14,6 @@ const FROM_LABEL =
   /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
   /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|至|收信人?|收件人|主题|主題|抄送|副本|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|수신[자인]?|참조|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
-/** Labels that only a mail has, and those of a subject. */
-const SENT_LABEL =
-  /^(sent|gesendet|envoyé|enviad[oa]( el)?|inviato|verzonden|wysłano|skickat|sendt|lähetetty|odesláno|отправлено|送信日時|发送时间|傳送時間|보낸 ?날짜|gönderme tarihi)$/;
-const SUBJECT_LABEL =
-  /^(subject|betreff|objet|asunto|oggetto|onderwerp|assunto|temat|ämne|emne|aihe|předmět|тема|件名|主题|主題|主旨|제목|konu|נושא)$/;
 /** A label of Notes, which has no colon: alone on its line, or in a column of its own. */
 const COLUMN = /^(.{1,20}?)(\s{2,}\S|$)/;
 /** "Eve ---03.05.2024 10:00:00---Dear Ada, …" of Notes, above a header block. */
@@ -28,8 +23,11 @@ const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 /** "Eve Evil/ACME on 05/03/2024 10:00:00 AM", below which fields stand. */
 const NAME_ON_DATE =
   /^\S.{0,80} on \p{Nd}{1,4}([./-])\p{Nd}{1,2}\1\p{Nd}{2,4} \p{Nd}{1,2}[:.]\p{Nd}{2}[\p{Nd}:. a-z]{0,12}$/iu;
-const TIME_OF_DAY = /(?<![\p{Nd}.])\p{Nd}{1,2}[:.]\p{Nd}{2}(?!\p{Nd}|\.\p{Nd})/u;
-const DAY = /\p{Nd}{4}|\p{Nd}{1,2}[./-]\p{Nd}{1,2}[./-]/u;
+const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
+/** "3.5.2024", whose parts are no time. */
+const DOTTED_DAY = /\p{Nd}{1,2}\.\p{Nd}{1,2}\.\p{Nd}{4}/gu;
+/** Who dictates a mail is its author. */
+const ONESELF = /^(?:me|myself|us|ich|mir|uns|moi|nous|yo|mí|io|noi|eu|ik|mij)$/i;
 /** "12:30", as those write it who say from when to when. */
 const ONLY_TIME = /^\p{Nd}[\p{Nd}:.\s]{0,10}(?:uhr|[ap]\.?m\.?|h)?$/iu;
 
@@ -49,7 +47,8 @@ export function headerBlockAt(
     return opensUnknownBlock(lines, at, fresh) ? (hasAuthor(lines, at) ? "known" : "alike") : null;
   if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return "known";
   const block = blockAt(lines, at, first);
-  if (hasKnownFields(block, fresh)) return "known";
+  const known = knownFields(block, fresh);
+  if (known !== null) return known;
   return !fresh && (isDatedBlock(block) || opensUnknownBlock(lines, at, fresh)) ? "alike" : null;
 }
 
@@ -73,6 +72,12 @@ function hasAuthor(lines: readonly string[], at: number): boolean {
   return lines.slice(at, at + 4).some((line) => labelOf(line) === "from" && MAIL_ADDRESS.test(line));
 }
 
+/** In a mail that answers none, fields without the address of an author may be of something else. */
+function knownFields(block: string[], fresh: boolean): "known" | "alike" | null {
+  if (!hasKnownFields(block, fresh)) return null;
+  return !fresh || hasAddressedAuthor(block) ? "known" : "alike";
+}
+
 function hasKnownFields(block: string[], fresh: boolean): boolean {
   const kinds = new Set(block.map(labelOf));
   if (!kinds.has("from") || !kinds.has("other")) return false;
@@ -80,23 +85,34 @@ function hasKnownFields(block: string[], fresh: boolean): boolean {
 }
 
 /**
- * Whether the fields are those of a mail, and not of a journey or an appointment: they name an author with an address, or
- * one without and when the mail was sent, by a label that only mails have or with a subject.
+ * Whether the fields may be those of a mail: somebody wrote it, and one of them has an address or a time. Those of an
+ * appointment have a time where the author would stand.
  */
 function hasFieldsOfMail(block: string[]): boolean {
-  const fields = block.flatMap((line, index) => {
+  const fields = fieldsIn(block);
+  const has_author = fields.some(
+    ({ label, value }) => FROM_LABEL.test(label) && !ONLY_TIME.test(value) && !ONESELF.test(value),
+  );
+  return (
+    has_author &&
+    fields.some(
+      ({ value }) => MAIL_ADDRESS.test(value) || TIME_OF_DAY.test(value.replaceAll(DOTTED_DAY, " ")),
+    )
+  );
+}
+
+/** Whether the author has an address, so that the fields are surely those of a mail. */
+function hasAddressedAuthor(block: string[]): boolean {
+  return fieldsIn(block).some(({ label, value }) => FROM_LABEL.test(label) && MAIL_ADDRESS.test(value));
+}
+
+/** The fields of a block; a value may stand on the line below its label. */
+function fieldsIn(block: string[]): { label: string; value: string }[] {
+  return block.flatMap((line, index) => {
     if (labelOf(line) === null) return [];
     const [, label = "", value = ""] = /^([^:：]*)[:：](.*)$/su.exec(line) ?? [];
-    return [
-      { label: plainLabel(label), value: value.trim() === "" ? (block[index + 1] ?? "") : value.trim() },
-    ];
+    return [{ label: plainLabel(label), value: value.trim() || (block[index + 1] ?? "").trim() }];
   });
-  const authors = fields.filter(({ label, value }) => FROM_LABEL.test(label) && !ONLY_TIME.test(value));
-  if (authors.some(({ value }) => MAIL_ADDRESS.test(value))) return true;
-  const times = fields.filter(({ value }) => TIME_OF_DAY.test(value));
-  const sent = times.some(({ label }) => SENT_LABEL.test(label));
-  const dated = times.some(({ label, value }) => OTHER_LABEL.test(label) && DAY.test(value));
-  return authors.length > 0 && (sent || (dated && fields.some(({ label }) => SUBJECT_LABEL.test(label))));
 }
 
 /** "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. */

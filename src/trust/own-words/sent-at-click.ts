@@ -28,9 +28,7 @@ export function isSentAtClick(text: string): boolean {
 }
 
 function asksToLeave(line: string): boolean {
-  // The address that is to be taken off may be anybody's.
-  const parts = line.split(" ").filter((part) => !part.includes("@"));
-  const words = parts.join(" ").split(/[\s.,;:!?()<>"“”]+/u);
+  const words = line.split(/[\s.,;:!?()<>"“”]+/u);
   const said = words.filter((word) => word !== "" && !AROUND.test(word));
   return said.some((word) => LEAVE.test(word)) && said.every((word) => LEAVE.test(word) || TOKEN.test(word));
 }
