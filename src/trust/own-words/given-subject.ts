@@ -100,12 +100,10 @@ function namesIn(text: string, filenames: readonly string[]): { start: number; e
 /** A file's name is its last step alone: what stands before that in the text is its maker's too. */
 function pathStart(text: string, start: number): number {
   if (!/[/\\]/.test(text.charAt(start - 1))) return start;
-  const before = text.slice(Math.max(0, start - MAX_PATH_CHARS), start);
-  return (
-    start -
-    before.length +
-    (before.search(/[^"'<(:\n]*$/) === -1 ? before.length : before.search(/[^"'<(:\n]*$/))
-  );
+  const least = Math.max(0, start - MAX_PATH_CHARS);
+  let at = start;
+  while (at > least && !/["'<(:\n]/.test(text.charAt(at - 1))) at -= 1;
+  return at;
 }
 
 /** A long name may have been cut where the mail was read. */
