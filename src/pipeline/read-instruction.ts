@@ -124,7 +124,7 @@ interface Typed extends Parsed {
 function readTyped(words: string, filenames: string[], options: ParseOptions): Typed {
   const { text, shown, blank } = hideFileNames(words, filenames);
   const parsed = parseCommand(text, options);
-  // What makes a run do less counts wherever it stands.
+  // What makes a run do less counts wherever it stands; `--private` does not, because it leaves no trace.
   const less = text === words ? {} : lessening(parseCommand(words, options).options);
   const values = Object.entries({ ...less, ...parsed.options }).map(([name, value]) => [
     name,
@@ -177,7 +177,6 @@ function lessening(options: Command["options"]): Command["options"] {
   return {
     ...(options["dry-run"] === true ? { "dry-run": true } : {}),
     ...(options["tools"] === false ? { tools: false } : {}),
-    ...(options["private"] === true ? { private: true } : {}),
   };
 }
 
