@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { Config, Misfit } from "../config/config.ts";
 import { INTEGRATION_KINDS } from "../config/integrations.ts";
+import { PRICES } from "../config/rules.ts";
 import { messageOf } from "../errors.ts";
 import { missingKeys } from "../resources/integrations/providers.ts";
 import { pairFault } from "../tls/pem.ts";
@@ -47,14 +48,7 @@ function halfPayments({ billing }: Config): Misfit[] {
   ];
 }
 
-const PAYMENT_KEYS = [
-  "stripe_webhook_secret",
-  "price_pro_month",
-  "price_pro_year",
-  "price_team_month",
-  "price_team_year",
-  "price_topup",
-] as const;
+const PAYMENT_KEYS = ["stripe_webhook_secret", ...PRICES] as const;
 
 async function readPems(files: Record<string, string>) {
   const found: Misfit[] = [];

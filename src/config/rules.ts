@@ -3,7 +3,8 @@ import { clash, isPublicHost } from "./forms.ts";
 import { HOSTED_KINDS } from "./schema.ts";
 import type { Values } from "./schema.ts";
 
-const PRICES = [
+/** The settings that name what is sold. */
+export const PRICES = [
   "price_pro_month",
   "price_pro_year",
   "price_team_month",

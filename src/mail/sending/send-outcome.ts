@@ -37,6 +37,9 @@ export function isVerdict(outcome: SendOutcome): boolean {
   );
 }
 
+/** The commands whose answer is about the mail, and not about the session (RFC 5321 section 3.3). */
+export const MAIL_COMMANDS: readonly string[] = ["MAIL FROM", "RCPT TO", "DATA"];
+
 /**
  * The outcome that an error of the SMTP client stands for; `server` is how a sentence about it begins. Without `given`
  * there was no session with it.
@@ -56,7 +59,7 @@ export function outcomeOf(
       : brokenOff(error, server, given);
   }
   // RFC 5321 section 4.2.1: a 5yz answer to the mail itself is final; at the greeting it is about the server.
-  const isFinal = code >= 500 && ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
+  const isFinal = code >= 500 && MAIL_COMMANDS.includes(command);
   return isFinal
     ? refused(error, server, to)
     : {

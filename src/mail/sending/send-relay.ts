@@ -10,6 +10,7 @@ import { matchReplies } from "./matched-smtp.ts";
 import type { Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
 import {
   commandAddress,
+  MAIL_COMMANDS,
   type MailError,
   NO_LOGIN,
   notRelayed,
@@ -103,7 +104,7 @@ function outcomeAt(
 
 /** Whether an answer is to a command about one mail, and not to the greeting, the login or STARTTLS. */
 function isOfMail({ command = "" }: MailError): boolean {
-  return ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
+  return MAIL_COMMANDS.includes(command);
 }
 
 const REFUSED = /^connect ECONNREFUSED (\S+)$/;

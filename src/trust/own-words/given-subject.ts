@@ -74,8 +74,8 @@ function namesIn(text: string, filenames: readonly string[]): { start: number; e
     const isTelling = stem !== name || /\S\s+\S/.test(name) || MARKED.test(name);
     return [...(isTelling ? [name] : []), ...(MARKED.test(stem) && /\S\s+\S/.test(stem) ? [stem] : [])];
   });
-  const wanted = [...new Set(names.map((name) => placed(name.slice(0, LONG_NAME_CHARS)).letters))];
   if (names.length === 0) return [];
+  const wanted = [...new Set(names.map((name) => placed(name.slice(0, LONG_NAME_CHARS)).letters))];
   const { letters, places } = placed(text);
   const found = wanted
     .filter((name) => name !== "")
