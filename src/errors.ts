@@ -79,6 +79,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Returns the code that the system or SQLite gave an error; empty where it has none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
 /** Returns the message of anything that was thrown, followed by its mend if it has one. */
 export function fullText(error: unknown): string {
   const fix = error instanceof AppError ? error.extras.fix : undefined;

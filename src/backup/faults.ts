@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, codeOf, messageOf } from "../errors.ts";
 import { notABackup } from "./manifest.ts";
 
 const NO_ROOM = /^(ENOSPC|EDQUOT|SQLITE_FULL)/;
@@ -48,8 +48,4 @@ export function restoreFault(error: unknown, dir: string): unknown {
   return new AppError("unavailable", `The backup cannot be restored into ${dir}: ${messageOf(error)}.`, {
     fix: "Mend that, and restore again.",
   });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

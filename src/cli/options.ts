@@ -1,8 +1,7 @@
 import { write as writeTo, writeSync } from "node:fs";
 import { Writable } from "node:stream";
 import { type Config, type ConfigOverrides, loadConfig } from "../config/config.ts";
-import { codeOf } from "../db/storage-faults.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, codeOf, messageOf } from "../errors.ts";
 
 /** How long a pipe whose reader is slow is left alone. */
 const FULL_PIPE_MS = 5;

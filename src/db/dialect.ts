@@ -16,7 +16,7 @@ import {
 } from "kysely";
 import { createRowMemory, type Effect, effectOf } from "./row-memory.ts";
 import { shareReads, type SharedRead } from "./shared-read.ts";
-import { codeOf } from "./storage-faults.ts";
+import { codeOf } from "../errors.ts";
 
 /** Distinct SQL texts kept prepared. The code has fewer; the cap only bounds a mistake. */
 const MAX_STATEMENTS = 500;

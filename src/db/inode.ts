@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
-import { codeOf, StorageError } from "./storage-faults.ts";
+import { codeOf } from "../errors.ts";
+import { StorageError } from "./storage-faults.ts";
 
 /**
  * Returns the inode of a file; undefined where nothing is at its path. Throws a StorageError where that cannot be told,

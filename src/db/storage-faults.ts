@@ -1,3 +1,4 @@
+import { codeOf } from "../errors.ts";
 import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.ts";
 
 /** Errors of the file system and SQLite where the disk cannot be written or read now, through no fault of the operation. */
@@ -115,9 +116,4 @@ export class StorageError extends Error {
     this.name = "StorageError";
     this.code = code;
   }
-}
-
-/** The code that the system or SQLite gave an error; empty where it has none. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

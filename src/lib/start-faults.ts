@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, codeOf, messageOf } from "../errors.ts";
 
 const UNOPENED = /^SQLITE_(CANTOPEN|READONLY)/;
 const UNUSABLE = /^(EACCES|EPERM|EROFS|EEXIST|ENOTDIR|ENOENT|ENOSPC|SQLITE_IOERR)/;
@@ -37,13 +37,12 @@ export function folderFault(error: unknown, dir: string): unknown {
     return new AppError("unavailable", `The database in ${dir} is damaged, or no database at all.`, {
       fix: "Restore the data folder from a backup.",
     });
-  if (UNOPENED.test(code))
-    return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
-      fix: `Give the folder and all that is in it to the user that runs the server, with chown -R, and let him write to it: chmod -R u+rwX ${dir}`,
-    });
-  if (!UNUSABLE.test(code)) return error;
+  const isUnopened = UNOPENED.test(code);
+  if (!isUnopened && !UNUSABLE.test(code)) return error;
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
-    fix: "Make it a folder that this user may write to, or name another with data.dir.",
+    fix: isUnopened
+      ? `Give the folder and all that is in it to the user that runs the server, with chown -R, and let him write to it: chmod -R u+rwX ${dir}`
+      : "Make it a folder that this user may write to, or name another with data.dir.",
   });
 }
 
@@ -70,8 +69,4 @@ export function refuseAsRoot(dir: string): void {
   throw new AppError("unavailable", `The data folder ${dir} belongs to another user than root.`, {
     fix: `Run this as that user, with: sudo -u "$(stat -c %U ${dir})" mailwright …`,
   });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { codeOf } from "../errors.ts";
 import { unlessAborted } from "../lib/deadline.ts";
 import { isNoRecord } from "./dns.ts";
 import { inRanges, type Range } from "./networks.ts";
@@ -241,8 +242,7 @@ async function dial(url: URL, addresses: string[], init: BunFetchRequestInit): P
     try {
       return await fetch(pinned, init);
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? String(error.code) : "";
-      if (!CONNECT_FAULTS.has(code) || index === tries.length - 1) {
+      if (!CONNECT_FAULTS.has(codeOf(error)) || index === tries.length - 1) {
         throw error;
       }
     }

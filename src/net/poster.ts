@@ -9,6 +9,7 @@ import {
   tooLate,
 } from "./http-connection.ts";
 import { type EgressRules, targetFor } from "./guarded-fetch.ts";
+import { codeOf } from "../errors.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
 const MAX_ADDRESSES_TRIED = 3;
@@ -234,8 +235,4 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
 
 function isClosed(error: unknown): boolean {
   return CLOSED.has(codeOf(error));
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

@@ -1,4 +1,4 @@
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, codeOf, messageOf } from "../errors.ts";
 import { BlockedAddressError } from "./guarded-fetch.ts";
 import type { Incoming } from "./incoming.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
@@ -57,8 +57,7 @@ export function networkFault(error: unknown): NetworkFault | null {
 
 /** Whether an error on the way to a server shows that no request was sent. */
 export function wasNeverSent(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return error instanceof BlockedAddressError || NOT_SENT.test(code);
+  return error instanceof BlockedAddressError || NOT_SENT.test(codeOf(error));
 }
 
 const NOT_SENT =

@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import type { Config } from "../../src/config/config.ts";
 import { openDatabase, tryWriting } from "../../src/db/database.ts";
 import { lockDataFolder, lockStores } from "../../src/db/locks.ts";
-import { codeOf } from "../../src/db/storage-faults.ts";
+import { codeOf } from "../../src/errors.ts";
 
 async function folder() {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-database-"));

@@ -1,6 +1,6 @@
 import type { App } from "../../app.ts";
 import type { Keeper } from "../../db/segment-rows.ts";
-import { codeOf } from "../../db/storage-faults.ts";
+import { codeOf } from "../../errors.ts";
 
 /** How a place of the disk says that it cannot be read. */
 const FAULTS = { segments: /^(EIO|EUCLEAN|EBADMSG)$/, rows: /^SQLITE_IOERR/ };
