@@ -28,12 +28,14 @@ export async function misfits(config: Config): Promise<Misfit[]> {
 function halfClients({ integrations }: Config): Misfit[] {
   return INTEGRATION_KINDS.flatMap((kind) => {
     const settings = integrations[kind];
-    const missing = missingKeys(settings);
+    const missing = missingKeys(kind, settings);
     const begun = (["client_id", "client_secret"] as const).find((key) => settings[key] !== "");
     if (begun === undefined || missing.length === 0) return [];
-    const keys = missing.map((key) => `integrations.${kind}.${key}`).join(" and ");
     return [
-      { path: `integrations.${kind}.${begun}`, words: `is of no use without ${keys}. Set what is missing` },
+      {
+        path: `integrations.${kind}.${begun}`,
+        words: `is of no use without ${missing.join(" and ")}. Set what is missing`,
+      },
     ];
   });
 }

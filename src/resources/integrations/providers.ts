@@ -16,7 +16,7 @@ export function providerNamed(name: string): IntegrationKind {
 /** The provider as it is configured; throws `oauth_not_configured` where something is missing. */
 export function providerServer(app: App, kind: IntegrationKind): OAuthServer {
   const settings = app.config.integrations[kind];
-  const missing = missingKeys(settings);
+  const missing = missingKeys(kind, settings);
   if (missing.length > 0) throw notConfigured(kind, missing);
   const { scope, format, pkce, auth, revoke, ...provider } = INTEGRATIONS[kind].consent;
   const token_endpoint = settings.token_url || provider.token_url;
@@ -39,21 +39,23 @@ export function consentParameters(kind: IntegrationKind): Record<string, string>
 }
 
 /**
- * The keys that an OAuth client lacks. With one address of a server of one's own, the others must not stay those of
- * somebody else.
+ * The settings that an OAuth client lacks, by their paths. An operator who names one address of a server of their own
+ * has to name the others too: the rest would stay those of the public provider.
  */
-export function missingKeys(settings: Config["integrations"][IntegrationKind]): string[] {
+export function missingKeys(
+  kind: IntegrationKind,
+  settings: Config["integrations"][IntegrationKind],
+): string[] {
   const addresses = ["authorize_url", "token_url", "api_base"] as const;
   const own = addresses.some((key) => settings[key] !== "");
   const needed = ["client_id", "client_secret", ...(own ? addresses : [])] as const;
-  return needed.filter((key) => settings[key] === "");
+  return needed.filter((key) => settings[key] === "").map((key) => `integrations.${kind}.${key}`);
 }
 
 function notConfigured(kind: IntegrationKind, missing: string[]): AppError {
-  const keys = missing.map((key) => `integrations.${kind}.${key}`).join(" and ");
   return new AppError(
     "oauth_not_configured",
-    `This server has no OAuth client for ${KIND_INFO[kind].label}: ${keys} ${missing.length === 1 ? "is" : "are"} not set.`,
+    `This server has no OAuth client for ${KIND_INFO[kind].label}: ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set.`,
     {
       fix: `Make the connection with a token of your own: POST /connections with kind ${kind} and the token as credential. If you run this server, set ${missing.length === 1 ? "the key" : "the keys"}.`,
     },
