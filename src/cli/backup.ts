@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { countsInWords, type Manifest } from "../backup/manifest.ts";
 import { AppError } from "../errors.ts";
+import { sizeInWords } from "../lib/sizes.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
 import {
   CONFIG_OPTION,
@@ -14,7 +15,6 @@ import {
 } from "./options.ts";
 import { lookForLoss, refuseMissing } from "./with-app.ts";
 
-const KB = 1_024;
 const ZIP_START = "PK\u0003\u0004";
 
 export function backupCommand(): Command {
@@ -41,7 +41,7 @@ export function backupCommand(): Command {
       refuseTaken(file, options.overwrite === true);
       const { manifest, bytes } = await backupToFile(source, resolve(file), signal);
       print(options, { file: resolve(file), bytes, ...manifest }, [
-        `Backup written to ${file} (${sizeOf(bytes)}).`,
+        `Backup written to ${file} (${sizeInWords(bytes)}).`,
         ...contentLines(manifest),
       ]);
     });
@@ -64,7 +64,7 @@ function contentLines(manifest: Manifest): string[] {
       ? "It holds all mail and the keys to every stored credential: keep it where nobody else can read it."
       : "It holds all mail; security.master_key is not in it, and it is of no use without: keep that too, elsewhere.";
   return [
-    `In it: ${countsInWords(counts)}; the database, ${segments} ${segments === 1 ? "file" : "files"} of mails, keys and certificates (${sizeOf(size)} unpacked).`,
+    `In it: ${countsInWords(counts)}; the database, ${segments} ${segments === 1 ? "file" : "files"} of mails, keys and certificates (${sizeInWords(size)} unpacked).`,
     key,
     "Not in it: the configuration file, and certificates that it names.",
     ...(missing_bytes > 0
@@ -106,8 +106,4 @@ function refuseTerminal(): void {
   throw new AppError("unavailable", "An archive is nothing for a terminal.", {
     fix: "Send it on, such as: mailwright backup - | ssh host 'cat > mailwright.zip'",
   });
-}
-
-function sizeOf(bytes: number): string {
-  return bytes < KB * KB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / KB / KB).toFixed(1)} MB`;
 }

@@ -64,7 +64,10 @@ export class StorageFull extends AppError {
   }
 }
 
-/** "3.2 MB", "1,000 MB". */
+/**
+ * Bytes beside a bound in MB: "3.2 MB", "1,000 MB". Rounded up unless asked otherwise: what was too large must not seem
+ * to fit.
+ */
 export function inMb(bytes: number, round: (tenths: number) => number = Math.ceil): string {
   const digits = { maximumFractionDigits: bytes < 10 * MB ? 1 : 0 };
   return `${(round((bytes * 10) / MB) / 10).toLocaleString("en-US", digits)} MB`;
