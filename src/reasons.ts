@@ -272,3 +272,14 @@ export type ModelFault =
   | "provider_error";
 
 export type MessageReason = RefusalReason | LeftOutReason | FailureReason;
+
+/** Faults of a connection that the next message would meet as well, and that a test of the connection would find. */
+export const LASTING_FAULTS: ReadonlySet<MessageReason> = new Set<MessageReason>([
+  "invalid_credentials",
+  "forbidden",
+  "model_not_found",
+  "quota_exceeded",
+  "unreachable",
+  "tls_error",
+  "blocked_address",
+]);

@@ -1,4 +1,4 @@
-import { LASTING } from "../resources/connections/note-use.ts";
+import { LASTING_FAULTS } from "../reasons.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
@@ -58,7 +58,7 @@ export async function answerTo(
     });
   }
   if (!hasAuthority(message)) return insteadOf(app, accepted, ending);
-  const again = LASTING.has(ending.reason) ? sendAgain(app, message) : "";
+  const again = LASTING_FAULTS.has(ending.reason) ? sendAgain(app, message) : "";
   const markdown = failureWords(ending.error, { changed: run.changed }) + again;
   return prepareReply(app, answered, {
     kind: "notice",

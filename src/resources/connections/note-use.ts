@@ -1,22 +1,11 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
-import type { MessageReason } from "../../reasons.ts";
+import { LASTING_FAULTS, type MessageReason } from "../../reasons.ts";
 import type { OpenConnection } from "./connections.ts";
 
-/** Faults that the next message would meet as well, and that a test would find. */
-export const LASTING: ReadonlySet<MessageReason> = new Set<MessageReason>([
-  "invalid_credentials",
-  "forbidden",
-  "model_not_found",
-  "quota_exceeded",
-  "unreachable",
-  "tls_error",
-  "blocked_address",
-]);
-
 /**
- * Shows on a connection that a message has failed because of it, and that one has been answered since: else it would be
- * said to work for as long as nobody tests it.
+ * Shows on a connection that a message has failed because of it, or that it works again. Otherwise a connection would
+ * show the outcome of its last test for as long as nobody tests it again.
  */
 export async function noteUse(
   app: App,
@@ -24,9 +13,9 @@ export async function noteUse(
   { id, trusted, failed, fallback_connection_id }: OpenConnection,
   fault: { reason: MessageReason; error: string } | null,
 ): Promise<void> {
-  // Another one may have answered in its place.
+  // With a fallback, the answer may have come from that one.
   const isWell = failed && fallback_connection_id === null;
-  const isNews = fault === null ? isWell : LASTING.has(fault.reason);
+  const isNews = fault === null ? isWell : LASTING_FAULTS.has(fault.reason);
   if (trusted || !isNews) return;
   const status = fault === null ? "ok" : "error";
   await tx
