@@ -17,8 +17,8 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import type { Scope } from "../trust/guard/guard.ts";
-import { type Command, type Parsed, parseCommand, type ParseOptions } from "./command.ts";
-import { hideFileNames } from "../trust/own-words/given-subject.ts";
+import type { Command, Parsed, ParseOptions } from "./command.ts";
+import { lessening, readTyped, type Typed } from "./read-typed.ts";
 import {
   expandMacro,
   type Folded,
@@ -115,31 +115,6 @@ const BY_INBOX: StepDraft = {
 
 type Read = (words: string, aims?: boolean) => Typed;
 
-interface Typed extends Parsed {
-  /** The command without the names of files in it. */
-  typed: string;
-}
-
-/** Reads words by the command grammar, in which nothing in the name of a file is a command. */
-function readTyped(words: string, filenames: string[], options: ParseOptions): Typed {
-  const { text, shown, blank } = hideFileNames(words, filenames);
-  const parsed = parseCommand(text, options);
-  // What makes a run do less counts wherever it stands; `--private` does not, because it leaves no trace.
-  const less = text === words ? {} : lessening(parseCommand(words, options).options);
-  const values = Object.entries({ ...less, ...parsed.options }).map(([name, value]) => [
-    name,
-    typeof value === "string" ? shown(value) : value,
-  ]);
-  const command = shown(parsed.command);
-  return {
-    ...parsed,
-    raw: words,
-    command,
-    typed: blank(parsed.command),
-    options: Object.fromEntries(values),
-  };
-}
-
 /**
  * Reads an instruction by the command grammar. `all` is the whole of it, `own` the part that is surely its author's,
  * and `ignored` are the commands before that part, which do not count. From words that may be a stranger's only those
@@ -168,16 +143,6 @@ function readWords(
       .map(([name, value]) => (value === false ? `--no-${name}` : `--${name}`)),
   ];
   return { own, all, ignored };
-}
-
-/**
- * The flags that make a run do less than it may. They count whoever wrote them, because to ignore one could do harm.
- */
-function lessening(options: Command["options"]): Command["options"] {
-  return {
-    ...(options["dry-run"] === true ? { "dry-run": true } : {}),
-    ...(options["tools"] === false ? { tools: false } : {}),
-  };
 }
 
 function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
