@@ -137,12 +137,12 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
   );
 }
 
-/** Rows that the server runs with all the same. */
+/** Warns of rows that belong to nothing, with which the server runs all the same. */
 async function checkRows(path: string): Promise<Outcome | undefined> {
-  const [first, ...more] = (await findOrphans(path)) ?? [];
-  if (first === undefined) return undefined;
+  const orphans = (await findOrphans(path)) ?? [];
+  if (orphans.length === 0) return undefined;
   return warn(
-    `The database can be read, and ${[first, ...more].join("; ")}.`,
+    `The database can be read, and ${orphans.join("; ")}.`,
     "What they belong to is shown as deleted. Nothing else depends on it; if that is much, restore an older backup.",
   );
 }
