@@ -68,8 +68,7 @@ export async function standingOf(
     inbox,
     user,
     verdict,
-    meant: mail.meant.has(recipient.address),
-    form: mail.meant.get(recipient.address) ?? null,
+    form: mail.meant.get(recipient.address),
   });
   const soft = softOf(kind, { verdict, ...word });
   // What a machine sent, and what may be a replay or the words of others, is read as mail of a stranger.
@@ -98,7 +97,10 @@ function softOf(
   return kind.reason;
 }
 
-/** Whether a mail is its sender's word to an inbox, and what speaks against it. */
+/**
+ * Whether a mail is its sender's word to an inbox, and what speaks against it. `form`: as in `Examined.meant`; undefined
+ * where the mail is not meant for this recipient.
+ */
 function wordOf(
   app: App,
   { identity, date, from_address, writer_marks }: Examined,
@@ -106,10 +108,10 @@ function wordOf(
     inbox,
     user,
     verdict,
-    meant,
     form,
-  }: Pick<Standing, "inbox" | "user" | "verdict"> & { meant: boolean; form: SignedForm | null },
+  }: Pick<Standing, "inbox" | "user" | "verdict"> & { form: SignedForm | null | undefined },
 ): Pick<Standing, "vouched" | "undated" | "for_others"> {
+  const meant = form !== undefined;
   const undated = meant && !identity.direct && !isRecent(date, app);
   const dated = meant && !undated;
   const shows_sender = identity.direct || form?.fields.includes("sender") === true;
