@@ -41,7 +41,8 @@ export async function answerTo(
   const message = { ...accepted, authority: now.authority };
   const answered = { message, inbox: now.inbox, headers: input.headers };
   if (ending.state === "done") {
-    // A mail that is captured stays here as well as a file would.
+    // In capture mode the mail itself is kept here, so that it must not hold a file either for which there is no
+    // room.
     const captures = app.config.outbound.mode === "capture";
     const mailed = mailedFiles(run, files, { ...room, captures });
     const stranger = !hasAuthority(message);
@@ -75,8 +76,8 @@ function insteadOf(app: App, message: MessageRow, ending: Ending): PreparedReply
 }
 
 /**
- * Returns what holds at the end of the run, if it is to be answered; what forbids an answer by now is added to the
- * steps.
+ * Returns the inbox and the authority that count at the end of the run; undefined if it is not to be answered. What
+ * forbids an answer by now is added to the steps.
  */
 async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld | undefined> {
   const { message, settings, steps } = run;
@@ -86,7 +87,10 @@ async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld |
   return now;
 }
 
-/** How a mail that its model's server failed gets done after all; only the owner of the inbox sees its activity. */
+/**
+ * Tells how to get a mail done that failed because of its model's server. Only the owner of the inbox sees its
+ * activity, so only they are sent there.
+ */
 function sendAgain(app: App, { id, authority }: MessageRow): string {
   const there = ` or have it tried again [in the activity](${app.base_url}/app/messages/${id})`;
   return `\n\nOnce that is mended, send your mail again${authority === "owner" ? there : ""}.`;

@@ -48,8 +48,9 @@ interface Limits {
 }
 
 /**
- * Asks the connection and, when it does not answer, its fallback from then on: once, and no fallback of that one. A
- * model that takes no pictures or no tools is asked without them, and the sender is told.
+ * Returns a function that asks the connection of a run. If that fails, its fallback is asked once and, where it
+ * answers, from then on; the fallback of a fallback is never asked. A model that takes no pictures or no tools is
+ * asked without them, and the sender is told.
  */
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
   const { signal, tools } = question;
@@ -73,7 +74,7 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
   };
   return async (messages, may) => {
     const first = await ask(messages, may.tools ? tools : []);
-    // Some interfaces take no talk with calls in it without the tools that were called.
+    // Some providers refuse messages that hold calls of tools where the tools are not offered along with them.
     const wants_tools = !may.tools && !first.ok && !OTHER_FAULTS.has(first.code);
     const answer = wants_tools && CANNOT_CALL.test(first.message) ? await ask(messages, tools) : first;
     if (answer.ok)
@@ -100,8 +101,8 @@ function requestOf(run: Run, { asked, signal }: Question) {
     brief,
     signal,
     /**
-     * Whether later runs may go by what this run finds out: nobody but the household is to choose what the owner's runs
-     * are asked with.
+     * Whether later runs may rely on what this run finds out about the model. Those of strangers teach nothing: what
+     * they send must not decide what the owner's runs are asked with.
      */
     teaches: hasAuthority(run.message),
     ...(max_tokens === null ? {} : { max_tokens }),
@@ -118,7 +119,7 @@ type Request = ReturnType<typeof requestOf> & {
   account: string;
 };
 
-/** Asks a model without what it is known, or now says, not to take. */
+/** Asks a model, and leaves out the pictures or tools that it is known not to take, or refuses now. */
 async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
   const { offers, found: _found, account, teaches, ...asked } = request;
   const limits = limitsOf(app, connection, request);
@@ -140,7 +141,7 @@ interface Lesson {
   finder: Finder;
 }
 
-/** Notes what an answer tells about its model; true where the answer says that the same is to be asked with less. */
+/** Notes what an answer shows about its model. Returns true if the same is to be asked again with less. */
 function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boolean {
   if (answer.ok) {
     if (sent.images) noteFact(app, finder, "sees");
@@ -149,7 +150,7 @@ function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boo
   }
   const refused = OTHER_FAULTS.has(answer.code) ? null : refusedIn(answer, sent);
   if (refused === null) return false;
-  // What the model has taken before, it does not refuse for ever.
+  // A model that has taken pictures or tools before is not believed when it says that it never does.
   const lasting = isLasting(answer) && !isFound(app, finder, refused === "blind" ? "sees" : "calls");
   if (lasting && teaches) noteFact(app, finder, refused);
   limits[refused] = true;

@@ -60,7 +60,7 @@ async function toAdministrator(app: App, { id: outgoing_id, user_id, raw }: Wait
   return { changed, alongside };
 }
 
-/** Whether the mail tells of a failure to somebody who was to know. */
+/** Whether the mail tells a person with authority of a failure. If it cannot go, the owner is told instead. */
 function isOwed({ kind }: WaitingMail, message: Answered): boolean {
   return kind === "notice" && hasAuthority(message);
 }

@@ -65,10 +65,10 @@ interface EarlierAnswer {
 }
 
 /**
- * The earlier call whose outcome is told instead of making this call in `round` of the talk: the same call, or the next
- * one of the same tool, as a model seldom words a text twice alike. So is the same call of this try, if nobody answered
- * it. Undefined if this call is to be made: it is one more than the earlier try had made, or it is asked for once more in
- * a later round, when the model has read why it was not made.
+ * The earlier call whose outcome is told instead of making this call in `round` of the talk: the same call, or the
+ * next one of the same tool, as a model seldom words a text twice alike. A call of this try that nobody answered
+ * counts as an earlier one. Undefined if this call is to be made: it is one more than the earlier try had made, or it
+ * is asked for once more in a later round, when the model has read why it was not made.
  */
 export function earlierAnswer(
   journal: Journal,

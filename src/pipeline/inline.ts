@@ -22,7 +22,7 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
   let job: Job | null = null;
   try {
     const accepted = await app.write((tx) => accept(tx, slot), { promises: !slot });
-    // The job is taken over only here: a commit that failed must not leave the slot taken for ever.
+    // Only after the commit: one that failed must not leave the slot taken for ever.
     job = accepted.job;
     if (slot && job === null) await syncCommits(app);
     return accepted;

@@ -5,8 +5,8 @@ import type { OpenConnection } from "../resources/connections/connections.ts";
 export type ModelFact = "sees" | "blind" | "calls" | "no_tools";
 
 /**
- * Whose finding it is: what a provider says depends on what it was sent, so that no account learns from another one's
- * findings, although many share the operator's connection.
+ * Whose finding it is. Accounts do not learn from each other's findings, although many may share the operator's
+ * connection, because what a provider says depends on what it was sent.
  */
 export interface Finder {
   account: string;

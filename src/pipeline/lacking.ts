@@ -25,11 +25,14 @@ const THINGS: Record<string, string> = Object.fromEntries(
 /** What an instruction did not say of one target, all blocked calls to it taken together. */
 interface LackingAt {
   target: boolean;
-  /** The tool server that is the only reason for it; null where there is another one. Undefined before the first call. */
+  /**
+   * The tool server because of which alone the calls were blocked; null where there was another reason as well.
+   * Undefined before the first call.
+   */
   beside: string | null | undefined;
   destroy: boolean;
   places: Set<string>;
-  /** Where was read what a blocked call could have shown others. */
+  /** Where the data was read that a blocked call could have shown others. */
   sources: Set<string>;
   /** Whether a blocked call could have shown others something found by a search, which may come from anywhere. */
   searched: boolean;

@@ -82,7 +82,8 @@ async function forgetFiles(tx: Db, message_id: string, purged_at: number): Promi
 }
 
 /**
- * Deletes the raw mail, unless another message that was made of it is still to be worked on, or does not give it up.
+ * Deletes the raw mail, unless another message was made of it that still has to be worked on, or keeps what it was
+ * about.
  */
 async function forgetMail(
   tx: Db,

@@ -73,8 +73,8 @@ export async function readInstruction(
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
-  // If no words are sure, the instruction chooses: all knowledge would go in otherwise. These words are the author's,
-  // unless a shared post or a quote is among them.
+  // If no words are surely the author's, the instruction chooses the contexts: without any words, all knowledge would
+  // go in. That instruction is the author's too, unless a shared post or a quote is among its words.
   const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
@@ -104,8 +104,8 @@ function askedFor(
 }
 
 /**
- * The step that says so. The instruction of an inbox is plain text: no word in it is a command or names a tool or a
- * context, whoever wrote the mail.
+ * The step which says that the instruction of the inbox was followed. That is plain text: no word in it is a command
+ * or names a tool or a context, whoever wrote the mail.
  */
 const BY_INBOX: StepDraft = {
   type: "context",

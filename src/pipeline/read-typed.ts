@@ -11,7 +11,7 @@ export interface Typed extends Parsed {
 export function readTyped(words: string, filenames: string[], options: ParseOptions): Typed {
   const { text, shown, blank } = hideFileNames(words, filenames);
   const parsed = parseCommand(text, options);
-  // What makes a run do less counts wherever it stands; `--private` does not, because it leaves no trace.
+  // Flags that make a run do less count even in the name of a file; `--private` does not, because it leaves no trace.
   const less = text === words ? {} : lessening(parseCommand(words, options).options);
   const values = Object.entries({ ...less, ...parsed.options }).map(([name, value]) => [
     name,

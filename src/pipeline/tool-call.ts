@@ -218,7 +218,7 @@ function blocked(
   args: Record<string, unknown>,
 ): MadeCall {
   if (lacks !== null) {
-    // If the target is only granted by the inbox, not named by the instruction, nobody has asked for this call.
+    // Nobody has asked for this call if its target is only granted by the inbox, and not named by the instruction.
     const unasked = tainted && lacks.destroy && run.command.target !== tool.target;
     noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked, beside });
   }
