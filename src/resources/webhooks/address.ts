@@ -9,9 +9,9 @@ import {
 } from "../../net/guarded-fetch.ts";
 
 const PATH = "body.url";
-/** What reads the same to everybody: a URL parser drops or mends the rest without a word. */
+/** Addresses that every parser reads the same way: a URL parser drops or corrects other characters without a word. */
 const WEB_URL = /^https?:\/\/[^\s\p{C}\\#@/?]+(?:[/?][^\s\p{C}\\#]*)?$/iu;
-/** Never on the public internet: RFC 6761, 6762, 7686, 8375, and `internal` as ICANN reserved it. */
+/** Names that are never on the public internet: RFC 6761, 6762, 7686, 8375, and `internal` as ICANN reserved it. */
 const RESERVED_NAME = /(^|\.)(local|internal|localhost|home\.arpa|onion)$/;
 
 /**
@@ -48,7 +48,7 @@ function refusePrivateName(host: string): void {
   );
 }
 
-/** Null for a name without an address. */
+/** Where a receiver may be dialled; null for a name without an address. */
 async function resolveReceiver(app: App, host: string): Promise<DialTarget | null> {
   const { allow } = app.config.webhooks;
   try {

@@ -10,7 +10,10 @@ import { cancelAttempts } from "./pending.ts";
 /** Rows in one step. */
 const ROWS = 50;
 
-/** Its deliveries go with it, those that wait too; where there are many, some at a time by a job. */
+/**
+ * Deletes an endpoint with its deliveries, those that wait too; where there are many, a job deletes them some at a
+ * time.
+ */
 export async function deleteEndpoint(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
     await noteChange(app, tx, caller, "webhook_deleted");

@@ -34,7 +34,7 @@ export async function listDeliveries(
   return rows.map((row) => viewDelivery(app, row));
 }
 
-/** How many of the last 30 days have failed, tests left out, or wait. */
+/** How many deliveries of the last 30 days have failed, tests left out, and how many wait. */
 export async function countDeliveries(
   app: App,
   user: UserRow,
@@ -55,7 +55,7 @@ export async function countDeliveries(
   return { failed: count("failed"), pending: count("pending") };
 }
 
-/** One of them, with what was sent. The signature is not kept: each attempt has its own. */
+/** One delivery, with what was sent. The signature is not kept: each attempt has its own. */
 export async function readDelivery(
   app: App,
   user: UserRow,
@@ -72,7 +72,7 @@ export async function readDelivery(
   return { ...viewDelivery(app, row), request: { headers, body: row.body } };
 }
 
-/** What went to webhooks about a message, newest first; of which endpoint is said as well. */
+/** The deliveries about a message, newest first, each with its endpoint. */
 export async function deliveriesAbout(app: App, message: Pick<MessageRow, "id">) {
   const rows = await withEvents(app.db)
     .where("event.message_id", "=", message.id)
@@ -82,7 +82,7 @@ export async function deliveriesAbout(app: App, message: Pick<MessageRow, "id">)
   return rows.map((row) => Object.assign(viewDelivery(app, row), { endpoint_id: row.endpoint_id }));
 }
 
-/** Sends one again, with as many attempts as a new one has. */
+/** Sends a delivery again, with as many attempts as a new one has. */
 export async function retryDelivery(
   app: App,
   user: UserRow,
@@ -104,12 +104,12 @@ export async function retryDelivery(
   });
 }
 
-/** A step of a replay changes so many at the most. */
+/** The most deliveries that one step of a replay changes. */
 const ROWS = 200;
 
 /**
- * Sends everything again that failed since then; tests are left out. Some at a time, each of which is on its way for
- * good, in the order they were made: what fails again meanwhile is not sent once more.
+ * Sends all deliveries again that have failed since a time, but for tests, in the order in which they were made. Each
+ * step is committed by itself. A delivery that fails again meanwhile is not sent once more.
  */
 export async function replayFailed(
   app: App,
@@ -142,7 +142,7 @@ const failedAfter = prepared((db, key: { endpoint_id: string; last: string }) =>
     .select(["delivery.id", "delivery.created", "event.livemode"])
     .where("delivery.endpoint_id", "=", key.endpoint_id)
     .where("delivery.status", "=", "failed")
-    // Only what waits has one: so the rows stand in the order of their ids in the index.
+    // Only waiting deliveries have one; without it the index has the rows in the order of their ids.
     .where("delivery.next_attempt_at", "is", null)
     .where("delivery.id", ">", key.last)
     .orderBy("delivery.id")
@@ -163,7 +163,7 @@ export function viewDelivery(app: App, row: ShownRow) {
     response_body: row.response_body,
     error: row.error,
     duration_ms: row.duration_ms,
-    // What waits for another attempt goes to where the endpoint is now.
+    // A delivery that waits for another attempt goes to where the endpoint is now.
     url: row.status === "pending" ? row.endpoint_url : row.url,
     created: row.created,
     last_attempt_at: row.last_attempt_at,
@@ -199,7 +199,7 @@ function refuseDisabled({ enabled }: WebhookEndpointRow): void {
   });
 }
 
-/** As if nothing had been tried yet, at the address where the endpoint is now. */
+/** The columns of a delivery of which nothing has been tried yet, at the present address of its endpoint. */
 function anew(app: App, { url }: WebhookEndpointRow) {
   return {
     status: "pending",

@@ -6,7 +6,7 @@ import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 /** Deliveries in a row that used up all of their attempts, when the owner is warned. */
 const WARN_AT = 3;
 
-/** The end of a delivery that counts. */
+/** How a delivery ended that counts for its endpoint. */
 export interface Ending {
   delivered: boolean;
   error: string | null;
@@ -22,7 +22,7 @@ interface Verdict {
 
 export type Notices = Partial<Record<News, QueueLetter>>;
 
-/** What deliveries that ended, in their order, mean for an endpoint; `disable_after` of 0 never disables. */
+/** What the ends of deliveries, in their order, mean for an endpoint; `disable_after` of 0 never disables. */
 function judge(before: number, endings: Ending[], disable_after: number): Verdict {
   const verdict: Verdict = { consecutive_failures: before, news: [] };
   for (const { delivered } of endings) {

@@ -27,7 +27,7 @@ export interface Claim extends Due {
   /** From 1. */
   attempt: number;
   claimed_at: number;
-  /** It was claimed again since, perhaps in the same second. */
+  /** Set if it was claimed again since, perhaps in the same second. */
   superseded: boolean;
 }
 
@@ -36,14 +36,17 @@ export interface Made {
   outcome: AttemptOutcome;
 }
 
-/** How many deliveries may be claimed, and how many bytes they may have; the first one may, when `at_least` is 1. */
+/**
+ * How many deliveries may be claimed, and how many bytes they may have. With `at_least` 1 the first one may, however
+ * large it is.
+ */
 interface Room {
   limit: number;
   bytes: number;
   at_least: 0 | 1;
 }
 
-/** Takes deliveries that are due, each with its attempt counted: from now on it counts, whatever happens. */
+/** Claims deliveries that are due. Their attempts count from now on, whatever happens. */
 export async function claimDue(
   app: App,
   tx: Db,
@@ -67,8 +70,8 @@ export async function claimDue(
 }
 
 /**
- * Keeps deliveries from being due as long as they are on their way: longer than an attempt may take, where the process
- * stood still, and the answer to it may lie unread in the socket.
+ * Keeps deliveries that are on their way from being due. That may be for longer than an attempt may take: if the
+ * process stood still, the answer may lie unread in the socket.
  */
 export async function keepOnTheirWay(app: App, tx: Db, claims: Claim[]): Promise<void> {
   const now = app.now();
@@ -89,8 +92,9 @@ export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
 }
 
 /**
- * Returns those that count, in their order. Nothing does once the delivery is sent anew; of one that was called off, a
- * success does. A turn has hundreds of successes: one statement writes down all that are alike.
+ * Writes down what came of attempts, and returns those that count, in their order. None counts once its delivery is
+ * sent anew; of a delivery that was called off, only a success does. A turn has hundreds of successes, so one
+ * statement writes down all that are alike.
  */
 export async function recordOutcomes(app: App, tx: Db, endpoint_id: string, made: Made[]): Promise<Made[]> {
   const rows = made.filter(({ claim }) => !claim.superseded);
@@ -124,7 +128,7 @@ function tellFailed(app: App, endpoint_id: string, made: Made[]): void {
   }
 }
 
-/** What one statement can write down is the same of all of them. */
+/** Outcomes with the same likeness can be written down by one statement. */
 function likeness({ claim, outcome }: Made): string {
   const { response_status, response_body, duration_ms } = outcome;
   return JSON.stringify([claim.attempt, claim.claimed_at, response_status, duration_ms, response_body]);
@@ -136,7 +140,7 @@ function columnsOf({ claim, outcome }: Made) {
   return { id, attempt, claimed_at, response_status, response_body, error, duration_ms };
 }
 
-/** Ends what has no attempt left, and of whose last one nothing is known. */
+/** Fails deliveries without an attempt left of whose last one nothing is known. */
 export async function failInterrupted(app: App, tx: Db, endpoint_id: string): Promise<void> {
   await tx
     .updateTable("webhook_deliveries")
@@ -157,7 +161,7 @@ export function firstAttempt(app: App): number {
   return dueAfter(app, Math.round(app.config.webhooks.backoff[0] ?? 0));
 }
 
-/** When the next attempt at an endpoint falls due; null when none waits. */
+/** When the next attempt at an endpoint is due; null when none waits. */
 export async function earliestDue(db: Db, endpoint_id: string): Promise<number | null> {
   const [first] = await earliestPending(db, { endpoint_id });
   return first?.next_attempt_at ?? null;
@@ -167,7 +171,10 @@ function attemptsOf(app: App): number {
   return app.config.webhooks.backoff.length;
 }
 
-/** Spread a little, so that what failed together does not come back together. */
+/**
+ * When a failed delivery is tried next. The times are spread a little, so that deliveries that failed together do not
+ * come back together.
+ */
 function nextAttempt(app: App, { claim, outcome }: Made): number {
   if (outcome.again_at_once) return dueAfter(app, 0);
   const wait = app.config.webhooks.backoff[claim.attempt] ?? 0;
@@ -175,7 +182,7 @@ function nextAttempt(app: App, { claim, outcome }: Made): number {
   return dueAfter(app, Math.max(spread, outcome.retry_after ?? 0));
 }
 
-/** Not in the next second what need not wait at all. */
+/** A wait of 0 is not rounded up to the next second. */
 function dueAfter(app: App, seconds: number): number {
   return seconds === 0 ? app.now() : app.after(seconds);
 }
@@ -213,7 +220,7 @@ function dueWithEvent(db: Db, key: DueKey) {
     .select(({ fn }) => fn<number>("octet_length", ["event.body"]).as("size"));
 }
 
-/** All that are due, in one statement; the same ones that were read, for it is the same transaction. */
+/** Counts the attempts of all that are due in one statement: in the same transaction, they are those that were read. */
 const beginAttempts = prepared((db, begin: DueKey & { redo: number; max: number; url: string }) =>
   db
     .updateTable("webhook_deliveries")
@@ -287,7 +294,7 @@ const markDelivered = prepared((db, row: Omit<Recorded, "id"> & { ids: string; n
     .returning("id"),
 );
 
-/** What was called off meanwhile stays so. */
+/** A delivery that was called off meanwhile stays so. */
 const markFailed = prepared((db, row: Recorded & Pick<WebhookDeliveryRow, "status" | "next_attempt_at">) =>
   db
     .updateTable("webhook_deliveries")

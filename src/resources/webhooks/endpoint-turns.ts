@@ -26,20 +26,25 @@ const LANES = 5;
 const MAX_TURN = 200;
 /** Bytes of bodies under way to one endpoint: whoever makes long ones must not fill the memory with them. */
 const MAX_BYTES = 2_000_000;
-/** So much more is claimed after a turn in which all was answered in time. */
+/** The factor by which the next turn claims more, after one in which all was answered in time. */
 const RAMP = 4;
 /** How long a turn waits for its attempts before it writes down what is there, and looks for what else is due. */
 const TURN_MS = 1_000;
-/** What was made waits for that of other endpoints, but no longer than this: one commit then writes down all of it. */
-const BEAT_MS = 10;
-/** Then the job starts anew, well before its lease ends. */
+/**
+ * How long the outcomes of one endpoint wait at most for those of others, so that one commit writes all of them down.
+ */
+const SHARED_COMMIT_MS = 10;
+/** After this time the job starts anew, well before its lease ends. */
 const RUN_SECONDS = 300;
-/** How long deliveries wait that this machine itself kept from being tried: it costs them no attempt. */
+/** How long deliveries wait that were not tried for want of file handles: that costs them no attempt. */
 const OWN_FAULT_SECONDS = 15;
-/** After a job that was given up, the first one of its endpoint: what ends the server then does so less often. */
+/**
+ * When the next job of an endpoint begins after one was given up. If a delivery is what makes the server die, it does
+ * so less often.
+ */
 const PAUSE_SECONDS = 3_600;
 
-/** What a job has in hand. */
+/** The deliveries that a job has claimed, by how far they are. */
 interface Line {
   /** Claimed, but not begun. */
   waiting: Claim[];
@@ -48,10 +53,10 @@ interface Line {
   made: Made[];
   /** How many to claim next. */
   size: number;
-  /** This machine could not try one, and would fail with the next. */
+  /** Set if this machine has no file handles to try one, and would fail with the next. */
   is_stuck: boolean;
   make: (claim: Claim) => Promise<Made["outcome"]>;
-  /** Called when nothing is in hand any more. */
+  /** Called when no attempt is on its way any more. */
   idle: () => void;
 }
 
@@ -66,7 +71,7 @@ export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal:
     await deliverInTurns(app, job, signal);
   } finally {
     under_way -= 1;
-    endBeatIfAllAreReady();
+    endWaitIfAllAreReady();
   }
 }
 
@@ -83,7 +88,7 @@ async function deliverInTurns(app: App, job: Job<"deliver_webhooks">, signal: Ab
     idle: () => undefined,
   };
   for (;;) {
-    if (line.made.length > 0) await nextBeat();
+    if (line.made.length > 0) await sharedCommit();
     const may_claim =
       !line.is_stuck && !signal.aborted && app.worker?.isStopping() !== true && app.steadyNow() < until;
     // What is still on its way when the server stops is made again later.
@@ -111,35 +116,40 @@ function tellStuck(app: App, { payload }: Job<"deliver_webhooks">, { is_stuck }:
   app.log.warn(said, "deliveries wait: this server has too many files and connections open");
 }
 
-interface Beat {
+/** The wait in which the outcomes of several endpoints come together for one commit. */
+interface CommitWait {
   ended: PromiseWithResolvers<void>;
   timer: ReturnType<typeof setTimeout>;
-  /** How many wait for its end. */
+  /** How many endpoints wait. */
   ready: number;
 }
 
 let under_way = 0;
-let beat: Beat | undefined;
+let wait: CommitWait | undefined;
 
-function nextBeat(): Promise<void> {
-  beat ??= { ended: Promise.withResolvers(), timer: setTimeout(endBeat, BEAT_MS), ready: 0 };
-  const { promise } = beat.ended;
-  beat.ready += 1;
-  endBeatIfAllAreReady();
+/** Resolves when it is time to write down, together with other endpoints. */
+function sharedCommit(): Promise<void> {
+  wait ??= { ended: Promise.withResolvers(), timer: setTimeout(endWait, SHARED_COMMIT_MS), ready: 0 };
+  const { promise } = wait.ended;
+  wait.ready += 1;
+  endWaitIfAllAreReady();
   return promise;
 }
 
-function endBeatIfAllAreReady(): void {
-  if (beat && beat.ready >= under_way) endBeat();
+function endWaitIfAllAreReady(): void {
+  if (wait && wait.ready >= under_way) endWait();
 }
 
-function endBeat(): void {
-  clearTimeout(beat?.timer);
-  beat?.ended.resolve();
-  beat = undefined;
+function endWait(): void {
+  clearTimeout(wait?.timer);
+  wait?.ended.resolve();
+  wait = undefined;
 }
 
-/** Its deliveries are not given up with it, but for those whose attempts are used up. */
+/**
+ * Plans the next job of an endpoint whose job was given up: only deliveries without an attempt left end with that
+ * job.
+ */
 export async function giveUpDelivering(app: App, tx: Db, job: Job<"deliver_webhooks">): Promise<void> {
   const [endpoint] = await endpointById(tx, { id: job.payload.endpoint_id });
   if (!endpoint) return;
@@ -148,7 +158,7 @@ export async function giveUpDelivering(app: App, tx: Db, job: Job<"deliver_webho
   if (next_at !== null) await attemptLater(app, tx, endpoint, Math.max(next_at, app.after(PAUSE_SECONDS)));
 }
 
-/** The secrets are opened once for all of them. */
+/** Returns what makes an attempt. The secrets are opened once for all of them. */
 function attemptsAt(app: App, endpoint: WebhookEndpointRow): Line["make"] {
   const secrets = openForAttempts(app, endpoint);
   const is_only = app.config.webhooks.backoff.length === 1;
@@ -156,12 +166,13 @@ function attemptsAt(app: App, endpoint: WebhookEndpointRow): Line["make"] {
     attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt, is_only });
 }
 
+/** What a turn is told of the deliveries that its job has claimed. */
 interface Hand extends Pick<Line, "waiting" | "made" | "size" | "is_stuck"> {
   may_claim: boolean;
   in_flight: Claim[];
 }
 
-/** Null when the job has ended, or has been put back. */
+/** Writes down what came of attempts, and claims the next ones. Null when the job has ended, or has been put off. */
 async function takeTurn(
   app: App,
   tx: Db,
@@ -213,7 +224,7 @@ async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Prom
       // Another turn may have begun meanwhile, with lists of its own.
       line.made.push({ claim, outcome });
     } catch {
-      // It goes back with those that were not begun.
+      // The next turn puts it back with those that were not begun.
       line.is_stuck = true;
       line.waiting.push(claim);
     }
@@ -228,7 +239,7 @@ async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Prom
   begin();
   for (;;) {
     const done = await idleWithin(line, signal);
-    // With one that hangs, as many as the others got done in the meantime.
+    // Where one hangs, the next turn goes by how many others were made meanwhile.
     const base = done ? line.size : line.made.length;
     line.size = Math.max(LANES, Math.min(MAX_TURN, base * RAMP));
     if (done || signal.aborted || line.made.length + line.waiting.length > 0) return;
@@ -236,7 +247,7 @@ async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Prom
   }
 }
 
-/** Whether nothing was in hand any more before a turn's time was up. */
+/** Whether no attempt was on its way any more before the time of a turn was up. */
 async function idleWithin(line: Line, signal: AbortSignal): Promise<boolean> {
   if (line.in_flight.size === 0) return true;
   const { promise, resolve } = Promise.withResolvers<boolean>();

@@ -13,7 +13,7 @@ import { failAllPending, failPending } from "./pending.ts";
 import type { EndpointSettings, NewEndpoint } from "./body-shapes.ts";
 import { mintSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
 
-/** After a new secret was made, how long the one before signs as well. */
+/** How long the former secret signs as well, after a new one was made. */
 const OVERLAP_SECONDS = 86_400;
 
 export type EndpointView = ReturnType<typeof viewEndpoint>;
@@ -26,7 +26,7 @@ export async function readEndpoint(db: Db, user: UserRow, id: string): Promise<E
   return viewEndpoint(await ownEndpoint(db, user, id));
 }
 
-/** The only answer with the secret in it, but for those that are asked for it. */
+/** Makes an endpoint. Besides the two calls that ask for the secret, only this answer has it. */
 export async function createEndpoint(
   app: App,
   caller: Caller,
@@ -96,7 +96,7 @@ export async function revealSecret(app: App, caller: Caller, id: string): Promis
   });
 }
 
-/** Throws `conflict` when nobody can sign with it any more. */
+/** Throws `conflict` when the secret cannot be read any more. */
 export function readableSecret(app: App, endpoint: WebhookEndpointRow): string {
   const secret = secretIfPossible(app, endpoint);
   if (secret !== null) return secret;
@@ -105,7 +105,10 @@ export function readableSecret(app: App, endpoint: WebhookEndpointRow): string {
   });
 }
 
-/** The secret before signs along for a day, so that no delivery fails while the receiver is told the new one. */
+/**
+ * Makes a new secret. The former one signs as well for a day, so that no delivery fails while the receiver is told
+ * the new one.
+ */
 export async function rotateSecret(app: App, caller: Caller, id: string): Promise<{ secret: string }> {
   const secret = mintSecret();
   return app.write(async (tx) => {
@@ -157,7 +160,10 @@ async function endpointsOf(db: Db, user: UserRow): Promise<WebhookEndpointRow[]>
     .execute();
 }
 
-/** Only those that are switched on count: a smaller plan switched the others off. */
+/**
+ * Refuses one more endpoint than the plan has. Only those that are switched on count: a smaller plan has switched the
+ * others off.
+ */
 async function refuseOneMore(app: App, tx: Db, user: UserRow): Promise<void> {
   const running = (await endpointsOf(tx, user)).filter(({ enabled }) => enabled === 1);
   const limit = planLimits(app.config, user.plan).webhooks;
@@ -169,7 +175,7 @@ function columnsOf({ url, event_types, enabled, description }: EndpointSettings)
     ...(url === undefined ? {} : { url }),
     ...(event_types === undefined ? {} : { event_types: JSON.stringify(withoutStar(event_types)) }),
     ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0 }),
-    // Whoever switches it on begins anew; one that its owner switches off is not switched on by a larger plan.
+    // Switching it on forgets why it was off; one that its owner switches off is not switched on by a larger plan.
     ...(enabled === undefined ? {} : { disabled_reason: null }),
     ...(enabled === true ? { consecutive_failures: 0 } : {}),
     ...(description === undefined ? {} : { description }),

@@ -44,8 +44,8 @@ export interface NewEvent {
 }
 
 /**
- * Writes an event down in the transaction of what happened, and sees to it that it is told. Gives its id, or null for
- * an account without endpoints, which has nobody to tell. One that is `held` is told by whoever enqueues
+ * Records an event in the transaction of what happened, and has it delivered. Returns its id; null for an account
+ * without endpoints, which has nobody to tell. An event that is `held` is delivered once somebody enqueues
  * `fan_out_event` for it.
  */
 export async function recordEvent(app: App, tx: Db, event: NewEvent, held = false): Promise<string | null> {

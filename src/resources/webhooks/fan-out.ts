@@ -15,7 +15,10 @@ export async function fanOutNow(app: App, job: Job<"fan_out_event">): Promise<vo
   });
 }
 
-/** Also in the transaction that gives such a job up: it is too little to be what ended the server so often. */
+/**
+ * Makes the deliveries of an event; also in the transaction that gives up the job for it. That work is too little to
+ * be what made the server die again and again.
+ */
 export async function fanOut(app: App, tx: Db, job: Job<"fan_out_event">): Promise<void> {
   const event = await tx
     .selectFrom("events")
@@ -55,8 +58,8 @@ export async function deliverLater(
 }
 
 /**
- * Has what is due at an endpoint attempted at that time; one job at a time works for an endpoint. However many of an
- * account's endpoints hang, they leave slots for those of others.
+ * Plans the attempts that are due at an endpoint at that time; one job at a time works for an endpoint. However many
+ * of an account's endpoints hang, they leave slots for those of others.
  */
 export async function attemptLater(
   app: App,

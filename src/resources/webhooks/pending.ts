@@ -7,14 +7,14 @@ import type { Job } from "../../jobs/queue.ts";
 import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import { attemptLater } from "./fan-out.ts";
 
-/** A step changes so many at the most. */
+/** The most deliveries that one step changes. */
 const ROWS = 200;
 
 type Error = "endpoint_disabled" | "dropped";
 
 /**
- * What waited at an endpoint that was switched off has failed, and is there to be replayed. Many fail some at a time, by
- * the job that would have attempted them.
+ * Fails what waits at an endpoint that was switched off; it can be replayed. Many fail some at a time, by the job
+ * that would have attempted them.
  */
 export async function failPending(
   app: App,
@@ -26,7 +26,10 @@ export async function failPending(
   return { left };
 }
 
-/** Makes all that waits at an endpoint due now; each attempt counts as one of the delivery's. For while no job runs there. */
+/**
+ * Makes all waiting attempts at an endpoint due now; each still counts as one of its delivery's. To be called only
+ * while no job works for the endpoint.
+ */
 export async function bringForward(tx: Db, endpoint_id: string, now: number): Promise<void> {
   await tx
     .updateTable("webhook_deliveries")
@@ -37,7 +40,7 @@ export async function bringForward(tx: Db, endpoint_id: string, now: number): Pr
     .execute();
 }
 
-/** The same, done with once it resolves, unless it is switched on meanwhile. */
+/** Fails all that waits, step by step, unless the endpoint is switched on meanwhile. */
 export async function failAllPending(app: App, { id }: Pick<WebhookEndpointRow, "id">): Promise<void> {
   await takeTurns(endlessShift(app), async (tx) => {
     const off = await switchedOff(tx, { id });
@@ -45,7 +48,7 @@ export async function failAllPending(app: App, { id }: Pick<WebhookEndpointRow, 
   });
 }
 
-/** False once there are no more. */
+/** Fails some of what waits. False once there are no more. */
 export async function failSomePending(
   tx: Db,
   endpoint_id: string,
@@ -79,7 +82,7 @@ export async function cancelAttempts(tx: Db, endpoint_id: string): Promise<void>
   await deleteWaitingJobWithKey(tx, { dedupe_key: `webhook:${endpoint_id}` });
 }
 
-/** As many as it takes, in one transaction: `dropMostPending` leaves few. */
+/** Removes all waiting deliveries in one transaction; `dropMostPending` has left few of them. */
 export async function dropPending(
   _app: App,
   tx: Db,

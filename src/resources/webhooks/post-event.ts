@@ -25,9 +25,9 @@ export interface Attempt {
   event: Pick<EventRow, "id" | "type" | "body">;
   /** From 1. */
   attempt: number;
-  /** Of `openForAttempts`, for whoever makes many. */
+  /** The secrets, already opened by `openForAttempts`, for whoever makes many attempts. */
   secrets?: string[] | null;
-  /** Nobody will make it again. */
+  /** Set if no further attempt follows. */
   is_only?: boolean;
 }
 
@@ -42,7 +42,10 @@ export interface AttemptOutcome {
   duration_ms: number;
   /** Seconds that the receiver asks us to wait. */
   retry_after: number | null;
-  /** Nobody can tell whether the request was read, and the other side is probably well: the next one need not wait. */
+  /**
+   * Set if nobody can tell whether the request was read, and the other side is probably well: the next attempt need
+   * not wait.
+   */
   again_at_once: boolean;
 }
 
@@ -118,7 +121,7 @@ function shownBody(body: Buffer): string | null {
   if (body.length === 0) return null;
   const text = new TextDecoder().decode(body.subarray(0, MAX_KEPT_BYTES));
   const clean = text.replaceAll(/[^\P{C}\n\t]/gu, "");
-  // Half a character at the cut, and what stands for bytes that are no text, takes more room than it came with.
+  // Half a character at the cut, and bytes that are no text, are replaced by characters that take more room.
   const bytes = Buffer.from(clean);
   return bytes.length <= MAX_KEPT_BYTES
     ? clean

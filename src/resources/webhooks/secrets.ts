@@ -10,7 +10,7 @@ const SECRET_BYTES = 32;
 /** What `sealed` of an endpoint holds. */
 interface SealedSecrets {
   secret: string;
-  /** The one before, which signs as well until `old_secret_until`. */
+  /** The former secret, which signs as well until `old_secret_until`. */
   old_secret: string | null;
 }
 
@@ -30,7 +30,7 @@ export function sealSecrets(app: App, endpoint_id: string, secrets: SealedSecret
   return app.secrets.seal(JSON.stringify(secrets), endpoint_id);
 }
 
-/** What signs a delivery now: the secret, and for a while after a change the one before. */
+/** The secrets that sign a delivery now: the present one, and for a while after a change the former one. */
 export function secretsOf(
   app: App,
   endpoint: Pick<WebhookEndpointRow, "id" | "sealed" | "old_secret_until">,
@@ -40,7 +40,7 @@ export function secretsOf(
   return both ? [secret, old_secret] : [secret];
 }
 
-/** Null when they were sealed under another master key: nobody can sign with them any more. */
+/** The present secret; null when it was sealed under another master key, so that nobody can sign with it any more. */
 export function secretIfPossible(
   app: App,
   endpoint: Pick<WebhookEndpointRow, "id" | "sealed">,
@@ -57,8 +57,9 @@ export function secretIfPossible(
 export function sign(secrets: string[], signed: Signed): Record<string, string> {
   const { id, timestamp, body } = signed;
   const ours = secrets.map((secret) => `v1=${hmac(secret, `${timestamp}.`, body).digest("hex")}`);
-  // The twins are those of Standard Webhooks, whose key is what the part after the prefix encodes.
-  const twins = secrets.map((secret) => {
+  // Standard Webhooks takes as the key what the part behind the prefix encodes; each secret signs in that way as
+  // well.
+  const standard = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(PREFIX.length), "base64");
     return `v1,${hmac(key, `${id}.${timestamp}.`, body).digest("base64")}`;
   });
@@ -67,7 +68,7 @@ export function sign(secrets: string[], signed: Signed): Record<string, string> 
     "user-agent": `Mailwright/${VERSION}`,
     "service-signature": [`t=${timestamp}`, ...ours].join(","),
     "webhook-timestamp": String(timestamp),
-    "webhook-signature": twins.join(" "),
+    "webhook-signature": standard.join(" "),
   };
 }
 
@@ -86,7 +87,7 @@ function openSecrets(app: App, { id, sealed }: Pick<WebhookEndpointRow, "id" | "
   return JSON.parse(app.secrets.open(sealed, id)) as SealedSecrets;
 }
 
-/** Of `start` and `body` as one text; the body, which may be long, is not copied for it. */
+/** The HMAC of `start` and `body` as one text; the body, which may be long, is not copied for it. */
 function hmac(key: string | Buffer, start: string, body: string): Bun.CryptoHasher {
   return new Bun.CryptoHasher("sha256", key).update(start).update(body);
 }

@@ -57,7 +57,7 @@ function syntheticEvent(app: App, user: UserRow): EventRow {
       metadata: {},
     },
   });
-  // Nobody would find the one that the body speaks of.
+  // The message that the body speaks of does not exist.
   return { ...event, message_id: null };
 }
 
