@@ -7,10 +7,12 @@ import type { KeyMarks } from "./key-marks.ts";
 import { countUntold } from "./untold.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
-/** More of these within an hour would hide the one that matters: the rest is told in one. */
+/**
+ * The most notices of one kind in an hour: more would hide the one that matters, so the rest is told of in one mail.
+ */
 const NOTICES_PER_HOUR = 10;
 
-/** What the owner is mailed of, as soon as it happens. */
+/** Events that the owner is mailed about as soon as they happen. */
 export type NoticeKind = "key" | "export" | "password";
 
 type Recipient = Pick<UserRow, "id" | "email">;
@@ -95,7 +97,7 @@ export async function prepareKeyLetter(
   });
 }
 
-/** For an export that a key asked for. */
+/** The letter about an export that an API key asked for. */
 export async function prepareExportLetter(app: App, user: Recipient, by: KeyMarks): Promise<QueueLetter> {
   return prepareNotice(app, user, {
     kind: "export",
@@ -107,7 +109,7 @@ export async function prepareExportLetter(app: App, user: Recipient, by: KeyMark
   });
 }
 
-/** What the last mail about an account needs to know. `by` as for a new key. */
+/** What the last mail about an account says. `by` as for a new key. */
 export interface Farewell {
   email: string;
   by: KeyMarks | null;
@@ -135,7 +137,9 @@ function keyWords({ name, prefix, last4 }: KeyMarks): string {
   return name === null ? `the API key ${marks}` : `the API key "${plainName(name)}" (${marks})`;
 }
 
-/** A name is anybody's text: nothing in it becomes markup or a link. */
+/**
+ * A name of a person as plain Markdown text: anybody chooses their own, so nothing in it may become markup or a link.
+ */
 function plainName(name: string): string {
   return name.replaceAll(/[^\p{L}\p{N} .,-]/gu, " ");
 }
@@ -151,20 +155,20 @@ export async function preparePasswordLetter(app: App, user: Recipient): Promise<
   });
 }
 
-/** Where the account has had enough of such mails for now, it is counted for the one that tells of the rest. */
+/** A notice. Beyond the bound on such mails it is only counted, for the mail that tells of the rest. */
 async function prepareNotice(
   app: App,
   user: Recipient,
   notice: { kind: NoticeKind; subject: string; words: string[] },
 ): Promise<QueueLetter> {
   const { kind: about, subject, words } = notice;
-  // Each kind on its own: many mails about keys must not hide the one about an export.
+  // Each kind has a bound of its own: many mails about keys must not hide the one about an export.
   const key = `account-notice:${about}:${user.id}`;
   const rule = { limit: NOTICES_PER_HOUR, window_seconds: HOUR_SECONDS };
   const letter = { user_id: user.id, to: user.email, subject, markdown: words.join("\n\n") };
   const queue = app.limiter.peek(key, rule).ok ? await prepareLetter(app, letter) : undefined;
   return async (tx) => {
-    // Counted only now: what is refused in between must not use up the mail about what is not.
+    // Counted only in the transaction: an attempt that is refused before it must not use up the bound.
     if (queue && takeTurn(app, tx, { key, rule }).ok) await queue(tx);
     else await countUntold(app, tx, { user_id: user.id, about });
   };

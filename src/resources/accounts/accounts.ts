@@ -11,14 +11,20 @@ import { base32Token } from "../../lib/secrets.ts";
 
 /** RFC 5321 §4.5.3.1.3 without the angle brackets. */
 const MAX_ADDRESS_OCTETS = 254;
-/** Marks that pile up on one letter take normalisation the square of their number. */
+/**
+ * The longest input that is normalised: the time for marks that pile up on one letter grows with the square of their
+ * number.
+ */
 const MAX_WRITTEN_CHARS = 1_000;
 /** Characters that stand for an address in the keys of the rate limiter, which are stored. */
 const FINGERPRINT_CHARS = 26;
 
 export type User = UserRow;
 
-/** Trimmed, lower-case, domain in its A-label form. Throws `validation_error` on anything that is no address. */
+/**
+ * An address in the form in which it is stored: trimmed, in lower case, its domain in A-labels. Throws
+ * `validation_error` on anything that is no address.
+ */
 export function normalizeEmail(input: string, path = "body.email"): string {
   const text = input.length > MAX_WRITTEN_CHARS ? "" : input.trim().normalize("NFC").toLowerCase();
   const email = withoutQuotes(text);
@@ -45,10 +51,13 @@ export function emailFingerprint(app: App, email: string): string {
   return base32Token(app.secrets.hmac("email", email), FINGERPRINT_CHARS);
 }
 
-/** What is to be written with a new account, such as a mail, which takes too long to make for a transaction. */
+/**
+ * Prepares what is written together with a new account, such as a mail, outside of the transaction because it takes
+ * long.
+ */
 type Beside = (made: Pick<User, "id" | "email">) => Promise<(tx: Db) => Promise<void>>;
 
-/** A verified account made by the operator; an account that waits for its first code becomes one. */
+/** Makes a verified account for the operator; an account that waits for its first code becomes one. */
 export async function createVerifiedUser(
   app: App,
   input: { email: string; plan?: Plan },
@@ -96,7 +105,10 @@ export async function ensureUser(app: App, tx: Db, email: string, id: string = a
   return user;
 }
 
-/** What changes when an address is proven. The first one, and `auth.admin_email`, administer the server. */
+/**
+ * The columns that change when an address is proven. The first account, and that of `auth.admin_email`, administer
+ * the server.
+ */
 export async function verifiedColumns(
   app: App,
   tx: Db,
@@ -123,7 +135,7 @@ export async function livingUser(tx: Db, user: User): Promise<User> {
   throw deletedAccount();
 }
 
-/** `unauthorized` for what was asked while its account was being deleted, and was stored for nobody. */
+/** The error `unauthorized` for a request whose account was deleted meanwhile, so that nothing was stored. */
 export async function refusalOfDeleted(db: Db, user: User): Promise<AppError | undefined> {
   const [row] = await livingAccount(db, { id: user.id });
   return row ? undefined : deletedAccount();
@@ -146,7 +158,7 @@ export function listUsers(db: Db): Promise<User[]> {
   return db.selectFrom("users").selectAll().where("deleted_at", "is", null).orderBy("id").execute();
 }
 
-/** From the shell; this month's credits change with it. */
+/** Sets the plan of an account for the command line; this month's credits change with it. */
 export async function setPlan(app: App, input: { email: string; plan: Plan }): Promise<User> {
   const email = normalizeEmail(input.email);
   return app.write(async (tx) => {

@@ -2,18 +2,21 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 
-/** For the operator of a server whose accounts are nobody's to look after. */
+/** Said to the operator of a server on which no account is an administrator. */
 export const NO_ADMINISTRATOR = "Nobody administers this server";
 export const NAME_ADMINISTRATOR =
   "Set auth.admin_email to the address of an account, and restart the server: that account administers it from then on.";
 
-/** Who gets the mail that is meant for the operator: `auth.admin_email`, else the first administrator, if there is one. */
+/**
+ * The account that gets the mail for the operator: that of `auth.admin_email`, else the first administrator, if there
+ * is one.
+ */
 export async function findAdministrator(app: App): Promise<UserRow | undefined> {
   const named = app.config.auth.admin_email.toLowerCase();
   const admins = await app.db
     .selectFrom("users")
     .selectAll()
-    // The setting may be younger than the account.
+    // `auth.admin_email` may have been set after its account was made.
     .where((eb) => eb.or([eb("is_admin", "=", 1), eb("email", "=", named)]))
     .where("email_verified", "=", 1)
     .orderBy("id")

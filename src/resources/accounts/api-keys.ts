@@ -20,14 +20,14 @@ const LAST_USED_EVERY_SECONDS = 300;
 export interface NewApiKey {
   id: string;
   name: string | null;
-  /** Shown this once; only its hash is stored. */
+  /** The key itself, shown only now: what is stored is its hash. */
   key: string;
   prefix: string;
   last4: string;
   created: number;
 }
 
-/** From the shell: besides the keys that there are, whatever the plan. */
+/** Makes an API key for the command line, in addition to those that there are, whatever the plan. */
 export async function createApiKey(app: App, input: { email: string; name?: string }): Promise<NewApiKey> {
   const email = normalizeEmail(input.email);
   const { row, hash, key } = newKey(app, input.name === undefined ? null : checkedName(input.name));
@@ -45,7 +45,7 @@ export async function apiKeysOf(app: App, email: string) {
   return listApiKeys(app.db, await userOfEmail(app.db, normalizeEmail(email)));
 }
 
-/** From the shell: by the key's id or by its last four characters, if they are the only ones. */
+/** Revokes a key for the command line: by its id or by its last four characters, if no other key ends in them. */
 export async function revokeApiKeyOf(app: App, input: { email: string; key: string }): Promise<string> {
   const email = normalizeEmail(input.email);
   return app.write(async (tx) => {
@@ -69,7 +69,7 @@ export async function revokeApiKeyOf(app: App, input: { email: string; key: stri
   });
 }
 
-/** Another key; on the Free plan it takes the place of those that there are. The owner is told by mail. */
+/** Makes another key; on the Free plan it takes the place of those that there are. The owner is told by mail. */
 export async function addApiKey(
   app: App,
   caller: Caller,
@@ -81,7 +81,7 @@ export async function addApiKey(
   const queue = await prepareKeyLetter(app, user, { key: row, by });
   const replaced = await app.write(async (tx) => {
     const { plan } = await livingUser(tx, user);
-    // Before: a new key may take the place of the one that made it.
+    // This comes before the change: a new key may take the place of the one that made it.
     await noteChange(app, tx, caller, "api_key_created");
     const known = (await listApiKeys(tx, user)).map(({ id }) => id);
     const replaces = plan === "free";
@@ -107,7 +107,7 @@ export async function revokeApiKey(app: App, caller: Caller, id: string): Promis
   const { user } = caller;
   refuseBelowPlan(user, "pro", "Revoking a key");
   await app.write(async (tx) => {
-    // Before: a key may revoke itself.
+    // This comes before the change: a key may revoke itself.
     await noteChange(app, tx, caller, "api_key_revoked");
     const { numDeletedRows } = await tx
       .deleteFrom("api_keys")
@@ -147,7 +147,10 @@ const ownerOfKey = remembered((db, key: { hash: string }) =>
     .where("deleted_at", "is", null),
 );
 
-/** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */
+/**
+ * Notes when a key was last used, without waiting for it: a request must not fail, nor be slow, because a date could
+ * not be noted.
+ */
 function touchKey(app: App, key_id: string, client: string): void {
   const used = { last_used_at: app.now(), last_used_ip: client || null };
   app

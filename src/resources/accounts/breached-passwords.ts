@@ -1,4 +1,4 @@
-/** Those that every list of leaked passwords begins with, of at least eight characters, in lower case. */
+/** The passwords that every list of leaked ones begins with, of at least eight characters, in lower case. */
 export const BREACHED = new Set(
   `12345678 123456789 1234567890 12345678910 0123456789 987654321 9876543210 0987654321 87654321 11223344 1122334455
   112233445566 12341234 123123123 123454321 12344321 147258369 741852963 159753456 123321123 123698745 1q2w3e4r

@@ -5,8 +5,8 @@ import { noteSecurityEvent, type SecurityEvent } from "./security-events.ts";
 import { type Caller, refuseEnded } from "./sessions.ts";
 
 /**
- * For the transaction of a change, before it: notes who makes it, with the name of the key. Throws `unauthorized` when the
- * caller's credential has ended meanwhile.
+ * Notes who makes a change, with the name of the key; to be called in its transaction, before the change. Throws
+ * `unauthorized` when the caller's credential has ended meanwhile.
  */
 export async function noteChange(
   app: App,

@@ -11,38 +11,41 @@ const TOKEN_CHARS = 43;
 const TOKEN_FORM = /^[\w-]{43}$/;
 const MAX_SWEPT = 500;
 /**
- * How many browsers have tries of their own at the code of one address. With those that all others share it comes to 25
- * tries at a code, one chance in 40,000; with five codes an hour, to one in 8,000 an hour for somebody who calls from
- * four networks and more (from one, 30 tries an hour are all there are). A browser that has signed in to the address
- * before has five more, which nobody else gains by.
+ * The places for browsers that have tries of their own at the code of one address. Together with the tries that all
+ * others share, that is 25 tries at a code: one chance in 40,000. With five codes an hour it is one in 8,000 an hour
+ * for somebody who calls from four networks or more; from one network, all tries are 30 an hour. A browser that has
+ * signed in to the address before has five more, which help nobody else.
  */
 const PLACES = [0, 1, 2, 3];
-/** Longer than a code, which may be one that somebody else had mailed meanwhile. */
+/** How long a place is kept: longer than a code is valid, which somebody else may have had mailed meanwhile. */
 export const ASKER_SECONDS = 900;
 
 /** A browser that asks for a code; `client` is the address it calls from. */
 export interface Asker {
   token: string;
   client: string;
-  /** What it has as the cookie of one that has signed in before. */
+  /** The value of its cookie that says that it has signed in before. */
   known: string | undefined;
 }
 
-/** What a browser keeps that has signed in to an address. Nobody else can make it, and it opens nothing. */
+/**
+ * The token that a browser keeps once it has signed in to an address. Nobody else can make it, and it opens nothing.
+ */
 export function knownToken(app: App, email: string): string {
   return app.secrets.hmac("known-browser", emailFingerprint(app, email)).toString("base64url");
 }
 
-/** What names a browser from when it asks until it tries: what it has as its cookie already, or a new one. */
+/** The token that names a browser from asking for a code until trying it: that of its cookie, or a new one. */
 export function askerToken(cookie: string | undefined): string {
   return cookie !== undefined && TOKEN_FORM.test(cookie) ? cookie : randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
 }
 
 /**
- * Reserves tries at a code for the browser that asks for it, which nobody else's wrong guesses use up: at the code that is
- * mailed for it (`due`), else at the code that is valid already. One browser of a network has them, the first that came
- * or the last that had a code mailed; those that have signed in before count as one network, whose place others cannot
- * take, nor keep it from. Done for every address alike, or the answer would tell who has an account.
+ * Reserves tries at a code for the browser that asks for it, so that wrong guesses of others do not use them up: at
+ * the code that is mailed because of it (`due`), else at the code that is valid already. In each network one browser
+ * has a place, the first that came or the last that had a code mailed. Browsers that have signed in before count as
+ * one network of their own, whose place others can neither take nor keep from them. This is done for every address
+ * alike, or the answer would tell who has an account.
  */
 export async function keepAsker(
   app: App,
@@ -72,9 +75,10 @@ export async function keepAsker(
 }
 
 /**
- * `taken` is ordered by when they asked; `home` is the network of those who have signed in before. Undefined: it shares
- * the tries of those who did not ask. A place is handed on with the tries that were made, since only a new code brings
- * new ones; but `anew` to a browser that has signed in before, whose place outlasts the code.
+ * The place for a browser; undefined if it gets none, and shares the tries of those who did not ask. `taken` is
+ * ordered by when they asked; `home` is the network of browsers that have signed in before. A place that is handed on
+ * keeps the tries that were made at it, because only a new code brings new ones. `anew`: it does not, for a browser
+ * that has signed in before, whose place outlasts the code.
  */
 function placeOf(
   taken: CodeAskerRow[],
@@ -112,7 +116,7 @@ export async function countTry(tx: Db, { address, place, attempts }: CodeAskerRo
   await counted.where("address", "=", address).where("place", "=", place).execute();
 }
 
-/** Whoever has asked has all of their tries at a new code. */
+/** Gives all browsers with a place all of their tries at a new code. */
 export async function renewTries(app: App, tx: Db, email: string): Promise<void> {
   const renewed = tx.updateTable("code_askers").set({ attempts: 0 });
   await renewed.where("address", "=", emailFingerprint(app, email)).execute();
@@ -122,7 +126,7 @@ export async function forgetAskers(app: App, tx: Db, email: string): Promise<voi
   await tx.deleteFrom("code_askers").where("address", "=", emailFingerprint(app, email)).execute();
 }
 
-/** Takes away who asked before a time, some at a time: no code of theirs is good any more. */
+/** Deletes the places of browsers that asked before a time, some at a time: no code of theirs is valid any more. */
 export async function sweepAskers(tx: Db, before: number): Promise<void> {
   const old = await tx
     .selectFrom("code_askers")

@@ -39,14 +39,20 @@ export async function requestCode(app: App, given: string, asker: Asker): Promis
   return app.write((tx) => promiseCode(app, tx, { email, registering: false, asker }));
 }
 
-/** For somebody whom an administrator helps to sign in; as with `requestCode`, one that is on its way is the one. */
+/**
+ * Sends a code to somebody whom an administrator helps to sign in. As with `requestCode`, no second one is sent while
+ * one is on its way.
+ */
 export async function sendCode(app: App, tx: Db, email: string): Promise<{ retry_after: number }> {
   const { due, retry_after } = takeCodeTurn(app, tx, email);
   if (due) await mailCodeLater(app, tx, { email, registering: false });
   return { retry_after };
 }
 
-/** Without a second mail (`due`) the code that is on its way is the one to enter, by whoever asked for it too. */
+/**
+ * Reserves tries, and has a code mailed if one is `due`. Otherwise the code that is on its way is the one to enter,
+ * whoever asked for it.
+ */
 export async function promiseCode(
   app: App,
   tx: Db,
@@ -60,8 +66,8 @@ export async function promiseCode(
 }
 
 /**
- * Whether an address may be sent a code now, and in how many seconds the next one may follow. Asked in the transaction
- * that promises it: whoever hears that one is on its way has to find it on the disk.
+ * Whether an address may be sent a code now, and in how many seconds the next one may follow. It is asked in the
+ * transaction that promises the code: whoever hears that one is on its way has to find it on the disk.
  */
 function takeCodeTurn(app: App, tx: Db, email: string): { due: boolean; retry_after: number } {
   const name = emailFingerprint(app, email);
@@ -78,7 +84,7 @@ function takeCodeTurn(app: App, tx: Db, email: string): { due: boolean; retry_af
   return { due: true, retry_after: wait() };
 }
 
-/** One that waits already is the one: of two at once, nobody could say which code came last. */
+/** Has a code mailed, unless one waits to be mailed: of two at once, nobody could say which came last. */
 async function mailCodeLater(
   app: App,
   tx: Db,
@@ -101,7 +107,7 @@ export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: Abort
   const queue = await prepareCodeLetter(app, user, { code, minutes: CODE_SECONDS / 60, reason });
   const sent = await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
-    // Not of an account that was deleted meanwhile.
+    // The account may have been deleted meanwhile.
     const living = await findUserByEmail(tx, email);
     if (living?.id !== user.id) return false;
     const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.after(0) };
@@ -115,7 +121,7 @@ export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: Abort
     app.log.info({ email, code }, "login code (mail is kept in the capture box)");
 }
 
-/** Whether a stranger can get an account by himself. */
+/** Whether strangers can make an account themselves. */
 export function mayRegister(app: App): boolean {
   return app.config.auth.registration === "open";
 }
@@ -130,7 +136,7 @@ export interface Verification {
   user_agent: string;
 }
 
-/** The six digits, or a fault of the request. */
+/** Returns the six digits; throws `validation_error` for anything else. */
 export function checkedCode(given: string): string {
   const code = given.trim();
   if (/^[0-9]{6}$/.test(code)) return code;
@@ -155,7 +161,7 @@ export async function verifyCode(app: App, input: Verification): Promise<{ user:
 
 type Settled = Settlement & { user: User };
 
-/** Only for the right code, or the time that it takes would tell who has an account. */
+/** Compares passwords only for the right code, or the time that it takes would tell who has an account. */
 async function settlementOf(
   app: App,
   email: string,
@@ -168,8 +174,8 @@ async function settlementOf(
 }
 
 /**
- * The mail about a password that this code would make the account's own: whoever has an account already may hear of it
- * for the first time.
+ * The mail about a password that becomes the account's own with this code: who has had an account before may not have
+ * chosen it.
  */
 async function passwordNotice(app: App, settled: Settled | undefined): Promise<QueueLetter | undefined> {
   const isNews = settled?.pending !== undefined && settled.user.email_verified === 1;
@@ -185,7 +191,7 @@ async function welcome(
   // An account that got a password in the meantime keeps it.
   const pending = user.password_hash === null ? settlement?.pending : undefined;
   const registered = settledColumns(user, pending);
-  // It waits no longer either way, or somebody else's choice could outlive the owner's sign-in.
+  // Deleted in both cases: else a password that somebody else chose could outlive the owner's sign-in.
   await dropPending(tx, user.id);
   const verified = user.email_verified === 1 ? {} : await verifiedColumns(app, tx, user.email);
   const change = { ...verified, ...registered };
@@ -211,7 +217,7 @@ async function spendCode(
   const open = await openCode(app, tx, user, asker_token);
   if (!open) return false;
   const { row, asker } = open;
-  // What was found out is of the account as it was: its password may have been set since.
+  // The comparison was with the account as it was: its password may have been set since.
   const holds = settlement?.works === true && settlement.user.password_hash === user.password_hash;
   if (holds && equalBytes(row.code_hmac, hmacOf(app, user, code))) {
     await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();

@@ -18,7 +18,7 @@ import { keyMarksOf } from "./key-marks.ts";
 import { forgetAskers } from "./code-askers.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
-/** What could still act for the account, or be asked for by others, besides what a user's row says. */
+/** Tables of what could still act for the account, or be asked for by others, besides its own row. */
 const LIVING_TABLES = [
   "api_keys",
   "sessions",
@@ -70,7 +70,7 @@ export async function eraseAccountLater(
   await enqueue(app, tx, { kind: "erase_account", payload, dedupe_key: eraseKey(user_id) });
 }
 
-/** Undefined for one that is dead already. */
+/** Ends an account in its transaction; undefined if it is dead already. */
 async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
   const by = await keyMarksOf(tx, key_id);
   const buried = await buryUser(app, tx, user);
@@ -89,7 +89,10 @@ async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
   return { ids, connections };
 }
 
-/** What stays for a while is a row that says nothing of anybody; the address is free for a new account. */
+/**
+ * Empties the row of an account: what stays for a while says nothing of anybody, and the address is free for a new
+ * account.
+ */
 async function buryUser(app: App, tx: Db, { id }: User): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable("users")
@@ -107,7 +110,10 @@ async function buryUser(app: App, tx: Db, { id }: User): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
-/** Returns their ids. Nobody can write to what they are called now: it is no address. */
+/**
+ * Deletes the inboxes of an account and returns their ids. Nobody can write to what they are called from now on: it
+ * is no address.
+ */
 async function retireInboxes(app: App, tx: Db, user: User): Promise<string[]> {
   const inboxes = await tx
     .selectFrom("inboxes")
@@ -127,7 +133,7 @@ async function retireInboxes(app: App, tx: Db, user: User): Promise<string[]> {
   return inboxes.map(({ id }) => id);
 }
 
-/** Those of them that are messages of the account. */
+/** Those of the ids that are messages of the account. */
 async function messagesAmong(app: App, user: User, ids: string[]): Promise<{ id: string }[]> {
   return app.db
     .selectFrom("messages")
@@ -137,13 +143,14 @@ async function messagesAmong(app: App, user: User, ids: string[]): Promise<{ id:
     .execute();
 }
 
-/** A step changes so many at the most. */
+/** The most rows that one step changes. */
 const ROWS = 200;
 
 /**
- * Ends what waits to be done for a dead account, some at each step, which is true while there may be more: that nothing
- * comes of it is seen to wherever it is begun. What is told later is the farewell alone, and what others had entrusted to
- * the owner as the administrator: the account is erased once that has been sent.
+ * Returns a step that ends some of what waits to be done for a dead account; the step returns true while there may be
+ * more. What is begun meanwhile comes to nothing, which is seen to where it is begun. Two kinds of mail still go out:
+ * the farewell, and what others had entrusted to the owner as the administrator. The account is erased once they have
+ * been sent.
  */
 export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<boolean> {
   let last = "";
@@ -193,8 +200,8 @@ async function entrustedOf(tx: Db, ids: string[]): Promise<string[]> {
 }
 
 /**
- * Takes an account's jobs that are worked on, which lose their lease by it, and with it everything they would have
- * written; and those of no account that name it. Few of the kinds that are looked through here wait at any time.
+ * Deletes an account's jobs that are worked on, so that they lose their lease and can write nothing any more, and
+ * jobs of no account that name this one. Few jobs of the kinds that are looked through here wait at any time.
  */
 async function deleteJobs(tx: Db, user: User): Promise<void> {
   await deleteRunningJobs(tx, { kinds: JOB_KINDS, lines: allLinesOf(user.id) });

@@ -7,14 +7,14 @@ export interface KeyMarks {
   last4: string;
 }
 
-/** What its owner knows a key by; null for none. */
+/** The marks of a key; null for none. */
 export async function keyMarksOf(db: Db, id: string | null): Promise<KeyMarks | null> {
   if (id === null) return null;
   const marks = db.selectFrom("api_keys").select(["name", "prefix", "last4"]).where("id", "=", id);
   return (await marks.executeTakeFirst()) ?? null;
 }
 
-/** On one line, as in the security events. */
+/** A key on one line, as the security events show it. */
 export function shownKey(key: KeyMarks | null): string | null {
   if (key === null) return null;
   const marks = `${key.prefix}…${key.last4}`;

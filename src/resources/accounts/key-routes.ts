@@ -7,11 +7,14 @@ import { authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
 import { refuseOverRate } from "../../http/request.ts";
 
-/** A new key has a rate of its own: without this, whoever makes enough of them would have none. */
+/**
+ * The bound on new keys: each has a rate of its own, so that whoever could make any number of keys would have no
+ * bound at all.
+ */
 const KEY_RATE = { limit: 60, window_seconds: 3_600 };
 
 const name = t.String({ maxLength: 400, examples: ["Ada"] });
-/** Open, because one that may be null is not rid of members that nobody knows. */
+/** Unknown members are let in, because Elysia does not drop them from an object that may be null. */
 const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) }, { additionalProperties: true });
 
 export function apiKeyRoutes(app: App) {

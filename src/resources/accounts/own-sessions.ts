@@ -18,7 +18,7 @@ export async function listSessions(app: App, user: UserRow, current: SessionRow 
   }));
 }
 
-/** Signs one of the user's browsers out; gives its row. */
+/** Signs one of the user's browsers out, and returns its row. */
 export async function endOwnSession(app: App, caller: Caller, id: string): Promise<SessionRow> {
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "session_ended");
@@ -42,7 +42,7 @@ function livingSessions(app: App, db: Db, user: UserRow): Promise<SessionRow[]> 
     .execute();
 }
 
-/** RFC 9562 §5.8: a UUID of one's own making, here of a part of the hash. */
+/** The id of a session as it is shown: a UUID (RFC 9562 §5.8) made of a part of the hash. */
 function shownId({ id }: Pick<SessionRow, "id">): string {
   return `${id.slice(0, 8)}-${id.slice(8, 12)}-8${id.slice(13, 16)}-8${id.slice(17, 20)}-${id.slice(20, 32)}`;
 }

@@ -17,7 +17,10 @@ export interface Registration {
   name?: string | undefined;
 }
 
-/** Says nothing of whether there is such an account: the mail does, to whoever may read it. */
+/**
+ * Registers an address with a password. The answer does not tell whether there is such an account; the mail does, to
+ * whoever may read it.
+ */
 export async function register(
   app: App,
   input: Registration,
@@ -56,7 +59,7 @@ export async function login(app: App, input: Login): Promise<{ user: User; value
   }
   app.limiter.forget(key);
   const value = await app.write(async (tx) => {
-    // It may have been changed, or the account deleted, while it was being compared.
+    // The password may have been changed, or the account deleted, while it was compared.
     const now = await findUserByEmail(tx, email);
     if (!now || now.id !== user?.id || now.password_hash !== user.password_hash) throw wrong();
     refuseUnverified(now);
@@ -72,7 +75,7 @@ export async function login(app: App, input: Login): Promise<{ user: User; value
  */
 async function refuseWaiting(app: App, user: User | undefined, password: string): Promise<void> {
   const pending = user && mayRegister(app) ? await findPending(app, app.db, user.id) : undefined;
-  // Compared with something in any case, or the time would tell that somebody registers.
+  // A password is compared in any case, or the time would tell that somebody registers.
   if (!(await isPassword(password, pending?.password_hash))) return;
   throw new AppError(
     "email_not_verified",

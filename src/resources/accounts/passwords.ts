@@ -11,12 +11,15 @@ import { endOtherSessions, refuseEnded } from "./sessions.ts";
 
 const MIN_CHARS = 8;
 const MAX_CHARS = 128;
-/** How long after a sign-in a password may be set; after one by code without the old one. */
+/** How long after a sign-in a password may be set; after a sign-in by code, without the old one. */
 const FRESH_SECONDS = 600;
 const FAILURES_SECONDS = 900;
 /** OWASP's choice for argon2id: 19 MiB, two passes. */
 const HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
-/** The hash of a random text that nobody knows: compared where there is no password, so that it takes as long. */
+/**
+ * The hash of a random text that nobody knows. It is compared where there is no password, so that the answer takes as
+ * long.
+ */
 const NOBODYS =
   "$argon2id$v=19$m=19456,t=2,p=1$bJTljIRzxSAOy3AQ9E6uj1CWV5KD+9qwqRNvdvDa+Lc$xlmCnh16RuXkt7OGQOhi5XBTllZ61ftC35L5Nr+p+no";
 
@@ -36,13 +39,19 @@ export async function hashNewPassword(password: string, email: string): Promise<
   return Bun.password.hash(text, HASHING);
 }
 
-/** Takes as long for an account without a password, or for none, as for one with another password. */
+/**
+ * Whether a password is right. That takes as long for an account without one, or for no account, as for a wrong
+ * password.
+ */
 export async function isPassword(password: string, hash: string | null | undefined): Promise<boolean> {
   const same = await Bun.password.verify(password.normalize("NFKC"), hash ?? NOBODYS);
   return same && hash !== null && hash !== undefined;
 }
 
-/** Counts one of the passwords that may be tried under `key` in 15 minutes; the right one fills the count again. */
+/**
+ * Counts one of the tries at a password that are allowed under `key` in 15 minutes; the right password gives all of
+ * them back.
+ */
 export function countAttempt(app: App, key: string): void {
   const rule = { limit: app.config.limits.login_failures, window_seconds: FAILURES_SECONDS };
   const { ok, retry_after_seconds } = app.limiter.take(key, rule);
@@ -59,7 +68,7 @@ export interface Claimant {
   client: string;
 }
 
-/** The password of the account as a body has it, and the name of the member that has it there. */
+/** The password of the account in the body of a request, and the name of its member there. */
 interface GivenPassword {
   member: "password" | "current_password";
   given: string | undefined;
@@ -94,7 +103,7 @@ export async function setPassword(
   const queue = await preparePasswordLetter(app, user);
   return app.write(async (tx) => {
     const living = await livingUser(tx, user);
-    // The proof was of the password as it was: somebody may have changed it since.
+    // The old password was compared before the transaction: somebody may have changed it since.
     if (living.password_hash !== user.password_hash)
       throw passwordRequired("The password was changed at the same moment.", member);
     await refuseEnded(app, tx, { user, session, key_id: null });
@@ -107,7 +116,7 @@ export async function setPassword(
   });
 }
 
-/** For the command line: the new password is known to whoever runs it, and nobody stays signed in. */
+/** Sets a password for the command line. Nobody stays signed in, since whoever runs it knows the password. */
 export async function resetPassword(app: App, input: { email: string; password: string }): Promise<User> {
   const email = normalizeEmail(input.email);
   const password_hash = await hashNewPassword(input.password, email);
@@ -121,7 +130,7 @@ export async function resetPassword(app: App, input: { email: string; password: 
   });
 }
 
-/** Leaves an account with codes by mail alone, and nobody signed in. */
+/** Takes the password of an account away, which then signs in with codes by mail alone, and signs everybody out. */
 export async function clearPassword(app: App, tx: Db, user: User): Promise<User> {
   const cleared = { password_hash: null };
   await tx.updateTable("users").set(cleared).where("id", "=", user.id).execute();
@@ -131,12 +140,15 @@ export async function clearPassword(app: App, tx: Db, user: User): Promise<User>
   return { ...user, ...cleared };
 }
 
-/** Whether that was a moment ago. A session never gets younger by being used. */
+/** Whether somebody signed in a moment ago. A session never gets younger by being used. */
 function isFresh(app: App, at: number | null): boolean {
   return at !== null && app.now() - at <= FRESH_SECONDS;
 }
 
-/** What adds or changes a way to sign in is for somebody who has just done so: a browser left open, or a stolen cookie, has not. */
+/**
+ * Throws unless the caller has just signed in. Only such a caller may add or change a way to sign in: a browser left
+ * open, or a stolen cookie, is none.
+ */
 export function refuseStale(
   app: App,
   { created }: SessionRow,

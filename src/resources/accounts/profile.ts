@@ -36,7 +36,7 @@ export async function viewMe(app: App, user: User) {
   };
 }
 
-/** RFC 7396: absent members stay as they are; `null` takes the name away. */
+/** Changes the profile as RFC 7396 has it: absent members stay as they are; `null` takes the name away. */
 export async function patchProfile(app: App, caller: Caller, input: ProfileInput): Promise<User> {
   const { user } = caller;
   const change: Partial<UserRow> = {
@@ -62,7 +62,7 @@ const footerOf = remembered((db, key: { user_id: string }) =>
   db.selectFrom("users").select("reply_footer").where("id", "=", key.user_id),
 );
 
-/** Trimmed, on one line, 1 to 100 characters. */
+/** A name as it is stored: trimmed, on one line, 1 to 100 characters. Throws `validation_error` for any other. */
 export function checkedName(given: string, path = "body.name"): string {
   const name = given.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
   if (name === "") throw invalid(path, "too_short", "A name must not be blank.");
@@ -71,7 +71,7 @@ export function checkedName(given: string, path = "body.name"): string {
   return name;
 }
 
-/** The IANA name in its usual case. */
+/** The IANA name of a time zone, in its usual case. Throws `validation_error` for an unknown one. */
 function checkedTimezone(given: string): string {
   try {
     const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: given }).resolvedOptions();

@@ -15,8 +15,8 @@ export function newRegistrationToken(): string {
 }
 
 /**
- * Keeps a password that somebody chose for an address, until the address is proven. Kept also for an account that
- * has a password, which it can never replace: signing in with it must look the same in all cases.
+ * Keeps a password that somebody chose for an address until the address is proven. It is kept even for an account
+ * that has a password, which it can never replace: signing in must look the same in all cases.
  */
 export async function keepPending(
   app: App,

@@ -43,7 +43,9 @@ const COOKIE_HEADER = {
 };
 
 const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
-/** Generous in bytes: the rule of 8 to 128 characters is about what is left after normalisation. */
+/**
+ * More than any password that is allowed: the rule of 8 to 128 characters is about what is left after normalisation.
+ */
 const newPassword = t.String({ maxLength: 1_024, examples: ["quiet river 42"] });
 const password = t.String({ minLength: 1, maxLength: 1_024, examples: ["quiet river 42"] });
 
@@ -195,7 +197,7 @@ function signedInCookies(app: App, { email }: { email: string }, value: string):
   return [signedInCookie(app, value), knownCookie(app, knownToken(app, email))];
 }
 
-/** Reads no body, so that nothing can keep anybody signed in. */
+/** Signing out reads no body, so that no fault in one can keep anybody signed in. */
 function logoutRoutes(app: App) {
   return new Elysia().post(
     "/auth/logout",

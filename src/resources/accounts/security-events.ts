@@ -3,12 +3,12 @@ import type { Db } from "../../db/database.ts";
 import type { SecurityEventRow, UserRow } from "../../db/schema.ts";
 import { messageOf } from "../../errors.ts";
 
-/** What the same key, or the same client, does again within this time is counted with the first time. */
+/** How long the same event by the same key or client is counted with the first one. */
 const REPEATED_SECONDS = 3_600;
-/** Each kind keeps as many as it takes to tell how it began and how it is now, whatever comes between. */
+/** Events of each kind that are kept: the first ones, and the last ones, however many come between. */
 const FIRST_KEPT = 10;
 const LAST_KEPT = 10;
-/** How long one is among the first. */
+/** How long an event counts as one of the first. */
 const KEPT_SECONDS = 30 * 86_400;
 
 export const SECURITY_EVENT_KINDS = [
@@ -79,7 +79,10 @@ function eventsOf(tx: Db, { user_id, kind }: Pick<SecurityEvent, "user_id" | "ki
   return events.where("kind", "=", kind).orderBy("id").execute();
 }
 
-/** `known`: of one kind, the oldest first. */
+/**
+ * Makes room for one more event of a kind: deletes the oldest one once it is too old, else the one behind the first
+ * ones, which is counted there as left out. `known`: all of the kind, the oldest first.
+ */
 async function makeRoom(tx: Db, known: SecurityEventRow[], since: number): Promise<void> {
   const [oldest] = known;
   const [last, next] = known.slice(FIRST_KEPT - 1);
@@ -101,7 +104,7 @@ async function forget(tx: Db, id: string): Promise<void> {
   await tx.deleteFrom("security_events").where("id", "=", id).execute();
 }
 
-/** For a refusal: nobody waits for it, so that it takes no longer than the refusal of a stranger. */
+/** Notes a refusal without waiting for it, so that it takes no longer than the refusal of a stranger. */
 export function noteRefusal(app: App, event: SecurityEvent): void {
   app
     .write(async (tx) => {

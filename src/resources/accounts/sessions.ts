@@ -15,7 +15,7 @@ const MAX_USER_AGENT_CHARS = 200;
 /** Who a session is for, and what is known of the browser that holds it. */
 export interface SignIn {
   user_id: string;
-  /** Whether the mail address was proven with a code just now. */
+  /** Whether the sign-in was with a code, which proves the mail address. */
   by_code: boolean;
   client: string;
   user_agent: string;
@@ -62,7 +62,7 @@ export async function findSession(
   return user && { session, user };
 }
 
-/** Who asks, and by what right. */
+/** Who makes a request, and by which credential. */
 export interface Caller {
   user: UserRow;
   /** The browser's session; null for an API key. */
@@ -75,7 +75,7 @@ export interface Caller {
 
 type Credential = Pick<Caller, "session" | "key_id">;
 
-/** Whether what a request came with would let it in once more. */
+/** Whether the credential of a request would still let it in. */
 export async function isLetIn(app: App, db: Db, { session, key_id }: Credential): Promise<boolean> {
   const found =
     session === null
@@ -93,7 +93,10 @@ export async function isLetIn(app: App, db: Db, { session, key_id }: Credential)
   return found !== undefined;
 }
 
-/** For the transaction that adds a way in or out: what a request may do is over once its credential is. */
+/**
+ * Throws `unauthorized` when the credential of a request has ended; to be called in the transaction that adds a way
+ * to sign in or to reach others.
+ */
 export async function refuseEnded(
   app: App,
   tx: Db,
@@ -110,7 +113,7 @@ export async function refuseEnded(
   );
 }
 
-/** Ends the session of a cookie; one that is none, or has ended, is no error. */
+/** Ends the session of a cookie. A value that names none, or one that has ended, is no error. */
 export async function endSession(app: App, value: string): Promise<void> {
   const token = tokenOf(app, value);
   if (token === undefined) return;
@@ -127,7 +130,10 @@ export function sessionSeconds(app: App): number {
   return app.config.auth.session_days * DAY_SECONDS;
 }
 
-/** The signature tells a made-up value without a look into the database. */
+/**
+ * The token in a cookie's value; undefined for a made-up value, which the signature tells without a look into the
+ * database.
+ */
 function tokenOf(app: App, value: string): string | undefined {
   const [token = "", mac = ""] = value.split(".", 2);
   return token.length === TOKEN_CHARS && equalBytes(mac, macOf(app, token)) ? token : undefined;

@@ -5,23 +5,29 @@ import type { User } from "./accounts.ts";
 import { isPassword } from "./passwords.ts";
 import { findPending } from "./registration.ts";
 
-/** By what the client that verifies a code shows that it chose the password. The address it calls from shows nothing. */
+/**
+ * What a client that verifies a code has, to show that it also chose the password. The address it calls from shows
+ * nothing.
+ */
 export interface RegistrationProof {
-  /** Those of the cookie and of the body, as far as they are there. */
+  /** The tokens of the cookie and of the body, as far as there are any. */
   tokens: string[];
   /** The password itself, once more. */
   password: string | undefined;
 }
 
-/** What a code that is verified now makes of the password that waits for it. */
+/** What becomes of the waiting password when a code is verified. */
 export interface Settlement {
   /** Whether a password that was given with the code works from then on; true when none was given. */
   works: boolean;
-  /** Undefined: nothing that waits becomes real. */
+  /** The waiting password that becomes the account's own; undefined if none does. */
   pending: PendingPasswordRow | undefined;
 }
 
-/** Compares outside of any transaction: a password takes its time. */
+/**
+ * Decides which password an account has once its code is verified; outside of a transaction, since comparing takes
+ * long.
+ */
 export async function judgeRegistration(
   app: App,
   user: User,
@@ -41,7 +47,10 @@ export async function judgeRegistration(
   return { works: true, pending: known ? waiting : undefined };
 }
 
-/** The columns of an account whose chosen password becomes its own, and its first name with it. */
+/**
+ * The columns that change when a waiting password becomes the account's own. A name that was chosen with it does so
+ * too, if the account has none.
+ */
 export function settledColumns(
   user: User,
   pending: PendingPasswordRow | undefined,

@@ -23,7 +23,7 @@ const body = t.Object({
   name: t.Optional(personName),
 });
 
-/** For a dashboard that nobody has signed in to. */
+/** The routes of a dashboard that nobody has signed in to yet. */
 export function setupRoutes(app: App) {
   return new Elysia().use(whatAnybodyMayKnow(app)).use(setUpRoute(app));
 }

@@ -28,7 +28,10 @@ export async function needsSetup(db: Db): Promise<boolean> {
   return (await users.executeTakeFirst()) === undefined;
 }
 
-/** While nobody has an account: shows, in the log, the link that makes the first one. It is good until the next start. */
+/**
+ * Shows in the log the link that makes the first account, while there is none. The link is valid until the next
+ * start.
+ */
 export async function offerSetup(app: App): Promise<void> {
   if (!(await needsSetup(app.db))) return;
   const token = randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
@@ -63,7 +66,7 @@ export async function setUp(app: App, input: SetupInput): Promise<{ user: User; 
     const user = await ensureUser(app, tx, email);
     const change = { ...(await verifiedColumns(app, tx, email)), password_hash, name };
     await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
-    // What anybody chose or was sent for this address before is worth nothing now.
+    // Passwords and codes from before are void: anybody could have asked for them.
     await dropPending(tx, user.id);
     await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
     const { client, user_agent } = input;
@@ -75,12 +78,15 @@ export async function setUp(app: App, input: SetupInput): Promise<{ user: User; 
   return made;
 }
 
-/** A login code leads to the first account as well; in capture mode only who reads the log, as for the link, sees one. */
+/**
+ * Whether strangers could be the first to sign in by a login code. In capture mode they see none: a code is in the
+ * log then, as the link is.
+ */
 function isOpenToStrangers({ config }: App): boolean {
   return config.auth.registration === "open" && config.outbound.mode !== "capture";
 }
 
-/** Where the configuration names the administrator, the first account is no other. */
+/** Refuses another address than the one that the configuration names as the administrator's. */
 function refuseOthers(app: App, email: string): void {
   const named = app.config.auth.admin_email.toLowerCase();
   if (named === "" || email === named) return;

@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 
 export const MAX_TRIPS = 5;
 export const MAX_WAITING = 20;
-/** What others are given to answer in; most answer sooner. */
+/** What a refused caller is told to wait: most other servers answer sooner. */
 const RETRY_SECONDS = 10;
 
 interface Trips {
@@ -14,9 +14,10 @@ interface Trips {
 const byAccount = new Map<string, Trips>();
 
 /**
- * For a request that waits for a server of others, whose address its account may have chosen: what all accounts ask others
- * at once, over HTTP or of the DNS, is bounded in all. Five of an account are under way at once, and end with the disposal
- * of what is given; more of them wait. Throws `rate_limited` where 20 wait already.
+ * Begins a request that waits for somebody else's server, over HTTP or for the DNS, whose address its account may
+ * have chosen. What is asked at once for all accounts is bounded; so that no account takes all of that, five of one
+ * go on at once, and more wait. Disposing of what is returned ends the request. Throws `rate_limited` where 20 of the
+ * account wait already.
  */
 export async function beginTrip({ id }: Pick<UserRow, "id">): Promise<Disposable> {
   const trips = byAccount.get(id) ?? { under_way: 0, waiting: [] };
@@ -32,7 +33,7 @@ export async function beginTrip({ id }: Pick<UserRow, "id">): Promise<Disposable
   return { [Symbol.dispose]: () => endTrip(id, trips) };
 }
 
-/** The next one takes its place. */
+/** Ends a request; the next one that waits takes its place. */
 function endTrip(id: string, trips: Trips): void {
   const next = trips.waiting.shift();
   if (next) return next();

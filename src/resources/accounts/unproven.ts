@@ -4,12 +4,12 @@ import { jsonMember } from "../../db/json.ts";
 import { sweepAskers } from "./code-askers.ts";
 
 const KEPT_SECONDS = 86_400;
-/** At one time, so that a long night's worth holds nobody up. */
+/** The most that one sweep deletes, so that many of them hold nobody up. */
 const MAX_SWEPT = 500;
 
 /**
- * Takes away the codes and the chosen passwords of yesterday, and the accounts that came to nothing more: without a
- * proven address an account holds nothing, and the next code makes it anew.
+ * Deletes codes and chosen passwords that have lapsed, and accounts whose address was never proven: such an account
+ * holds nothing, and the next code makes it anew.
  */
 export async function sweepUnproven(app: App, tx: Db): Promise<void> {
   const before = app.calmNow() - KEPT_SECONDS;

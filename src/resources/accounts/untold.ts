@@ -8,7 +8,7 @@ import type { NoticeKind } from "./account-mail.ts";
 
 type Untold = JobPayloads["sum_up_notices"];
 
-/** How long it is collected for one mail. */
+/** How long notices are collected for one mail. */
 const COLLECTED_SECONDS = 3_600;
 
 const SUBJECTS: Record<NoticeKind, string> = {
@@ -23,7 +23,7 @@ const DEEDS: Record<NoticeKind, (times: string) => string> = {
   password: (times) => `The password of your account was set **${times} more**`,
 };
 
-/** Counts what its owner gets no mail of its own about; within an hour one tells of all of it. */
+/** Counts an event that the owner gets no mail of its own about; within an hour, one mail tells of all such events. */
 export async function countUntold(app: App, tx: Db, untold: Omit<Untold, "count">, more = 1): Promise<void> {
   const dedupe_key = `sum_up_notices:${untold.about}:${untold.user_id}`;
   const run_at = app.after(COLLECTED_SECONDS);
