@@ -14,14 +14,14 @@ import { DAY_SECONDS, HOUR_SECONDS } from "../../lib/durations.ts";
 const KIND = "catch_up_payments";
 /** How long a period may be over before Stripe is asked: most renewals are told of within hours. */
 const OVERDUE_SECONDS = DAY_SECONDS;
-/** Accounts that one turn looks at; the next turn follows at once. */
+/** The most accounts that one turn looks at; the next turn follows at once. */
 const ACCOUNTS_IN_TURN = 50;
-/** A page stays open for a day, and Stripe tells of its payment for three. */
+/** How far a turn looks back: a page stays open for a day, and Stripe tells of its payment for three. */
 const LOOK_BACK_SECONDS = 3 * DAY_SECONDS;
-/** However long this server was away, or could not take something over. */
+/** The farthest that a turn looks back, however long this server was away or could not take something over. */
 const MAX_LOOK_BACK_SECONDS = 30 * DAY_SECONDS;
 const AT_ONCE = 100;
-/** What becomes of a pack when nobody looks at its page any more. */
+/** Types of events about a pack that come when nobody looks at its page any more. */
 const LATER = [
   "checkout.session.async_payment_succeeded",
   "charge.refunded",
@@ -30,18 +30,21 @@ const LATER = [
 ];
 
 /**
- * Begins to ask Stripe every hour for what it told in vain: an event may be lost while this server is away, or while
+ * Begins to ask Stripe every hour for events that did not arrive: one may be lost while this server is away, or while
  * its settings are wrong, and Stripe gives up after three days.
  */
 export async function catchUpLater(app: App, tx: Db): Promise<void> {
   if (!takesPayments(app)) return;
   const run_at = app.now();
   await goOn(app, tx, { since: run_at, after: null, run_at });
-  // Whatever the clock said when the next turn was planned.
+  // The clock may have been wrong when the next turn was planned.
   await hasten(app, tx, { kind: KIND, dedupe_key: KIND, run_at });
 }
 
-/** One turn: some of the accounts whose renewal is overdue, and once there are no more of them what was paid or returned lately. */
+/**
+ * Does one turn: some of the accounts whose renewal is overdue and, once there are no more of them, what was paid or
+ * returned lately.
+ */
 export async function catchUpNow(
   app: App,
   job: Job<"catch_up_payments">,
@@ -97,10 +100,10 @@ async function hasCustomers({ db }: App): Promise<boolean> {
   return (await anybody.executeTakeFirst()) !== undefined;
 }
 
-/** False when one of them has to be looked at again. */
+/** Takes over payments since a time. False when one of them has to be looked at again. */
 async function takeOverPayments(app: App, since: number, signal: AbortSignal): Promise<boolean> {
   const first = app.now() - MAX_LOOK_BACK_SECONDS;
-  // A clock that was ahead does not know when it was.
+  // If the clock was ahead, `since` may lie in the future.
   const gte = since > app.now() ? first : Math.max(since - LOOK_BACK_SECONDS, first);
   const lately = { created: { gte }, limit: AT_ONCE };
   const pages = await takeOverPages(app, lately, signal);
@@ -159,7 +162,10 @@ function takeOverNews(app: App, lately: Lately, signal: AbortSignal): Promise<bo
   });
 }
 
-/** False, and logged, when it failed: what is wrong with one account must not keep the others waiting. */
+/**
+ * Does one piece of the work; false, and logged, when it failed: a fault of one account must not keep the others
+ * waiting.
+ */
 async function tryFor(
   app: App,
   what: { user_id: string } | { event_id: string },

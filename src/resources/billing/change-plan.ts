@@ -5,7 +5,10 @@ import { failPending } from "../webhooks/pending.ts";
 import { adjustAllowance } from "./ledger.ts";
 import { planLimits } from "./plans.ts";
 
-/** Why a webhook endpoint was switched off because of the plan. It is known again by these very words: keep them. */
+/**
+ * Why a webhook endpoint was switched off because of the plan. Such endpoints are found by these very words, so they
+ * must not change.
+ */
 const NO_ROOM = "Your plan allows fewer webhook endpoints than you have. A larger one switches it on again.";
 
 /**
@@ -26,7 +29,10 @@ export async function changePlan(
   return changed;
 }
 
-/** Inboxes, contexts and connections need nothing here: whether there is room for them is seen where they are used. */
+/**
+ * Switches endpoints off or on as the plan allows. Inboxes, contexts and connections need nothing here: whether there
+ * is room for them is seen where they are used.
+ */
 async function fitEndpoints(app: App, tx: Db, user: UserRow): Promise<void> {
   const endpoints = await tx
     .selectFrom("webhook_endpoints")

@@ -63,7 +63,7 @@ export async function openTopup(app: App, caller: UserRow): Promise<{ url: strin
           customer: account.customer_id,
           client_reference_id: user.id,
           line_items: [{ price, quantity: 1 }],
-          // What was promised at this price, whatever the settings say once it is paid.
+          // What was promised at this price, so that it counts even if the settings change before it is paid.
           metadata: { topup_credits },
           ...returnPages(app),
         },
@@ -74,11 +74,11 @@ export async function openTopup(app: App, caller: UserRow): Promise<{ url: strin
   });
 }
 
-/** What Stripe says of the account now, which may be newer than what it has told. */
+/** The subscription that Stripe has for the account now, which may be newer than what it has told. */
 async function currentSubscription(app: App, user: UserRow): Promise<Held | null> {
   const known = await billingAccount(app.db, user.id);
   if (!known) return null;
-  // So that nobody pays on two.
+  // Pages that are open are closed, so that nobody pays on two.
   await closePages(app, known.customer_id, ["subscription"]);
   const { held, resting } = await catchUp(app, known);
   if (!held && resting.length > 0) throw restingSubscription();
@@ -91,7 +91,7 @@ function restingSubscription(): AppError {
   });
 }
 
-/** One that was deleted at Stripe takes its subscription along. */
+/** Forgets a customer that was deleted at Stripe, whose subscription ended with it. */
 async function forgetDeletedCustomer(app: App, user: UserRow): Promise<void> {
   const known = await billingAccount(app.db, user.id);
   if (known && (await isDeleted(app, known.customer_id))) await catchUp(app, known);
@@ -101,7 +101,10 @@ async function ensureAccount(app: App, user: UserRow): Promise<BillingAccountRow
   return (await billingAccount(app.db, user.id)) ?? (await createCustomer(app, user));
 }
 
-/** What a subscription is for counts before the plan, which may be one that the operator gave. */
+/**
+ * Throws `already_subscribed` if the account has the plan. What its subscription is for counts more than its plan,
+ * which the operator may have given.
+ */
 function refuseOwned(has: Plan, wanted: PaidPlan, held: Held | null): void {
   const owned = held?.plan ?? has;
   const isOwned = held ? owned === wanted : PLANS.indexOf(owned) >= PLANS.indexOf(wanted);

@@ -6,15 +6,17 @@ import { enqueue } from "../../jobs/queue.ts";
 import { createTurns, type Turns } from "../../lib/turns.ts";
 import { askIfKnown, askStripe, oneRequest, type Stripe } from "./stripe.ts";
 
-/** Pages of one customer that are looked through: far more than anybody opens; each stays open for a day. */
+/**
+ * The most pages of one customer that are looked through: far more than anybody opens, as each stays open for a day.
+ */
 const MAX_OPEN_PAGES = 10_000;
 const PAGES_AT_ONCE = 100;
 
 const turns = new WeakMap<App, Turns>();
 
 /**
- * What asks Stripe about an account and then writes it down, one at a time for each account: an older answer must not
- * be written over a newer one, and nobody is to be sold two subscriptions.
+ * Does work that asks Stripe about an account and then writes down what it says, one at a time for each account: an
+ * older answer must not replace a newer one, and nobody is to be sold two subscriptions.
  */
 export function inTurn<T>(app: App, user_id: string, work: () => Promise<T>): Promise<T> {
   const own = turns.get(app) ?? createTurns();
@@ -75,7 +77,7 @@ export async function isDeleted(app: App, customer: string): Promise<boolean> {
   return deleted === true;
 }
 
-/** Has a customer closed at Stripe, whatever it takes. */
+/** Has a customer closed at Stripe by a job, which tries until that is done. */
 export async function closeLater(app: App, tx: Db, customer_id: string): Promise<void> {
   await enqueue(app, tx, { kind: "close_customer", payload: { customer_id } });
 }
@@ -99,7 +101,7 @@ async function endPage({ checkout, errors }: Stripe, id: string): Promise<Stripe
     return await checkout.sessions.expire(id, {}, oneRequest());
   } catch (error) {
     if (!(error instanceof errors.StripeInvalidRequestError)) throw error;
-    // Only an open one can be ended: it was paid on, or ran out, since the list was read.
+    // Only an open page can be ended: it was paid on, or lapsed, since the list was read.
     const page = await checkout.sessions.retrieve(id);
     if (page.status === "open") throw error;
     return page;

@@ -17,7 +17,7 @@ const HOUSEHOLD_SHARE = 0.2;
 
 type Account = Pick<UserRow, "id">;
 
-/** The credits that the mail of others leaves of an allowance. */
+/** The credits of an allowance that the mail of others may not spend. */
 export function keptForHousehold(allowance: number): number {
   return Math.floor(allowance * HOUSEHOLD_SHARE);
 }
@@ -92,8 +92,8 @@ export async function giveBackTopUp(
 }
 
 /**
- * Writes down that this period's allowance is that of the plan which the account has now; what is used stays used.
- * Nothing is written for an account that has not spent anything in this period.
+ * Sets this period's allowance to that of the account's present plan; what is used stays used. Nothing is written for
+ * an account that has not spent anything in this period.
  */
 export async function adjustAllowance(
   app: App,
@@ -108,7 +108,7 @@ export async function adjustAllowance(
   app.log.info({ user_id: user.id, plan, amount: allowance - given, reason }, "allowance adjusted");
 }
 
-/** Counts what was used in `from`, a period that ended before its time, also in the one that runs now; once. */
+/** Counts once what was used in `from`, a period that ended before its time, in the present period too. */
 export async function carryUsed(app: App, tx: Db, user: Account, from: Period): Promise<void> {
   const standing = await standingOf(app, tx, user);
   const reference = `${user.id} ${from.key} ${standing.period.key}`;
@@ -117,7 +117,7 @@ export async function carryUsed(app: App, tx: Db, user: Account, from: Period): 
   const used = (before?.given ?? 0) - (before?.balance ?? 0);
   if (used <= 0) return;
   const { allowance, left } = standing;
-  // All of it, though this plan may give less: a larger one later must not find it forgotten.
+  // All of it is counted, though this plan may give less: else a larger plan later would not know of it.
   const beyond = Math.max(0, used - left);
   const purse = await fit(app, tx, { ...standing, allowance: allowance + beyond, left: left + beyond });
   await append(app, tx, purse, { kind: "adjust", amount: -used, reference });
@@ -155,14 +155,17 @@ export async function creditsOf(app: App, db: Db, user: Account) {
   };
 }
 
-/** Where credits are taken from and given back to, and what is in it. */
+/**
+ * A purse: the credits of one account and period, or those that were bought, which are taken from and given back to
+ * it.
+ */
 type Purse = Pick<LedgerRow, "user_id" | "pool" | "period" | "balance">;
 
 function boughtPurse({ id: user_id }: Account, { bought }: Pick<Standing, "bought">): Purse {
   return { user_id, pool: "topup", period: BOUGHT, balance: bought };
 }
 
-/** The allowance of the current period, once the ledger says of it what the plan does. */
+/** The purse of the current period, once the ledger has the allowance that the plan gives. */
 async function fit(app: App, tx: Db, standing: Standing): Promise<Purse> {
   const { user_id, given, allowance, left, period } = standing;
   const purse: Purse = { user_id, pool: "allowance", period: period.key, balance: standing.balance };
@@ -213,12 +216,12 @@ async function append(app: App, tx: Db, purse: Purse, entry: Entry): Promise<voi
 interface End {
   message_id: string;
   kind: "settle" | "release";
-  /** What of the reserve's amount is entered again: -1 undoes it. */
+  /** The factor of the reserve's amount in the new entry: -1 undoes the reserve. */
   back: 0 | -1;
   now: number;
 }
 
-/** A run ends once: what has been settled or released stays so, and where nothing was reserved nothing happens. */
+/** Settles or releases a reserve, once: afterwards, or where nothing was reserved, nothing happens. */
 const endReserve = prepared((db, end: End) =>
   db
     .insertInto("ledger")

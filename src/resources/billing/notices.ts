@@ -14,7 +14,10 @@ import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
 
-/** The notice goes out once a day; a client that comes again and again is to cost no commit each time. */
+/**
+ * How often a notice is asked for: a client that comes again and again must not cost a commit each time, as the
+ * notice goes out once a day.
+ */
 const TELL_RULE = { limit: 1, window_seconds: 3_600 };
 
 /** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
@@ -63,13 +66,13 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     if (queue) await queue(tx);
-    // The day's letter has not gone out, so that the next reason for one still has it.
+    // Today's letter does not go out, so that the next reason for one may send it.
     else
       await tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind).execute();
   });
 }
 
-/** Undefined once there are credits again. */
+/** The letter about a lack of credits; undefined once there are some again. */
 async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
   const credits = await creditsOf(app, app.db, user);
   const kept = keptForHousehold(credits.allowance);
@@ -95,7 +98,7 @@ async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | unde
   });
 }
 
-/** Undefined once there is room for all inboxes. */
+/** The letter about inboxes beyond the plan; undefined once there is room for all. */
 async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
   const limit = planLimits(app.config, user.plan).inboxes;
   const inboxes = await app.db
@@ -117,14 +120,14 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
   });
 }
 
-/** Undefined once there is room for what was not taken. */
+/** The letter about a lack of storage; undefined once there is room for what was not taken. */
 async function fullLetter(
   app: App,
   user: UserRow,
   { refused: of = { what: "mail", bytes: 0 } }: Pick<Notice, "refused">,
 ): Promise<QueueLetter | undefined> {
   const { what, bytes: adding, whose = "household" } = of;
-  // What somebody is told, and kept out for, is to be right whatever happened to the count.
+  // The bytes are counted anew first: what somebody is told has to be right even if the kept count is not.
   await recountStorage(app, user.id);
   const storage = await storageOf(app, app.db, user);
   const left = freeFor(storage, whose);
@@ -146,7 +149,7 @@ async function fullLetter(
   });
 }
 
-/** Undefined once the message has been deleted. */
+/** The letter about a message that was not worked on; undefined once that has been deleted. */
 async function undoneLetter(
   app: App,
   user: UserRow,

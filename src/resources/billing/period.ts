@@ -2,18 +2,18 @@ import type { BillingAccountRow, Plan } from "../../db/schema.ts";
 
 /** The time that an allowance is for, in unix seconds; `end` is the first second of the next one. */
 export interface Period {
-  /** What the ledger's rows name it by: `YYYY-MM` of a calendar month, else the moment at which it began. */
+  /** Its name in the ledger: `YYYY-MM` for a calendar month, else the moment at which it began. */
   key: string;
   start: number;
   end: number;
 }
 
-/** What a period follows from; without a subscription all but the plan is null. */
+/** What a period is worked out from; without a subscription, all but the plan is null. */
 export type Paid = { plan: Plan } & Pick<BillingAccountRow, "interval" | "period_start" | "period_end">;
 
 /**
- * The period that an account is in: the one of its subscription, of which a year has twelve; else the calendar month
- * (UTC). One whose renewal has not been heard of yet goes on month by month.
+ * The period that an account is in: a month of its subscription, or else the calendar month (UTC). A subscription
+ * whose renewal has not been heard of yet goes on month by month.
  */
 export function periodOf(paid: Paid, now: number): Period {
   const { period_start: start, period_end: end } = paid;
@@ -23,7 +23,7 @@ export function periodOf(paid: Paid, now: number): Period {
   return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
 }
 
-/** Asked for several times with every call, and the same for weeks. */
+/** Kept, because every call asks for it several times, and it stays the same for a month. */
 let month: Period = { key: "", start: 0, end: 0 };
 
 export function calendarMonth(now: number): Period {
@@ -38,7 +38,7 @@ function monthOf(now: number): Period {
   return { key, start: Date.UTC(year, month, 1) / 1_000, end: Date.UTC(year, month + 1, 1) / 1_000 };
 }
 
-/** The month, counted from `first`, that `now` is in; none goes beyond `last`. */
+/** The month that `now` is in, where months are counted from `first`; none goes beyond `last`. */
 function monthFrom(first: number, last: number, now: number): Period {
   let months = 0;
   while (addMonths(first, months + 1) <= now) months += 1;

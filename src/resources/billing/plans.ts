@@ -6,10 +6,10 @@ import { DAY_SECONDS } from "../../lib/durations.ts";
 
 export const PLANS: Plan[] = ["free", "pro", "team"];
 
-/** What one plan allows. 0 means no limit for rates, none at all for counts. */
+/** What one plan allows. 0 means no limit for a rate, and none of them for a count. */
 export type PlanLimits = Config["plans"]["free"];
 
-/** What a plan allows; one that a damaged disk has left allows what the smallest does. */
+/** What a plan allows; an unknown plan, as a damaged disk may leave one, allows what the smallest does. */
 export function planLimits(config: Config, plan: Plan): PlanLimits {
   return Object.hasOwn(config.plans, plan) ? config.plans[plan] : config.plans.free;
 }
@@ -28,7 +28,7 @@ export function defaultPlan(config: Config): Plan {
   return config.billing.stripe_secret_key === "" ? "team" : "free";
 }
 
-/** Throws `plan_limit_reached` when a plan that allows `limit` would have to hold `wanted` after `adding` more. */
+/** Throws `plan_limit_reached` when a plan allows fewer than the `wanted` that there are to be after `adding` more. */
 export function refuseOverCap(noun: string, limit: number, wanted: number, adding = 1): void {
   if (wanted <= limit) return;
   throw new AppError("plan_limit_reached", `Your plan allows ${limit} ${noun}; this would make ${wanted}.`, {
@@ -63,7 +63,10 @@ export function historySince(app: Pick<App, "config" | "calmNow">, user: Pick<Us
   return history_days === 0 ? 0 : Math.max(0, app.calmNow() - history_days * DAY_SECONDS);
 }
 
-/** How many runs of an account may go on at once; without a limit, as many as leaves the others theirs. */
+/**
+ * How many runs of an account may go on at once. Where the plan has no limit, they leave some slots to other
+ * accounts.
+ */
 export function runShare(app: { config: Config }, user: UserRow): { account: string; slots: number | null } {
   const slots = planLimits(app.config, user.plan).concurrent_routes;
   return { account: user.id, slots: slots === 0 ? null : slots };

@@ -17,8 +17,8 @@ interface Subject {
 }
 
 /**
- * Takes an event of Stripe that came over the open net. One that was seen before, that is about nobody here, or that
- * means nothing here is fine. Throws `invalid_signature`, and `unavailable` when Stripe should send it again.
+ * Takes an event that somebody has sent in Stripe's name. An event that was seen before, or that means nothing here,
+ * is accepted without effect. Throws `invalid_signature`, and `unavailable` when Stripe should send it again.
  */
 export async function takeEvent(app: App, raw: Uint8Array, signature: string): Promise<void> {
   refuseUnconfigured(app);
@@ -27,7 +27,7 @@ export async function takeEvent(app: App, raw: Uint8Array, signature: string): P
   if (!(await takeNews(app, event))) app.log.info({ event_id, type }, "a payment event is about nobody here");
 }
 
-/** As `takeEvent`, of an event that Stripe was asked for. False for one that is about nobody here. */
+/** Takes an event that Stripe was asked for. False for one that is about nobody here. */
 export async function takeNews(app: App, event: Stripe.Event): Promise<boolean> {
   if (await isSeen(app.db, event)) return true;
   const subject = await SUBJECTS.get(event.type)?.(event.data.object, app);
@@ -39,7 +39,7 @@ export async function takeNews(app: App, event: Stripe.Event): Promise<boolean> 
     const before = await accountOfCustomer(app.db, subject.customer);
     const effect = before && (await subject.look(app, before));
     await app.write(async (tx) => {
-      // Anew: it may have been deleted since.
+      // Read again: the account may have been deleted since.
       const account = await accountOfCustomer(tx, subject.customer);
       if (!account || (await isSeen(tx, event))) return;
       const { id, type, created } = event;
@@ -67,7 +67,7 @@ const ofSession = (object: object): Subject | null => {
 
 const ofCharge = (object: object): Subject | null => payment(object, idIn(object, "customer"));
 
-/** It does not say of whom it is. */
+/** A dispute does not name the customer. */
 const ofDispute = async (object: object, app: App): Promise<Subject | null> => {
   const payment_intent = idIn(object, "payment_intent");
   const page = payment_intent === null ? null : await pageOfPayment(app, payment_intent);
@@ -114,7 +114,7 @@ function subscriber(customer: string | null): Subject | null {
   };
 }
 
-/** The id of what a member names, whether it is there itself or only named. */
+/** The id in a member that holds either an id or the whole object. */
 function idIn(object: object, name: string): string | null {
   const value = member(object, name);
   const id = typeof value === "object" ? member(value, "id") : value;

@@ -120,7 +120,7 @@ function paymentRoutes(app: App) {
     );
 }
 
-/** Whoever has the address of such a page may pay, or cancel. */
+/** Notes in the security events who got the address of such a page: whoever has it may pay, or cancel. */
 async function noted(
   app: App,
   caller: Caller,

@@ -5,7 +5,7 @@ import type { LedgerRow, UserRow } from "../../db/schema.ts";
 import { calendarMonth, type Period, periodOf } from "./period.ts";
 import { planLimits } from "./plans.ts";
 
-/** In place of a period: what was bought does not end with one. */
+/** Stands in place of a period for credits that were bought, which do not end with one. */
 export const BOUGHT = "topup";
 
 export interface Standing {
@@ -19,14 +19,16 @@ export interface Standing {
   allowance: number;
   left: number;
   bought: number;
-  /** Whether there are always more. */
+  /** Whether the plan has no cap. */
   unlimited: boolean;
 }
 
-/** What is given at a time where there is no cap: fits into every integer of others, and nobody uses it in a period. */
+/**
+ * The allowance where a plan has no cap, given anew each time it is used up: it fits into the integers of any client.
+ */
 const WITHOUT_CAP = 1_000_000_000;
 
-/** All that is to know of an account's credits now: every call asks twice. */
+/** Reads what an account's credits are now, in one query because every call asks twice. */
 export async function standingOf(app: App, db: Db, { id: user_id }: Pick<UserRow, "id">): Promise<Standing> {
   const month = calendarMonth(app.now());
   const [row = NOBODY] = await standingRow(db, { user_id, month: month.key });
@@ -34,7 +36,8 @@ export async function standingOf(app: App, db: Db, { id: user_id }: Pick<UserRow
   const [purse = NOBODY] =
     period.key === month.key ? [row] : await purseRow(db, { user_id, period: period.key });
   const { given, balance } = purse;
-  // The operator may give plans other credits at any time: the ledger learns of it with the next reserve.
+  // The plan may give other credits than the ledger says, as the operator may change it at any time: the ledger
+  // learns of it with the next reserve.
   const used = (given ?? 0) - (balance ?? 0);
   const { credits } = planLimits(app.config, row.plan);
   const unlimited = credits === "unlimited";
@@ -84,7 +87,7 @@ export const purseRow = prepared((db, key: PurseKey) =>
 
 type PurseKey = Pick<LedgerRow, "user_id" | "period">;
 
-/** What the plan gave in a period, and not what was spent of it or carried over. */
+/** What the plan gave in a period, without what was spent of it or carried over. */
 function givenIn(db: Db, key: PurseKey) {
   return (
     db
@@ -92,7 +95,7 @@ function givenIn(db: Db, key: PurseKey) {
       .select((eb) => eb.fn.sum<number | null>("amount").as("amount"))
       .where("user_id", "=", key.user_id)
       .where("period", "=", key.period)
-      // Word for word the condition of their index.
+      // These are word for word the conditions of the index on such rows, so that SQLite uses it.
       .where("message_id", "is", null)
       .where("reference", "is", null)
   );

@@ -9,7 +9,7 @@ export type { Stripe } from "stripe";
 
 const TIMEOUT_MS = 20_000;
 const NETWORK_RETRIES = 2;
-/** How old a signature may be. */
+/** The greatest age of a signature that is accepted. */
 const TOLERANCE_SECONDS = 300;
 
 type Setting = keyof Config["billing"];
@@ -35,8 +35,8 @@ export function refuseUnconfigured({ config }: App, ...needed: Setting[]): void 
 }
 
 /**
- * Asks Stripe for something. Throws `unavailable` when it cannot be reached or refuses, NoHandlesError when it could not be
- * tried; its own words stay out of the answer and of the log, where they could repeat what they are about.
+ * Asks Stripe for something. Throws `unavailable` when it cannot be reached or refuses, NoHandlesError when it could
+ * not be tried. What Stripe says stays out of the answer and of the log, as it could repeat what was asked.
  */
 export async function askStripe<T>(app: App, ask: (stripe: Stripe) => Promise<T>): Promise<T> {
   const known = await askIfKnown(app, ask);
@@ -64,12 +64,12 @@ export async function askIfKnown<T>(app: App, ask: (stripe: Stripe) => Promise<T
   }
 }
 
-/** Returns the option of a request that makes something: should it be sent again, it makes it once. */
+/** Returns the option with which a request that makes something does so once, even if it is sent again. */
 export function oneRequest(): { idempotencyKey: string } {
   return { idempotencyKey: `mailwright-${Bun.randomUUIDv7()}` };
 }
 
-/** What callers see of a page at Stripe. */
+/** A page at Stripe as callers see it. */
 export function pageOf({ url }: { url: string | null }): { url: string } {
   if (!url) throw refusal();
   return { url };

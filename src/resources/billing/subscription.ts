@@ -10,11 +10,11 @@ import { periodOf } from "./period.ts";
 import { defaultPlan, PLANS } from "./plans.ts";
 import { askIfKnown, type Stripe } from "./stripe.ts";
 
-/** While a payment is late Stripe tries again for some time, and the plan stays. */
+/** States in which a subscription gives its plan. While a payment is late, Stripe tries again for some time. */
 const LIVE = new Set(["active", "trialing", "past_due"]);
-/** It gives no plan any more, and never will again. */
+/** States in which a subscription gives no plan, and never will again. */
 const ENDED = new Set(["canceled", "incomplete_expired"]);
-/** Far more than one customer ever has. */
+/** The most subscriptions that are read: far more than one customer ever has. */
 const MAX_SUBSCRIPTIONS = 100;
 
 export const INTERVALS = ["month", "year"] as const;
@@ -38,15 +38,15 @@ export interface Held {
 interface Standing {
   there: boolean;
   held: Held | null;
-  /** Those that give no plan now and may come back: paused, unpaid, or not paid for yet. */
+  /** Subscriptions that give no plan now and may do so again: paused, unpaid, or not paid for yet. */
   resting: Pick<Held, "subscription_id" | "status">[];
 }
 
-/** Asks Stripe about an account, and takes over what it says. For the turn of the account, see `inTurn`. */
+/** Asks Stripe about an account, and takes over what it says. To be called in the account's turn (see `inTurn`). */
 export async function catchUp(app: App, account: BillingAccountRow): Promise<Standing> {
   const standing = await readStanding(app, account);
   await app.write(async (tx) => {
-    // Anew: it may have been deleted since.
+    // Read again: the account may have been deleted since.
     const now = await billingAccount(tx, account.user_id);
     if (now) await takeOver(app, tx, now, standing);
   });
@@ -54,8 +54,9 @@ export async function catchUp(app: App, account: BillingAccountRow): Promise<Sta
 }
 
 /**
- * Asked anew every time: events come late, twice and in any order, and in the words of any version of the interface.
- * Throws `unavailable` also while the settings do not name the price of a subscription that began here.
+ * Asks Stripe how a customer stands. Events are not relied on: they come late, twice and in any order, and in the
+ * words of any version of the interface. Throws `unavailable` also while the settings do not name the price of a
+ * subscription that began here.
  */
 export async function readStanding(app: App, account: BillingAccountRow): Promise<Standing> {
   const { customer_id: customer } = account;
@@ -67,7 +68,7 @@ export async function readStanding(app: App, account: BillingAccountRow): Promis
   const resting = known
     .filter(({ status }) => !LIVE.has(status) && !ENDED.has(status))
     .map(({ id, status }) => ({ subscription_id: id, status }));
-  // The newest comes first; a larger plan counts before a newer one.
+  // The largest plan counts and, of several with it, the newest, with which Stripe's list begins.
   const [held = null] = live
     .flatMap((subscription) => heldOf(app, account, subscription))
     .sort((a, b) => rankOf(b.plan) - rankOf(a.plan));
@@ -88,13 +89,14 @@ export async function takeOver(app: App, tx: Db, account: BillingAccountRow, sta
   }
   if (!held || held.subscription_id !== account.subscription_id || plan === "free") return;
   const period = periodOf({ ...account, plan: held.plan }, app.now());
-  // Another interval begins a period in the middle of one: without this, with new credits each time.
+  // With another interval, a new period begins in the middle of the old one: what was used has to count in it, or
+  // each change would bring new credits.
   if (held.period_start < period.end) await carryUsed(app, tx, user, period);
 }
 
 /**
- * Saves a subscription. An ended one keeps what its price was for; one that rests keeps its period as well, in which what
- * was used stays used when it comes back.
+ * Saves a subscription. One that has ended keeps what its price was for. One that is paused or unpaid keeps its
+ * period as well, so that what was used in it stays used when it comes back.
  */
 async function save(
   app: App,
@@ -120,7 +122,10 @@ const NONE_HELD = {
   cancel_at_period_end: 0,
 };
 
-/** Only what is new in Stripe's word moves an account: beside a subscription as it was, the operator's word stays. */
+/**
+ * The plan of an account after a look at Stripe. Only a change at Stripe moves it: while the subscription is as
+ * before, a plan that the operator gave stays.
+ */
 function planAfter(app: App, user: UserRow, before: BillingAccountRow, held: Held | null): Plan {
   const gave = LIVE.has(before.status ?? "") ? before.subscription_id : null;
   const isSame = gave === (held?.subscription_id ?? null);
@@ -128,7 +133,7 @@ function planAfter(app: App, user: UserRow, before: BillingAccountRow, held: Hel
   return held?.plan ?? defaultPlan(app.config);
 }
 
-/** None for one that is not sold here. */
+/** The subscription as it matters here; none if its price is not sold here. */
 function heldOf(app: App, account: BillingAccountRow, subscription: Stripe.Subscription): Held[] {
   const items = subscription.items.data;
   const sold = items.flatMap((item) => {
@@ -156,7 +161,7 @@ function heldOf(app: App, account: BillingAccountRow, subscription: Stripe.Subsc
   ];
 }
 
-/** What a price is for: as the settings say now, or said when it was seen at this account last. */
+/** What a price is for: as the settings say now, or as they said when this account last had it. */
 function meaningOf(
   { billing }: Config,
   { price_id, plan, interval }: BillingAccountRow,

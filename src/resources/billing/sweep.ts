@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { releaseCredit } from "./ledger.ts";
 
-/** Newest entries of the ledger that are looked at: what was left behind was so since the last start. */
+/** The newest entries of the ledger that are looked at: older ones were looked at after an earlier start. */
 const SWEPT_ENTRIES = 20_000;
 
 /**

@@ -14,11 +14,11 @@ export interface PaidPack {
   returned: number;
 }
 
-/** What `packOn` needs to have in place of ids. */
+/** The members of a page that are read along with it, instead of their ids alone. */
 const PACK_PARTS = "payment_intent.latest_charge";
 
 const MAX_DISPUTES = 100;
-/** States of a bank's complaint in which nothing has been taken, or not for good. */
+/** States of a dispute in which the money has not been taken, or has come back. */
 const MONEY_IS_HERE = new Set([
   "won",
   "prevented",
@@ -27,7 +27,7 @@ const MONEY_IS_HERE = new Set([
   "warning_closed",
 ]);
 
-/** Null for a page that is not paid yet, or is none of ours. */
+/** The pack that was paid on a page; null for a page that is not paid yet, or is none of ours. */
 export async function readPackOfSession(app: App, session_id: string): Promise<PaidPack | null> {
   const session = await askStripe(app, (stripe) =>
     stripe.checkout.sessions.retrieve(session_id, { expand: [PACK_PARTS] }),
@@ -35,13 +35,13 @@ export async function readPackOfSession(app: App, session_id: string): Promise<P
   return packOn(app, session);
 }
 
-/** Null for a payment of something else. */
+/** The pack of a payment; null for a payment of something else. */
 export async function readPackOfPayment(app: App, payment_intent: string): Promise<PaidPack | null> {
   const session = await pageOfPayment(app, payment_intent);
   return session && packOn(app, session);
 }
 
-/** Null for a payment on no page. */
+/** The page of a payment; null for a payment on no page. */
 export async function pageOfPayment(
   app: App,
   payment_intent: string,
@@ -53,8 +53,8 @@ export async function pageOfPayment(
 }
 
 /**
- * Adds the credits of a pack once, and takes back those whose payment was returned: in parts, those of the part. What
- * comes to be paid after all is given back. For the turn of the account, see `inTurn`.
+ * Adds the credits of a pack once, and takes back those whose payment was returned, in part if it was returned in
+ * part. If a return is undone, they are given back. To be called in the account's turn (see `inTurn`).
  */
 export async function takeOverPack(app: App, tx: Db, user_id: string, pack: PaidPack): Promise<void> {
   const { reference, credits, amount, returned } = pack;
@@ -64,7 +64,7 @@ export async function takeOverPack(app: App, tx: Db, user_id: string, pack: Paid
   if (due === before.due) return;
   const name = `${returnsName(reference)}${due}`;
   const change = { reference: before.count === 0 ? name : `${name}/${before.count}` };
-  // What has been spent already is not asked for again: an account never owes credits.
+  // Credits that have been spent are not taken back: an account never owes any.
   if (due > before.due) await takeBackTopUp(app, tx, user_id, { credits: due - before.due, ...change });
   else
     await giveBackTopUp(app, tx, user_id, { credits: Math.min(before.due - due, before.taken), ...change });
@@ -87,7 +87,7 @@ async function returnsOf(tx: Db, reference: string) {
   return { due: Number.parseInt(last, 10), taken, count: rows.length };
 }
 
-/** What the references of its returns begin with; the credits that they add up to follow. */
+/** The beginning of the references of a pack's returns; the credits that they add up to follow. */
 function returnsName(reference: string): string {
   return `${reference}/refunded/`;
 }
@@ -115,7 +115,7 @@ async function disputedOf(app: App, charge: string): Promise<number> {
   return data.reduce((sum, { status, amount }) => (MONEY_IS_HERE.has(status) ? sum : sum + amount), 0);
 }
 
-/** Null where nothing was charged, as with a voucher for the whole price. */
+/** The charge of a payment; null where nothing was charged, as with a voucher for the whole price. */
 function chargeOf(payment_intent: Stripe.Checkout.Session["payment_intent"]): Stripe.Charge | null {
   const charge = typeof payment_intent === "object" ? payment_intent?.latest_charge : null;
   return typeof charge === "object" ? charge : null;

@@ -58,7 +58,7 @@ function checkedRange({ now, until = now, since }: { since?: number; until?: num
   return { since: first, until };
 }
 
-/** Read from an index that holds all it needs. */
+/** The runs of an account in groups, read from an index alone. */
 async function groupsOf(db: Db, user: UserRow, range: { since: number; until: number }): Promise<Group[]> {
   return db
     .selectFrom("messages")
@@ -88,7 +88,7 @@ async function labelsOf(db: Db, user: UserRow): Promise<Map<string | null, strin
   return new Map((await inboxes.execute()).map(({ id, label }) => [id, label]));
 }
 
-/** Every day of the range, also those on which nothing ran. */
+/** The sums of every day of the range, also of days on which nothing ran. */
 function daysOf(groups: Group[], { since, until }: { since: number; until: number }) {
   const known = Map.groupBy(groups, ({ day }) => day);
   const first = Math.floor(since / DAY_SECONDS);
@@ -100,7 +100,10 @@ function daysOf(groups: Group[], { since, until }: { since: number; until: numbe
   });
 }
 
-/** Sums of the groups with the same key, behind what `headOf` makes of it. */
+/**
+ * The sums of the groups with the same key, those with the most runs first, each behind what `headOf` makes of the
+ * key.
+ */
 function busiest<Key, Head extends object>(
   groups: Group[],
   keyOf: (group: Group) => Key,
