@@ -40,7 +40,7 @@ const members = {
     ),
   ),
 };
-/** One without the aliases. */
+/** An example without the aliases. */
 const EXAMPLE = { label: "Work", credential: "sk-your-key", model: "gpt-5.4-mini" };
 export const newConnectionBody = t.Object(
   { kind, ...members },
@@ -49,6 +49,6 @@ export const newConnectionBody = t.Object(
 export const connectionBody = t.Object({ kind: t.Optional(kind), ...members }, { examples: [EXAMPLE] });
 
 export type ConnectionBody = Static<typeof connectionBody>;
-/** The body without the other words for its members. */
+/** The body with its aliases taken in: each member has one name. */
 export type ConnectionInput = Omit<ConnectionBody, "name" | "api_key" | "token" | "url">;
 export type NewConnection = ConnectionInput & Pick<Static<typeof newConnectionBody>, "kind">;

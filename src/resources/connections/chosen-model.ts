@@ -4,11 +4,11 @@ import { quote } from "../../lib/quote.ts";
 import { type Finding, PingFault, type PingTarget } from "./ping.ts";
 import { apiPingOf, isModelThere } from "./ping-api.ts";
 
-/** How many of the nearest names are said at most. */
+/** The most names of similar models that are told. */
 const FEW_MODELS = 6;
 const NEAREST = 3;
 
-/** Throws PingFault where the provider has no such model. One that lists none cannot be asked. */
+/** Throws PingFault where the provider has no such model. A provider that lists none is not asked. */
 export async function refuseMissingModel(
   target: PingTarget,
   chosen: { kind: Exclude<ModelKind, "demo">; model: string },
@@ -26,16 +26,16 @@ export async function refuseMissingModel(
 function isSameModel(kind: ModelKind, listed: string, chosen: string): boolean {
   if (kind === "ollama") return withTag(listed) === withTag(chosen);
   if (kind === "google") return listed === chosen.replace(/^models\//, "");
-  // A word behind the colon is a way to have the same model served.
+  // At OpenRouter, the word behind the colon only says how a model is served.
   return listed === chosen || (kind === "openrouter" && listed === withoutTag(chosen));
 }
 
-/** A name without a tag means the latest one, at Ollama. */
+/** A name without a tag means the tag `latest`, at Ollama. */
 function withTag(name: string): string {
   return withoutTag(name) === name ? `${name}:latest` : name;
 }
 
-/** A colon in front of a slash belongs to the port of a registry. */
+/** A name without its tag. A colon in front of a slash belongs to the port of a registry. */
 function withoutTag(name: string): string {
   const colon = name.lastIndexOf(":");
   return colon > name.lastIndexOf("/") ? name.slice(0, colon) : name;

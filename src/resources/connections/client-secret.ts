@@ -6,15 +6,18 @@ import { openIfPossible } from "./sealed.ts";
 
 type Settings = Record<string, unknown> | null;
 
-/** Settings as they may be shown, and the secret that stood among them; without a `client_secret` it stays as it is. */
+/**
+ * Settings as they may be shown, and the secret that was taken out of them: undefined leaves the stored one, null
+ * takes it away.
+ */
 interface SplitConfig {
   config: Settings | undefined;
   client_secret?: string | null;
 }
 
 /**
- * Takes the secret of an OAuth client out of its settings: it is sealed, and never shown. Settings that are sent back
- * without it leave it alone as long as they name the same client of the same issuer.
+ * Takes the secret of an OAuth client out of its settings: it is sealed, and never shown. Settings without a secret
+ * keep the stored one as long as they name the same client of the same issuer.
  */
 export function splitConfig(app: App, row: ConnectionRow, config: Settings | undefined): SplitConfig {
   if (config === undefined) return { config };
@@ -27,7 +30,7 @@ export function splitConfig(app: App, row: ConnectionRow, config: Settings | und
   return { config: config === null ? null : shown, ...(kept ? {} : { client_secret: null }) };
 }
 
-/** An issuer that was not named before may be named now. */
+/** Whether settings name the same client as before; an issuer that was not named before may be named now. */
 function isSameClient(row: ConnectionRow, shown: Record<string, unknown>): boolean {
   const before = row.config === null ? undefined : parseJson(row.config);
   const issuer = member(before, "issuer") ?? shown["issuer"];

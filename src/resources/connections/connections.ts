@@ -64,7 +64,7 @@ export async function createConnection(app: App, caller: Caller, input: NewConne
   return (await connectionViewer(app, app.db, user.id))(made);
 }
 
-/** What `input` describes, with all that its kind needs, and not stored. */
+/** The row that `input` describes, complete as its kind needs it, and not stored. */
 export function draftConnection(app: App, user: UserRow, input: NewConnection): ConnectionRow {
   const row = newConnection(app, user, input.kind);
   const filled = { ...row, ...changedColumns(app, row, input) };
@@ -72,7 +72,7 @@ export function draftConnection(app: App, user: UserRow, input: NewConnection): 
   return filled;
 }
 
-/** One that is not stored yet, with nothing filled in. */
+/** A row that is not stored yet, with nothing filled in. */
 export function newConnection(app: App, user: UserRow, kind: ConnectionKind): ConnectionRow {
   return {
     id: app.newId(),
@@ -95,7 +95,10 @@ export function newConnection(app: App, user: UserRow, kind: ConnectionKind): Co
   };
 }
 
-/** The row as it is stored, under a name of its own. Throws `plan_limit_reached` over the cap of the user's plan. */
+/**
+ * Stores a connection under a name of its own, and returns its row. Throws `plan_limit_reached` over the cap of the
+ * user's plan.
+ */
 export async function insertConnection(
   app: App,
   tx: Db,
@@ -109,7 +112,7 @@ export async function insertConnection(
   return named;
 }
 
-/** What a connection is to be called: its label, with a number where another one of the account has it already. */
+/** A label for a connection that no other one of the account has: its own, with a number if need be. */
 async function freeLabel(tx: Db, { id, user_id, label }: ConnectionRow): Promise<string> {
   const others = await tx
     .selectFrom("connections")
@@ -117,7 +120,7 @@ async function freeLabel(tx: Db, { id, user_id, label }: ConnectionRow): Promise
     .where("user_id", "=", user_id)
     .where("id", "!=", id)
     .execute();
-  // Compared here: databases know the case of few letters.
+  // Compared here, because SQLite knows the case of ASCII letters alone.
   const taken = new Set(others.map((other) => other.label.toLowerCase()));
   let free = label;
   for (let number = 2; taken.has(free.toLowerCase()); number += 1) {
@@ -142,7 +145,7 @@ export async function patchConnection(
         "immutable",
         "The kind of a connection cannot change; make a new connection instead.",
       );
-    // A credential that has leaked must be replaced whatever the plan says.
+    // Credentials can be replaced whatever the plan says, since one may have leaked.
     if (!Object.keys(input).every((name) => SEALED_MEMBERS.includes(name)))
       await refuseSurplus(app, tx, user, row);
     const columns = changedColumns(app, row, input);
@@ -161,8 +164,8 @@ export async function patchConnection(
 }
 
 /**
- * Inboxes that used it are left without a connection, connections that fell back on it without a fallback. A token that
- * came by OAuth is given back, if its provider takes it soon.
+ * Deletes a connection. Inboxes that used it are left without one, and connections that fell back on it without a
+ * fallback. A token that came by OAuth is revoked, if its provider answers soon.
  */
 export async function deleteConnection(app: App, caller: Caller, id: string): Promise<void> {
   const { user } = caller;
@@ -199,7 +202,10 @@ export async function ownConnection(db: Db, user: UserRow, id: string): Promise<
   return row;
 }
 
-/** Whether it still is where it was when it was read: what was entered since belongs to another address. */
+/**
+ * Whether a connection still has the address that it had when its row was read: a credential that was entered since
+ * belongs to another address.
+ */
 export async function isStillAt(db: Db, { id, user_id, base_url }: ConnectionRow): Promise<boolean> {
   const now = await db
     .selectFrom("connections")
@@ -233,7 +239,7 @@ export async function openConnectionNamed(
     .where("user_id", "=", user_id)
     .orderBy("id")
     .execute();
-  // Compared here: databases know the case of few letters.
+  // Compared here, because SQLite knows the case of ASCII letters alone.
   const called = rows.filter(({ label }) => label.toLowerCase() === name.toLowerCase());
   const row = rows.find(({ id }) => id === name) ?? called.find(({ kind }) => isModelKind(kind));
   return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
@@ -291,7 +297,7 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
   return isAnother(row, columns) ? { ...columns, status: "untested", last_error: null } : columns;
 }
 
-/** Whether what was found out about it before says nothing any more. */
+/** Whether a change makes it another connection, about which earlier tests say nothing. */
 function isAnother(row: ConnectionRow, { sealed, base_url, model }: Partial<ConnectionRow>): boolean {
   return (
     sealed !== undefined ||
@@ -307,7 +313,7 @@ function configColumn(config: Record<string, unknown> | null): string | null {
   return text;
 }
 
-/** The newest beyond what the plan allows stay in use, as they are. */
+/** Throws for a connection beyond the plan: such connections stay in use, and cannot be changed. */
 async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ConnectionRow): Promise<void> {
   const ids = tx.selectFrom("connections").select("id").where("user_id", "=", user.id).orderBy("id");
   const rows = await ids.execute();

@@ -4,8 +4,9 @@ import { OWN_TARGETS } from "../../trust/target-names.ts";
 import { targetNamed, toolServerNames } from "./targets.ts";
 
 /**
- * Makes a change to the tool servers of an account. Scopes name them, so whatever an inbox was granted goes along with
- * the server that was meant, and ends with it: no other one inherits it with the name.
+ * Makes a change to the tool servers of an account, and has the scopes of its inboxes follow, because scopes name
+ * servers by names that may change. A grant stays with the server that was meant, and ends with it: no other server
+ * may inherit it with the name.
  */
 export async function keepGrants<T>(tx: Db, user_id: string, change: () => Promise<T>): Promise<T> {
   const before = await toolServerNames(tx, user_id);

@@ -7,7 +7,7 @@ export type ConnectionKind = ModelKind | "mcp" | IntegrationKind;
 interface ConnectionKindInfo {
   label: string;
   category: "llm" | "mcp" | "integration";
-  /** Null where the connection must name one, or none is needed. */
+  /** The usual address of the kind; null where the connection must name one, or none is needed. */
   base_url: string | null;
   needs_credential: boolean;
   needs_base_url: boolean;
@@ -33,7 +33,7 @@ export function isModelKind(kind: string): kind is ModelKind {
   return kind in MODEL_KINDS;
 }
 
-/** Where a kind is without a `base_url` of the connection; empty where that is nowhere. */
+/** The address of a kind where the connection has no `base_url`; empty where there is none. */
 export function ownBaseUrl(app: App, kind: ConnectionKind): string {
   const configured = kind in INTEGRATIONS ? app.config.integrations[kind as IntegrationKind].api_base : "";
   return configured || (KIND_INFO[kind].base_url ?? "");

@@ -2,10 +2,13 @@ import { isModelKind } from "./kinds.ts";
 import { PingFault, type PingTarget } from "./ping.ts";
 import { apiPingOf, type ApiPing, pingApi } from "./ping-api.ts";
 
-/** Refusals of an interface that is where it was looked for. */
+/** Refusals which show that an interface is at the address that was asked. */
 const HEARD = new Set(["invalid_credentials", "no_credential", "forbidden", "rate_limited"]);
 
-/** After an answer of something else, throws it, or says where the interface is: many leave out the end of its address. */
+/**
+ * After a fault of something that is no such interface: looks below the address, since many leave out the end of one,
+ * and throws a fault that suggests it, or else the first one.
+ */
 export async function lookBelow(target: PingTarget, error: PingFault): Promise<never> {
   const below = belowOf(target);
   if (below === undefined) throw error;

@@ -10,14 +10,14 @@ import { openSealed } from "./sealed.ts";
 import { toolServerName } from "./tool-server-name.ts";
 import { sha256 } from "../../lib/sha256.ts";
 
-/** Whether a connection is where it was when its row was read. */
+/** Whether a connection still has the address that it had when its row was read. */
 type IsThere = () => Promise<boolean>;
 
 const CHANGED = "The connection was changed or deleted meanwhile. Ask again.";
 
 /**
- * A connection of kind `mcp` as the pool takes it. Throws AppError when its secrets cannot be opened, or when it means
- * a program that is no longer set up.
+ * A connection of kind `mcp` in the form that the pool of sessions takes. Throws AppError when its secrets cannot be
+ * opened, or when it means a program that is no longer set up.
  */
 export function mcpServerOf(
   app: App,
@@ -38,11 +38,12 @@ function httpTransport(
   { token, isThere }: { token: HttpTransport["token"]; isThere: IsThere },
 ): HttpTransport {
   const { credential, headers } = openSealed(app, row);
-  // A token that came by OAuth is renewed again and again, and means the same account until somebody agrees anew.
+  // What tells accounts at the server apart. A token that came by OAuth is renewed again and again, and means the
+  // same account until somebody consents anew.
   const identity = row.auth === "oauth" ? `oauth ${row.updated}` : sha256(credential, "hex");
   const checked = async (refused?: string): Promise<string | null> => {
     const fresh = await token(refused);
-    // Looked at after the token was, so that no token goes to an address it was not entered for.
+    // Checked after the token was read, so that no token goes to an address for which it was not entered.
     if (!(await isThere())) throw new AppError("conflict", CHANGED);
     return fresh;
   };

@@ -16,23 +16,23 @@ const MAX_NAME_CHARS = 200;
 
 /** The request of a provider's own interface that tells most about a credential and spends nothing. */
 export interface ApiPing {
-  /** An end of the base URL that belongs to another interface of the provider, or to `path`. */
+  /** The end of a base URL that belongs to another interface of the provider, or to `path`, and is left out. */
   without?: RegExp;
   path: string;
   query?: Record<string, string>;
   headers?: Record<string, string>;
-  /** The header of the credential; else it is a bearer token (RFC 6750). */
+  /** The header that takes the credential; without it, the credential is a bearer token (RFC 6750). */
   key_header?: string;
   read: (answer: unknown) => Finding | undefined;
   /** A second path, for a provider that shows the first one to everybody. */
   checked_at?: string;
-  /** Its list is all there is; of others a name may mean a model that they list under another one. */
+  /** Set if its list is complete; at other providers a model may be there that the list has under another name. */
   lists_all?: true;
 }
 
 const OPENAI_LIKE: ApiPing = { path: "/models", read: (answer) => models(dataOf(answer), "id") };
 
-/** Those that are asked otherwise than OpenAI is. */
+/** Providers that are asked otherwise than OpenAI. */
 const MODEL_PINGS: Partial<Record<ModelKind, ApiPing>> = {
   openrouter: { ...OPENAI_LIKE, checked_at: "/key" },
   anthropic: {
@@ -56,7 +56,7 @@ const MODEL_PINGS: Partial<Record<ModelKind, ApiPing>> = {
   },
 };
 
-/** How a connection of a kind is asked. */
+/** The request by which a connection of a kind is tested. */
 export function apiPingOf(kind: Exclude<ConnectionKind, "demo" | "mcp">): ApiPing {
   if (isModelKind(kind)) return MODEL_PINGS[kind] ?? OPENAI_LIKE;
   const { account: names, ...ping } = INTEGRATIONS[kind].ping;
@@ -72,7 +72,10 @@ export async function pingApi(target: PingTarget, ping: ApiPing): Promise<Findin
   return finding;
 }
 
-/** A server that stands in for the provider need not have this path, so only a refusal of the key counts. */
+/**
+ * Checks the key at a second path. A server that stands in for the provider may lack this path, so only a refusal of
+ * the key counts.
+ */
 async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promise<void> {
   try {
     await readJson(target, await askAt(target, ping, path));
@@ -81,9 +84,9 @@ async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promis
   }
 }
 
-/** Whether the provider knows the model that a connection means by that name, spending nothing. */
+/** Whether the provider knows a model, found out without spending anything. */
 export async function isModelThere(target: PingTarget, ping: ApiPing, model: string): Promise<boolean> {
-  // A path of dots would be another one.
+  // Dots alone would change the path.
   if (ping.lists_all || /^\.{1,2}$/.test(model)) return false;
   try {
     await readJson(target, await askAt(target, ping, `${ping.path}/${encodeURIComponent(model)}`));
@@ -94,7 +97,7 @@ export async function isModelThere(target: PingTarget, ping: ApiPing, model: str
   }
 }
 
-/** A server that is down, or asks for patience, says nothing about the model. */
+/** Whether an answer tells about the model: a server that is down, or that limits requests, does not. */
 function isAnswer({ fault: { code, http_status: status } }: PingFault): boolean {
   return status !== null && status < 500 && code !== "rate_limited";
 }
@@ -110,7 +113,7 @@ function askAt(target: PingTarget, ping: ApiPing, path: string): Promise<Respons
   return ask(target, { url, credential, headers: ping.headers ?? {} });
 }
 
-/** Most servers wrap their list, some send it as it is. */
+/** The list in an answer: most servers wrap it, some send it as it is. */
 function dataOf(answer: unknown): unknown {
   return Array.isArray(answer) ? answer : member(answer, "data");
 }

@@ -8,11 +8,11 @@ import { type Finding, NOTHING_FOUND, PingFault } from "./ping.ts";
 
 export interface Ask {
   signal: AbortSignal;
-  /** The connection is not made yet. */
+  /** Set if the connection is not made yet. */
   draft: boolean;
 }
 
-/** Asks what a tool server offers in a session of the pool, in which a program of this machine is started. */
+/** Tests a tool server in a session of the pool, which also starts the programs of this machine. */
 export async function pingBySession(app: App, row: ConnectionRow, ask: Ask): Promise<Finding> {
   const found = await inspect(app, row, ask);
   if (!found.ok) throw new PingFault("unreachable", found.message);

@@ -16,7 +16,7 @@ import { timeoutSignal } from "../../lib/wait-limit.ts";
 
 /** The last revision with a handshake; a server picks the one it knows (MCP 2025-11-25, Lifecycle). */
 const HANDSHAKE_VERSION = "2025-11-25";
-/** The first revision without one. */
+/** The first revision without a handshake. */
 const STATELESS_VERSION = "2026-07-28";
 const CLIENT_INFO = { name: "mailwright", version: API_VERSION };
 const MAX_TOOLS = 200;
@@ -30,16 +30,16 @@ interface Call {
   params: Record<string, unknown>;
 }
 
-/** How one server is spoken to once it has been greeted. */
+/** What the requests to a server need after the handshake. */
 interface Session {
   result: unknown;
   headers: Record<string, string>;
-  /** Goes along in the parameters of every request. */
+  /** The `_meta` that the parameters of every request have. */
   meta: Record<string, unknown>;
   session_id: string | null;
 }
 
-/** Says hello, lists the tools and says goodbye, over Streamable HTTP. */
+/** Initializes a session, lists the tools, and ends the session, over Streamable HTTP. */
 export async function pingMcp(target: PingTarget): Promise<Finding> {
   const session = await greet(target);
   try {
@@ -65,7 +65,10 @@ async function greet(target: PingTarget): Promise<Session> {
   }
 }
 
-/** A server without a handshake answers 400 or 404, or an error of JSON-RPC (MCP 2026-07-28, Versioning). */
+/**
+ * Whether a server refuses the handshake: one of a later revision answers 400 or 404, or an error of JSON-RPC (MCP
+ * 2026-07-28, Versioning).
+ */
 function isRefusedGreeting(error: PingFault): boolean {
   const { code, http_status } = error.fault;
   return (
@@ -116,7 +119,10 @@ async function listTools(target: PingTarget, { headers, meta }: Session): Promis
   return names.slice(0, MAX_TOOLS).map((name) => name.slice(0, MAX_NAME_CHARS));
 }
 
-/** The verdict is there already, and a server forgets a session also by itself (it may answer 405). */
+/**
+ * Ends the session without a look at the answer: the verdict is there already, and a server forgets a session by
+ * itself too (it may answer 405).
+ */
 async function endSession(target: PingTarget, headers: Record<string, string>): Promise<void> {
   const goodbye = { ...target, signal: timeoutSignal(GOODBYE_MS) };
   const credential = bearer(target);
@@ -128,7 +134,7 @@ async function endSession(target: PingTarget, headers: Record<string, string>): 
   }
 }
 
-/** The server answered, and its answer is an error of JSON-RPC. */
+/** An answer that is an error of JSON-RPC. */
 class RpcFault extends PingFault {}
 
 async function call(
@@ -163,7 +169,7 @@ function bearer(target: PingTarget): Record<string, string> {
   return { authorization: `Bearer ${target.credential}` };
 }
 
-/** A server answers with JSON, or with a stream in which notifications may come first. */
+/** The answer to a request. A server sends JSON, or a stream in which notifications may come first. */
 async function answerTo(id: number, target: PingTarget, response: Response): Promise<unknown> {
   const isAnswer = (message: unknown): boolean => member(message, "id") === id;
   if (!/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")) {

@@ -6,7 +6,7 @@ import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds
 import { PingFault, type PingTarget } from "./ping.ts";
 import { openSealed, type Sealed } from "./sealed.ts";
 
-/** Where a connection leads, its secrets opened. Throws PingFault where there are none that it needs. */
+/** The address and the opened secrets of a connection. Throws PingFault where it lacks what it needs. */
 export function pingTarget(app: App, row: ConnectionRow, signal: AbortSignal): PingTarget {
   const kind = row.kind as ConnectionKind;
   const { credential, headers } = openOrFault(app, row);
@@ -20,7 +20,7 @@ export function pingTarget(app: App, row: ConnectionRow, signal: AbortSignal): P
   return { kind, name, base_url, credential, headers, oauth, fetch: app.fetch, signal };
 }
 
-/** What was sealed under another master key is as good as gone. */
+/** Opens the secrets of a row; those that were sealed under another master key count as lost. */
 function openOrFault(app: App, row: ConnectionRow): Sealed {
   try {
     return openSealed(app, row);

@@ -6,10 +6,10 @@ import { networkFault, readCapped } from "../../net/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
 
 const MAX_ANSWER_BYTES = 1_048_576;
-/** Some list hundreds of models, and describe each at length. */
+/** The most parts of an answer: some providers list hundreds of models, and describe each at length. */
 const MAX_ANSWER_PARTS = 100_000;
 
-/** What a ping may be told; part of the API. */
+/** The outcomes of a ping, which are part of the API. */
 export const PING_CODES = [
   "invalid_credentials",
   "forbidden",
@@ -26,24 +26,24 @@ export const PING_CODES = [
 
 export type PingCode = (typeof PING_CODES)[number];
 
-/** What is pinged, its secrets opened. */
+/** What a ping asks, with its secrets opened. */
 export interface PingTarget {
   kind: ConnectionKind;
-  /** Begins the sentences about it. */
+  /** Its name, with which the sentences about it begin. */
   name: string;
   base_url: string;
   credential: string;
   headers: Record<string, string>;
-  /** A person agreed to it at the provider, and no key can be typed in. */
+  /** Set if the credential came by OAuth, so that no key can be typed in. */
   oauth: boolean;
   fetch: SafeFetch;
   signal: AbortSignal;
 }
 
-/** What a ping found out; every kind of server tells something else. */
+/** What a ping found out; each kind of server tells something else. */
 export interface Finding {
   detail: string;
-  /** All of them; a verdict shows the first of many. */
+  /** The names of all models; a verdict shows the first of them. */
   models: string[];
   account: string | null;
   server_info: { name: string; version: string } | null;
@@ -60,9 +60,9 @@ export const NOTHING_FOUND: Omit<Finding, "detail"> = {
 export interface PingRequest {
   url: URL | string;
   method?: "GET" | "POST" | "DELETE";
-  /** How the credential is sent; nothing is sent when there is none. */
+  /** The header with the credential; none when there is no credential. */
   credential: Record<string, string>;
-  /** What the protocol says, over which the connection's own headers have no power. */
+  /** Headers of the protocol, which the connection's own headers cannot replace. */
   headers?: Record<string, string>;
   body?: string;
 }
@@ -70,7 +70,7 @@ export interface PingRequest {
 /** A ping that ended with a verdict other than "ok", on its way to `test-connection.ts`. */
 export class PingFault extends Error {
   readonly fault: { code: PingCode; message: string; http_status: number | null };
-  /** What was found out all the same. */
+  /** What was found out in spite of the fault. */
   readonly beside: Beside;
 
   constructor(code: PingCode, message: string, http_status: number | null = null, beside: Beside = {}) {
@@ -82,13 +82,16 @@ export class PingFault extends Error {
 }
 
 export interface Beside {
-  /** Which models there are, where the one that was chosen is not among them. */
+  /** The models that there are, if the chosen one is not among them. */
   models?: string[];
-  /** Where the interface is, if not where the connection says. */
+  /** The address at which the interface was found, if it is not that of the connection. */
   suggested_base_url?: string;
 }
 
-/** A good answer, its body still to be read. Redirects are not followed: they could carry the credential elsewhere. */
+/**
+ * Sends a request, and returns a good answer with its body unread. Redirects are not followed: they could carry the
+ * credential elsewhere.
+ */
 export async function ask(target: PingTarget, request: PingRequest): Promise<Response> {
   const { url, method = "GET", body } = request;
   const headers = new Headers({ accept: "application/json", "user-agent": "Mailwright" });
@@ -103,7 +106,7 @@ export async function ask(target: PingTarget, request: PingRequest): Promise<Res
   });
 }
 
-/** The JSON of an answer; what is too large, or something else, is a fault. */
+/** Reads the JSON of an answer; throws PingFault for an answer that is too large, or none. */
 export async function readJson(target: PingTarget, response: Response): Promise<unknown> {
   const { bytes, truncated } = await onTheWire(target, () => readCapped(response, MAX_ANSWER_BYTES));
   if (truncated) throw tooLarge(target, response.status);
@@ -142,13 +145,13 @@ export async function* readEvents(target: PingTarget, response: Response): Async
   }
 }
 
-/** A good status with an answer that is not the one of this kind of server. */
+/** The fault of a good status whose answer is not that of this kind of server. */
 export function notUnderstood(target: PingTarget, status: number, what: string): PingFault {
   const message = `${target.name} answered with ${what}. Check that the base URL is the one of its interface.`;
   return new PingFault("bad_response", message, status);
 }
 
-/** Somebody else's words, fit to be shown. */
+/** Words of the other server in a form that may be shown: short, on one line, without secrets. */
 export function said(target: PingTarget, words: string): string {
   const quoted = quote(words, secretsOf(target));
   return quoted === "" ? "" : ` It said: ${quoted}`;
@@ -166,7 +169,7 @@ async function onTheWire<T>(target: PingTarget, work: () => Promise<T>): Promise
   }
 }
 
-/** What the network did as a verdict; anything else as it is. */
+/** An error of the network as a verdict; any other error as it is. */
 function wireFault({ name }: PingTarget, error: unknown): unknown {
   const fault = error instanceof PingFault ? null : networkFault(error);
   if (fault === null) return error;

@@ -11,7 +11,7 @@ const WIDE_MODE = 0o077;
 const NAME_CHARS = 12;
 
 /**
- * Where the programs of tool servers run, which have no business in the data folder: `mcp.dir`, else a folder in the
+ * The folder in which the programs of tool servers run, away from the data folder: `mcp.dir`, else a folder in the
  * system's temporary one, the same at each start of a server on this data folder.
  */
 function programsRoot({ mcp, data }: Config): string {
@@ -19,12 +19,12 @@ function programsRoot({ mcp, data }: Config): string {
   return join(tmpdir(), `mailwright-programs-${sha256(resolve(data.dir), "hex").slice(0, NAME_CHARS)}`);
 }
 
-/** The folder that an account's program has for itself: its home, and where it begins. */
+/** The folder of one program of an account, which is its home and its working directory. */
 export function programFolder(app: App, user_id: string, name: string): string {
   return join(programsRoot(app.config), user_id, encodeURIComponent(name));
 }
 
-/** Makes it with its first use; a sentence if there can be none, else null. */
+/** Makes the folder if it is missing; returns a sentence if that cannot be done, else null. */
 export async function folderRefusal(app: App, folder: string): Promise<string | null> {
   const root = programsRoot(app.config);
   try {
@@ -40,13 +40,16 @@ export async function folderRefusal(app: App, folder: string): Promise<string | 
 
 const MEND = "The operator of this server can name another with mcp.dir of the configuration.";
 
-/** Whoever shares the temporary folder could have made it before, to read or to replace what is in it. */
+/**
+ * Whether the folder belongs to this server alone: another user of the temporary folder could have made it before, to
+ * read or to replace what is in it.
+ */
 async function isOurs(path: string): Promise<boolean> {
   const found = await lstat(path);
   return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & WIDE_MODE) === 0;
 }
 
-/** With all that the programs of a deleted account kept. */
+/** Deletes the folders of an account's programs, with all that they kept. */
 export async function removeProgramFolders(app: App, user_id: string): Promise<void> {
   const path = join(programsRoot(app.config), user_id);
   await rm(path, { recursive: true, force: true }).catch((error: unknown) => {

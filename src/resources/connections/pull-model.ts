@@ -10,7 +10,7 @@ import { timeoutError, waitLimit } from "../../lib/wait-limit.ts";
 import { ask, PingFault } from "./ping.ts";
 import { pingTarget } from "./ping-target.ts";
 
-/** While it looks through a large model, Ollama says nothing. */
+/** How long Ollama may be silent: it says nothing while it verifies a large model. */
 const QUIET_MS = 600_000;
 const LONGEST_MS = 12 * 3_600_000;
 const TOLD_EVERY_MS = 500;
@@ -18,7 +18,7 @@ const MAX_LINE_CHARS = 65_536;
 const RETRY_SECONDS = 60;
 const AGAIN = "Fetch it again: it goes on from there.";
 
-/** What is told of a pull; the last one has `done` or `error`. */
+/** One report of a pull; the last one has `done` or `error`. */
 export interface PullProgress {
   /** In the words of Ollama. */
   status?: string;
@@ -29,8 +29,8 @@ export interface PullProgress {
 }
 
 /**
- * Has an Ollama fetch a model, as server-sent events for as long as somebody listens: it keeps what it has when they
- * leave, and goes on from there the next time. One at a time of an account.
+ * Has an Ollama fetch a model, and tells the progress as server-sent events. When the listener leaves, Ollama keeps
+ * what it has, and goes on from there the next time. One pull of an account goes on at a time.
  */
 export function pullModel(
   app: App,
@@ -91,7 +91,7 @@ async function* pull(app: App, row: ConnectionRow, end: AbortController): AsyncG
   }
 }
 
-/** By its reader, or by the end of the server; not by a limit. */
+/** Whether a pull was ended by its reader or by the end of the server, rather than by a time limit. */
 function isLeft({ aborted, reason }: AbortSignal): boolean {
   return aborted && (reason as Error).name === "AbortError";
 }
@@ -102,7 +102,7 @@ interface Puller {
   end: AbortController;
 }
 
-/** Not more often than anybody can read; the last words always. */
+/** The progress, not more often than anybody can read; the last report always. */
 async function* progressOf(response: Response, { name, secrets, end }: Puller): AsyncGenerator<PullProgress> {
   let told_at = 0;
   let succeeded = false;

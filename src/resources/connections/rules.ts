@@ -9,10 +9,13 @@ import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
 import { hasCredential, openSealed } from "./sealed.ts";
 
 const MAX_CONFIG_BYTES = 8_192;
-/** What reads the same to everybody: a URL parser drops or mends the rest without a word. */
+/** Addresses that every parser reads the same way: a URL parser drops or corrects other characters without a word. */
 const BASE_URL = /^https?:\/\/[^\s\p{C}\\#@/?]+(?:[/?][^\s\p{C}\\#]*)?$/iu;
 
-/** What its kind needs; of a connection made by OAuth the token may be missing until it is connected again. */
+/**
+ * Throws for a connection that lacks what its kind needs. One made by OAuth may be without a token until it is
+ * connected again.
+ */
 export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): void {
   const info = KIND_INFO[row.kind as ConnectionKind];
   if (info.needs_credential && row.auth === "key" && !hasCredential(app, row))
@@ -33,14 +36,17 @@ export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): v
   else if (row.base_url !== null) refuseBadUrl(app, row.base_url);
 }
 
-/** Users name programs of this machine; what they are is the operator's to say. */
+/** Throws for a program that is not open to the account: the operator decides what runs on this machine. */
 function refuseClosedProgram(app: App, user: UserRow, base_url: string): void {
   const program = programAt(app, base_url);
   if (program === undefined || !mayUse(app, user, program))
     throw invalid("body.base_url", "unknown_program", noSuchProgram(base_url));
 }
 
-/** Whoever holds an API key of the account could else have the stored secrets sent to a server of their own. */
+/**
+ * Throws if stored secrets would go to another address: whoever holds an API key of the account could otherwise have
+ * them sent to a server of their own.
+ */
 export function refuseMovedSecrets(
   app: App,
   { before, after }: { before: ConnectionRow; after: ConnectionRow },
@@ -58,7 +64,7 @@ export function refuseMovedSecrets(
     throw invalid("body.config", "needed_again", `${words} Send the config for it as well.`);
 }
 
-/** What somebody agreed to at a server is good for that very address (RFC 8707). */
+/** Throws if a grant would go to another address than the one it was given for (RFC 8707). */
 function refuseMovedGrant(before: ConnectionRow, after: ConnectionRow): void {
   if (after.auth === "oauth" && before.base_url !== after.base_url)
     throw invalid(
@@ -73,7 +79,7 @@ export function refuseLargeConfig(text: string): void {
     throw invalid("body.config", "too_large", `config must be at most ${MAX_CONFIG_BYTES} bytes of JSON.`);
 }
 
-/** Another model connection of the same account, and only for a model connection. */
+/** Throws unless the fallback is another model connection of the same account, for a model connection. */
 export async function refuseBadFallback(tx: Db, row: ConnectionRow): Promise<void> {
   const { fallback_connection_id: id } = row;
   if (id === null) return;

@@ -3,12 +3,12 @@ import type { ConnectionRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
 
 const HINT_CHARS = 4;
-/** Below this length a hint would give too much of the secret away. */
+/** The shortest secret of which a hint is shown: it would give too much of a shorter one away. */
 const MIN_CHARS_FOR_HINT = 12;
 const MAX_HEADERS = 20;
-/** RFC 9110 §5.6.2, without the characters that nobody uses in names. */
+/** Names of headers: RFC 9110 §5.6.2, without the characters that nobody uses in names. */
 const HEADER_NAME = /^[A-Za-z0-9_-]{1,100}$/;
-/** What the connection itself decides, not its settings (RFC 9110 §7.6.1). */
+/** Headers that HTTP itself decides, and that settings must not set (RFC 9110 §7.6.1). */
 const OWN_HEADERS =
   /^(host|content-length|content-type|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect)$/i;
 const SENDABLE = /^[\x20-\x7e]*$/;
@@ -24,30 +24,30 @@ export interface Sealed {
 
 export interface OAuthGrant {
   refresh_token: string | null;
-  /** Whose it is, as the provider says; empty for an MCP server. */
+  /** The account at the provider; empty for an MCP server. */
   account: string;
-  /** Null: the one that the operator configured for this kind. */
+  /** The authorization server; null for the one that the operator configured for this kind. */
   server: OAuthServer | null;
-  /** It is over, and the owner was told. */
+  /** Set once the grant has ended and the owner was told. */
   ended: boolean;
 }
 
 /** An authorization server, and this server's client there. */
 export interface OAuthServer {
-  /** Null where it does not say who it is. */
+  /** The issuer by which it names itself (RFC 8414); null where it does not. */
   issuer: string | null;
-  /** RFC 9207: its answers name it. */
+  /** Whether its answers name the issuer (RFC 9207). */
   names_itself: boolean;
   authorization_endpoint: string;
   token_endpoint: string;
   revocation_endpoint: string | null;
   client: OAuthClient;
-  /** RFC 8707. */
+  /** The resource that tokens are for (RFC 8707). */
   resource: string | null;
   scope: string | null;
-  /** How its token endpoint is spoken to; RFC 6749 knows forms only. */
+  /** The form of requests to its token endpoint; RFC 6749 knows forms only. */
   format: "form" | "json";
-  /** RFC 7636. */
+  /** Whether it takes a code challenge (RFC 7636). */
   pkce: boolean;
 }
 
@@ -55,13 +55,18 @@ export interface OAuthClient {
   id: string;
   secret: string | null;
   auth: "client_secret_basic" | "client_secret_post" | "none";
-  /** The redirect URI that it was registered with by itself (RFC 7591); null: by hand, or not at all. */
+  /**
+   * The redirect URI with which this server has registered itself (RFC 7591); null for a client that was registered
+   * by hand, or not at all.
+   */
   registered_for: string | null;
 }
 
-/** What a refresh brought, while the disk does not take it: the refresh token on the disk may be spent. */
+/**
+ * New tokens that are in memory alone because the disk takes no writes: the refresh token on the disk may be used up.
+ */
 export interface UnwrittenGrant {
-  /** The refresh tokens that it takes the place of. */
+  /** The refresh tokens that these replace. */
   instead_of: (string | null)[];
   refresh_token: string | null;
   credential: string;
@@ -70,12 +75,12 @@ export interface UnwrittenGrant {
 
 const NOTHING_SEALED: Sealed = { credential: "", headers: {} };
 
-/** As it is now, be that written or not. */
+/** Opens the secrets of a connection as they are now, whether that is written or not. */
 export function openSealed(app: App, row: ConnectionRow): Sealed {
   return openWithEnd(app, row).sealed;
 }
 
-/** As `openSealed`, with the end of the credential: unix seconds, null where nobody says. */
+/** As `openSealed`, with the time at which the credential ends, in unix seconds; null where nobody says. */
 export function openWithEnd(app: App, row: ConnectionRow): { sealed: Sealed; expires_at: number | null } {
   const stored = openStored(app, row);
   const { oauth } = stored;
@@ -85,19 +90,19 @@ export function openWithEnd(app: App, row: ConnectionRow): { sealed: Sealed; exp
   return { sealed: { ...stored, credential, oauth: { ...oauth, refresh_token } }, expires_at };
 }
 
-/** As the row has it. */
+/** Opens the secrets that the row has. */
 export function openStored(app: App, row: ConnectionRow): Sealed {
   return row.sealed === null ? NOTHING_SEALED : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
 }
 
-/** What is newer than the row; undefined once that was written, or the connection was connected anew. */
+/** The tokens that are newer than the row; undefined once they are written, or the connection was connected anew. */
 export function unwrittenGrant(app: App, row: ConnectionRow, stored: Sealed): UnwrittenGrant | undefined {
   const { oauth } = stored;
   const newer = app.unwritten.get(row.id);
   return oauth && !oauth.ended && newer?.instead_of.includes(oauth.refresh_token) ? newer : undefined;
 }
 
-/** Undefined when it was sealed under another master key: as good as gone. */
+/** As `openSealed`; undefined when it was sealed under another master key, and so is lost. */
 export function openIfPossible(app: App, row: ConnectionRow): Sealed | undefined {
   try {
     return openSealed(app, row);
@@ -107,7 +112,10 @@ export function openIfPossible(app: App, row: ConnectionRow): Sealed | undefined
   }
 }
 
-/** One that cannot be opened any more counts: it is there, and a new one mends it. */
+/**
+ * Whether a connection has a credential. One that cannot be opened any more counts: it is there, and a new one
+ * replaces it.
+ */
 export function hasCredential(app: App, row: ConnectionRow): boolean {
   return openIfPossible(app, row)?.credential !== "";
 }
@@ -115,13 +123,13 @@ export function hasCredential(app: App, row: ConnectionRow): boolean {
 export interface SecretInput {
   credential?: string;
   headers?: Record<string, string>;
-  /** Null takes it away. */
+  /** The secret of an OAuth client; null takes it away. */
   client_secret?: string | null;
 }
 
 export function sealedColumns(app: App, row: ConnectionRow, input: SecretInput): Partial<ConnectionRow> {
   const { credential: given, headers, client_secret } = input;
-  // A new credential mends a connection whose old one cannot be opened; its headers are lost with it.
+  // A new credential makes a connection usable whose old one cannot be opened; its headers are lost with that one.
   const sealed = given === undefined ? openSealed(app, row) : (openIfPossible(app, row) ?? NOTHING_SEALED);
   const secret = client_secret === undefined ? sealed.client_secret : client_secret;
   const next: Sealed = {
@@ -138,7 +146,7 @@ export function sealedColumns(app: App, row: ConnectionRow, input: SecretInput):
   };
 }
 
-/** What a grant brought or a refresh made new; the rest of what is sealed stays. */
+/** The columns that a grant or a refresh changes; the rest of what is sealed stays. */
 export function grantedColumns(
   app: App,
   row: ConnectionRow,
@@ -149,7 +157,7 @@ export function grantedColumns(
   return { ...columnsOf(app, row, next), auth: "oauth" as const, expires_at };
 }
 
-/** Whether it can be sent in a header. */
+/** Whether a credential can be sent in a header. */
 export function isSendable(credential: string): boolean {
   return SENDABLE.test(credential);
 }
@@ -162,7 +170,7 @@ function columnsOf(app: App, row: ConnectionRow, sealed: Sealed) {
   };
 }
 
-/** What could not be sent as a header later, or would change the request itself. */
+/** Throws for a credential or headers that could not be sent, or would change the request itself. */
 function refuseUnsendable({ credential, headers }: Sealed): void {
   if (!isSendable(credential))
     throw invalid(

@@ -6,15 +6,15 @@ import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 import { integrationCalled } from "../../trust/target-names.ts";
 import { toolServerName } from "./tool-server-name.ts";
 
-/** Something that an instruction can be aimed at. */
+/** A target: an integration or a tool server that an instruction can name. */
 export interface Target {
-  /** As an instruction names it: `notes`, `mcp:calendar`. */
+  /** Its name in an instruction: `notes`, `mcp:calendar`. */
   name: string;
   connection: ConnectionRow;
 }
 
 export interface Targets {
-  /** What the inbox has, in a fixed order. */
+  /** The targets of the inbox, in a fixed order. */
   attached: Target[];
   /** Names of further tool servers of the account, which this inbox does not have. */
   elsewhere: string[];
@@ -22,7 +22,7 @@ export interface Targets {
 
 export const NO_TARGETS: Targets = { attached: [], elsewhere: [] };
 
-/** The integrations of an account are everywhere; of its tool servers an inbox has those in its list. */
+/** The targets of an inbox: all integrations of its account, and the tool servers in the inbox's list. */
 export async function targetsOf(db: Db, inbox: InboxRow): Promise<Targets> {
   const rows = await toolConnections(db, { user_id: inbox.user_id });
   const ids = toolServersOf(inbox);
@@ -33,7 +33,7 @@ export async function targetsOf(db: Db, inbox: InboxRow): Promise<Targets> {
   return { attached: [...integrations, ...attached], elsewhere: elsewhere.map(({ name }) => name) };
 }
 
-/** What the tool servers of an account are called, each with the id of its connection. */
+/** The names of an account's tool servers, each with the id of its connection. */
 export async function toolServerNames(db: Db, user_id: string): Promise<Map<string, string>> {
   const servers = toolServers(await toolConnections(db, { user_id }));
   return new Map(servers.map(({ name, connection }) => [name, connection.id]));
@@ -74,7 +74,10 @@ function integrationOf(rows: readonly ConnectionRow[], kind: string): Target[] {
   return connection ? [{ name: kind, connection }] : [];
 }
 
-/** The same for whoever names a target in an instruction: an integration by the name of its service too, as `github`. */
+/**
+ * The target that an instruction names: as `targetNamed`, and an integration by the name of its service too, such as
+ * `github`.
+ */
 export function targetCalled(targets: string[], name: string): string | undefined {
   const called = integrationCalled(name);
   return targetNamed(targets, name) ?? (called && targetNamed(targets, called));

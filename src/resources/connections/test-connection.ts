@@ -17,15 +17,15 @@ import { isProgramUrl } from "./programs.ts";
 import { openIfPossible } from "./sealed.ts";
 
 const PING_TIMEOUT_MS = 10_000;
-/** A shorter credential could stand in any answer by chance. */
+/** The shortest credential that is looked for in answers: a shorter one could stand in any answer by chance. */
 const MIN_ECHO_CHARS = 8;
-/** Many headers are no secrets, such as the name of an application. */
+/** The shortest header that counts as a secret: many are none, such as the name of an application. */
 const MIN_HEADER_ECHO_CHARS = 16;
 
-/** How many models are shown at most. */
+/** The most models that are shown. */
 const MAX_MODELS = 200;
 
-/** Pings the provider without spending anything, and keeps the outcome with the connection. */
+/** Tests a connection without spending anything, and keeps the outcome with it. */
 export async function testConnection(
   app: App,
   user: UserRow,
@@ -38,7 +38,7 @@ export async function testConnection(
   return verdict;
 }
 
-/** As `testConnection`, of one that is not made yet: nothing is kept. */
+/** As `testConnection`, for a connection that is not made yet: nothing is kept. */
 export async function testDraft(app: App, user: UserRow, input: NewConnection) {
   return verdictOn(app, draftConnection(app, user, input), PING_TIMEOUT_MS, true);
 }
@@ -59,7 +59,7 @@ async function verdictOn(app: App, row: ConnectionRow, timeout_ms: number, draft
   };
 }
 
-/** A token that has ended is renewed first; when that is not possible, the ping says so. */
+/** The row with a fresh token: one that has ended is renewed first. Where that is not possible, the ping says so. */
 async function withFreshToken(app: App, user: UserRow, row: ConnectionRow): Promise<ConnectionRow> {
   if (row.auth !== "oauth" || openIfPossible(app, row) === undefined) return row;
   await freshToken(app, row.id);
@@ -81,7 +81,7 @@ interface Outcome {
 
 interface Wait {
   timeout_ms: number;
-  /** It is not made yet. */
+  /** Set if the connection is not made yet. */
   draft: boolean;
 }
 
@@ -121,7 +121,10 @@ async function ping(target: PingTarget): Promise<Finding> {
   return { ...NOTHING_FOUND, detail: "Built in; it needs no network.", models: ["demo"] };
 }
 
-/** One of the transport before Streamable HTTP refuses to be greeted; the pool speaks to those. */
+/**
+ * Pings a server of the transport before Streamable HTTP, which refuses the handshake of this one; the pool speaks
+ * that transport.
+ */
 async function pingOldServer(
   app: App,
   row: ConnectionRow,
@@ -134,7 +137,7 @@ async function pingOldServer(
   });
 }
 
-/** A secret is never to be read again, not even by way of a server that repeats it. */
+/** Throws if a server repeats a secret: nobody may read one again, not even by way of a server. */
 function refuseEcho({ name, credential, headers }: PingTarget, finding: Finding): void {
   const shown = JSON.stringify(finding);
   const echoed =
@@ -145,7 +148,7 @@ function refuseEcho({ name, credential, headers }: PingTarget, finding: Finding)
   throw new PingFault("bad_response", `${name} ${what}, so the answer is not shown.`);
 }
 
-/** Nothing is kept where the connection has become another one in the meantime. */
+/** Keeps the outcome of a test, unless the connection has become another one in the meantime. */
 async function keep(
   app: App,
   tested: ConnectionRow,

@@ -9,7 +9,7 @@ import { toolServerNames } from "./targets.ts";
 
 type ConnectionView = ReturnType<typeof viewConnection>;
 
-/** Shows connections of one account, with what its inboxes and its other connections make of them. */
+/** Returns what shows connections of one account, with the inboxes and connections that use each. */
 export async function connectionViewer(
   app: App,
   db: Db,
@@ -54,7 +54,7 @@ function viewConnection(
   };
 }
 
-/** How many inboxes use each connection of an account, for their model or among their tools. */
+/** The number of inboxes that use each connection of an account, for their model or among their tools. */
 async function countUses(db: Db, user_id: string): Promise<Map<string, number>> {
   const inboxes = await db
     .selectFrom("inboxes")
