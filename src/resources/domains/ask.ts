@@ -42,13 +42,13 @@ const SILENCE: Record<string, string> = {
   EREFUSED: "The DNS refused to answer",
 };
 
-/** The strings of one record belong together (RFC 7208 §3.3, RFC 6376 §3.6.2.2). */
+/** The TXT records of a name, each with its strings joined (RFC 7208 §3.3, RFC 6376 §3.6.2.2). */
 export async function askTexts(app: App, name: string): Promise<Answered<string>> {
   const answer = await ask(app, name, "TXT");
   return "none" in answer ? answer : { records: answer.records.map((strings) => strings.join("").trim()) };
 }
 
-/** A policy of the registered domain holds for what is below it (RFC 7489 §6.6.3). */
+/** The DMARC policy of a domain: its own, or that of the registered domain above it (RFC 7489 §6.6.3). */
 export async function askDmarc(app: App, domain: string): Promise<Answered<string>> {
   const own = await askTexts(app, dmarcName(domain));
   const parent = registrableDomain(domain);
@@ -59,7 +59,7 @@ export async function askDmarc(app: App, domain: string): Promise<Answered<strin
   return decides ? above : own;
 }
 
-/** What the records of a name mean by `judge`. */
+/** The finding of `judge` about the records of a name; where there are none, what that means. */
 export function judged<T>(answer: Answered<T>, judge: (records: T[]) => Finding): Finding {
   return "none" in answer ? answer.none : judge(answer.records);
 }

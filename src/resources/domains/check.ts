@@ -21,9 +21,9 @@ import { lookForRecords, sightingsOf } from "./findings.ts";
 import type { Findings } from "./records.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
-/** How long the records of a new domain are waited for. */
+/** How long a new domain waits for its records. */
 const GIVE_UP_SECONDS = 7 * DAY_SECONDS;
-/** Daily checks in a row that have to miss the records before the owner is told. */
+/** How many daily checks in a row must miss the records before the owner is told. */
 const MISSES_TO_TELL = 3;
 
 /** Looks for the records now, and says for each what it saw. */
@@ -32,7 +32,7 @@ export async function verifyDomain(app: App, user: UserRow, id: string): Promise
   const { row, keys, hindrance } = await app.write(async (tx) => {
     const before = await ownDomain(tx, user, id);
     const verdict = await judge(app, tx, before, findings);
-    // Whoever asks again after the time was up means it: it begins anew.
+    // A failed domain begins anew, because somebody asks again on purpose.
     const checked = { ...before, ...verdict.columns, misses: verdict.passes ? 0 : before.misses };
     await save(tx, checked);
     const keys = await settle(app, tx, id, findings);
@@ -48,7 +48,7 @@ export async function verifyDomain(app: App, user: UserRow, id: string): Promise
   return viewDomain(app, user, { row, keys });
 }
 
-/** The look that is taken from time to time: it activates, gives up, or tells the owner what got lost. */
+/** The check that a job makes from time to time: it activates a domain, gives up, or tells the owner what got lost. */
 export async function checkNow(app: App, job: Job<"check_domain">, signal: AbortSignal): Promise<void> {
   const { domain_id, since } = job.payload;
   const row = await domainById(app.db, domain_id);
@@ -89,21 +89,21 @@ async function look(app: App, row: CustomDomainRow): Promise<Findings> {
   return lookForRecords(app, row, await keyRows(app.db, row.id));
 }
 
-/** What signs from now on, by what was seen of the keys' records. */
+/** Decides which keys sign from now on, by what was seen of their records. */
 async function settle(app: App, tx: Db, domain_id: string, { dkim }: Findings): Promise<DkimKeyRow[]> {
   const sightings = sightingsOf(dkim, await keyRows(tx, domain_id));
   return settleKeys(app, tx, { domain_id, sightings });
 }
 
 interface Verdict {
-  /** Whether the records prove the domain, or nobody asks them to. */
+  /** Whether the records prove the domain, or no proof is asked for. */
   passes: boolean;
-  /** Why it is not active although it passes. */
+  /** Why the domain is not activated although it passes. */
   hindrance: string | null;
   columns: Pick<CustomDomainRow, "status" | "error" | "findings" | "verified_at" | "last_checked_at">;
 }
 
-/** What a check means for the domain. One that is active stays so. */
+/** The new state of a domain after a check. An active domain stays active. */
 async function judge(app: App, tx: Db, row: CustomDomainRow, findings: Findings): Promise<Verdict> {
   const passes = app.config.domains.verification === "trust" || unseen(findings).length === 0;
   const hindrance = passes && row.status !== "active" ? await hindranceOf(app, tx, row) : null;
@@ -160,7 +160,7 @@ function intervalOf({ status }: CustomDomainRow, keys: DkimKeyRow[], now: number
   return status === "active" && !isUnsettled(keys, now) ? DAY_SECONDS : PENDING_CHECK_SECONDS;
 }
 
-/** Only the columns of a check: the rest of a row never changes. */
+/** Saves the columns of a check; the rest of a row never changes. */
 async function save(tx: Db, row: CustomDomainRow): Promise<void> {
   const { status, error, findings, misses, verified_at, last_checked_at } = row;
   await tx
@@ -170,7 +170,7 @@ async function save(tx: Db, row: CustomDomainRow): Promise<void> {
     .execute();
 }
 
-/** For the miss at which the owner is told; made before the transaction that counts it. */
+/** The letter for the miss at which the owner is told; it is made before the transaction that counts the miss. */
 async function lossLetter(
   app: App,
   row: CustomDomainRow,

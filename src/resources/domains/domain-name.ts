@@ -3,13 +3,16 @@ import type { Config } from "../../config/config.ts";
 import { invalid } from "../../errors.ts";
 import { registrableDomain } from "../../net/domain-owner.ts";
 
-/** So that the name of every record below it still fits into the 253 octets of a name (RFC 1035 §2.3.4). */
+/**
+ * The longest domain with which the name of every record below it fits into the 253 octets of a name (RFC 1035
+ * §2.3.4).
+ */
 const MAX_DOMAIN_OCTETS = 239;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** Letters, digits and hyphens of any script, and the full stops that IDNA knows. */
 const WRITTEN = /^[\p{L}\p{M}\p{N}\-.。．｡]+$/u;
 
-/** Lower-case A-labels of a domain that may be added. Throws `validation_error` for any other. */
+/** The domain in A-labels and lower case. Throws `validation_error` for one that may not be added. */
 export function domainName(config: Config, input: string): string {
   const domain = asciiOf(input);
   if (domain === undefined)

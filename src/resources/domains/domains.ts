@@ -46,7 +46,7 @@ export async function listDomains(app: App, user: UserRow): Promise<DomainView[]
 export async function createDomain(app: App, caller: Caller, name: string): Promise<DomainView> {
   const { user } = caller;
   const domain = domainName(app.config, name);
-  // Also before the keys are made, which are too dear for somebody who may not have them.
+  // This is checked before the keys are made too: they cost too much time for a domain that is refused.
   await refuseAnother(app, app.db, { user, domain });
   const id = app.newId();
   const keys = await firstKeys(app, id);
@@ -75,7 +75,10 @@ export async function createDomain(app: App, caller: Caller, name: string): Prom
   });
 }
 
-/** Nothing is known of the RSA record yet; the other one has not been asked for before, and counts as absent. */
+/**
+ * Makes the first keys. Nothing is known of the RSA record yet; the other one has not been asked for before, and
+ * counts as absent.
+ */
 function firstKeys(app: App, domain_id: string): Promise<DkimKeyRow[]> {
   return Promise.all(
     ALGORITHMS.map((algorithm) =>
@@ -97,7 +100,7 @@ export async function checkLater(
   { run_at, user_id, ...payload }: { domain_id: string; user_id: string; since: number; run_at: number },
 ): Promise<void> {
   const dedupe_key = `check_domain:${payload.domain_id}`;
-  // Name servers that do not answer are waited for.
+  // Such a job may wait long for name servers, so each account has a share.
   const share = { account: user_id, slots: null };
   const planned = await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key, share });
   if (!planned) await hasten(app, tx, { kind: "check_domain", dedupe_key, run_at });
@@ -125,19 +128,22 @@ export async function isOwnDomain(app: App, domain: string): Promise<boolean> {
   return isServiceDomain(app, domain) || (await activeDomain(app.db, { domain })).length > 0;
 }
 
-/** What mail from a domain is signed with; undefined for one that is not, or no longer, ours. */
+/** The keys that sign mail from a domain; undefined for one that is not, or no longer, ours. */
 export async function signingKeys(app: App, domain: string): Promise<DkimKeys | undefined> {
   if (isServiceDomain(app, domain)) return serviceKeys(app);
   const [row] = await activeDomain(app.db, { domain });
   return row && domainKeys(app, row.id);
 }
 
-/** There is at most one; compiled once, because every mail asks. */
+/** The active row of a domain, at most one. The query is compiled once, because every mail asks. */
 export const activeDomain = remembered((db, key: { domain: string }) =>
   db.selectFrom("custom_domains").selectAll().where("domain", "=", key.domain).where("status", "=", "active"),
 );
 
-/** Its place among the domains of its account, the oldest being the first: a smaller plan has no room for the newest. */
+/**
+ * The rank of a domain among those of its account, the oldest being the first: a smaller plan has no room for the
+ * newest.
+ */
 export async function rankOf(
   db: Db,
   { id, user_id }: Pick<CustomDomainRow, "id" | "user_id">,

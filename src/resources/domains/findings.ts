@@ -31,7 +31,7 @@ export async function lookForRecords(app: App, row: CustomDomainRow, keys: DkimK
   };
 }
 
-/** What the DNS shows of the record of each key, by selector. */
+/** Looks for the record of each key; the findings are by selector. */
 export async function lookForKeys(
   app: App,
   domain: string,
@@ -44,7 +44,7 @@ export async function lookForKeys(
   return Object.fromEntries(await Promise.all(found));
 }
 
-/** What findings by selector mean for the keys. A DNS that does not answer says nothing. */
+/** What findings by selector mean for the keys. A finding of a DNS that does not answer means nothing. */
 export function sightingsOf(found: Record<string, Finding>, keys: DkimKeyRow[]): Sightings {
   return new Map(
     keys.flatMap(({ id, selector }) => {
@@ -58,7 +58,8 @@ export function sightingsOf(found: Record<string, Finding>, keys: DkimKeyRow[]):
 export function bounded(finding: Finding): Finding {
   const { value, ...rest } = finding;
   const found = rest.found.slice(0, MAX_FOUND).map((text) => text.slice(0, MAX_FOUND_CHARS).toWellFormed());
-  // Longer than any resolver reads (RFC 7208 §3.4 has 450 octets in mind): better to begin anew.
+  // A value of many records may become longer than receivers read (RFC 7208 §3.4 has 450 octets in mind): then a new
+  // record is better.
   const fits = value !== undefined && value.length <= MAX_FOUND_CHARS;
   return { ...rest, found, ...(fits ? { value } : {}) };
 }

@@ -71,7 +71,7 @@ export function judgeDkim(found: string[], key: DkimPublic): Finding {
   );
 }
 
-/** RFC 6376 §3.6.1. */
+/** Whether a text is the record of a key (RFC 6376 §3.6.1). */
 function isKeyRecord(text: string, { public_part, algorithm }: DkimPublic): boolean {
   const tags = new Map(
     text.split(";").map((tag) => {
@@ -99,7 +99,10 @@ export function isDmarc(text: string): boolean {
   return /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text);
 }
 
-/** Host names are the same in any case, and with or without the dot of the root (RFC 4343). */
+/**
+ * A host name in the form in which it is compared: names are the same in any case, and with or without the dot of the
+ * root (RFC 4343).
+ */
 export function hostName(name: string): string {
   return name.toLowerCase().replace(/\.$/, "");
 }

@@ -20,7 +20,7 @@ export interface KeyHome {
   row: CustomDomainRow | null;
 }
 
-/** The home of a domain that somebody names on the command line; the service's own if nobody does. */
+/** The home of keys that somebody names on the command line by its domain; the service's own if nobody names one. */
 export async function findKeyHome(app: App, name?: string): Promise<KeyHome> {
   const { domain } = app.config.smtp;
   const ascii = domainToASCII(name ?? domain)
@@ -56,14 +56,14 @@ export async function rotateKeys(
   return { step: made ? "made" : waits ? "waiting" : "switched", keys };
 }
 
-/** Plans the first look at the records of the service's keys; whoever plans it again changes nothing. */
+/** Plans the first check of the records of the service's keys; planning it again changes nothing. */
 export async function checkServiceKeysLater(app: App, tx: Db): Promise<void> {
   const run_at = app.after(PENDING_CHECK_SECONDS);
   const planned = await enqueue(app, tx, { ...SERVICE_JOB, payload: {}, run_at });
   if (!planned) await hasten(app, tx, { ...SERVICE_JOB, run_at });
 }
 
-/** The look that is taken from time to time, after which another set of keys may sign. */
+/** The check of the service's keys that a job makes from time to time; after it other keys may sign. */
 export async function checkServiceKeysNow(
   app: App,
   job: Job<"check_service_keys">,

@@ -23,7 +23,7 @@ const NOTES: Record<RecordView["purpose"], string> = {
   dmarc: "what receivers do with forgeries",
 };
 
-/** What to publish for a domain; see `serviceRecords`. */
+/** The records to publish for a domain; see `serviceRecords`. */
 export async function wantedRecords(
   app: App,
   home: KeyHome,
@@ -39,7 +39,7 @@ export async function wantedRecords(
   );
 }
 
-/** Publishes no host and no domain that nobody outside can look up: a record that leads to one has no value yet. */
+/** Leaves out records of names that nobody outside can look up. A record that leads to such a name has no value yet. */
 function namedRecords({ hostname, domain }: Config["smtp"], records: OperatorRecord[]): OperatorRecord[] {
   const nameless = [hostname, domain].filter((name) => !isPublicName(name));
   const isNameless = (part: string): boolean =>
@@ -51,7 +51,7 @@ function namedRecords({ hostname, domain }: Config["smtp"], records: OperatorRec
   });
 }
 
-/** What to publish for a domain, with what the DNS shows of it now. Changes nothing. */
+/** The records to publish for a domain, with what the DNS shows of them now. Changes nothing. */
 export async function checkedRecords(app: App, home: KeyHome): Promise<CheckedOperatorRecord[]> {
   if (home.row === null) return checkServiceRecords(app);
   const keys = await keyRows(app.db, home.row.id);

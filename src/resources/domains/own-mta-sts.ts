@@ -3,7 +3,10 @@ import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
 import { sha256 } from "../../lib/sha256.ts";
 
-/** While it is tried out, a mistake is to be over within a day; else RFC 8461 §3.2 speaks of weeks. */
+/**
+ * How long senders may keep the policy. While it is tried out, a mistake is over within a day; else RFC 8461 §3.2
+ * speaks of weeks.
+ */
 const MAX_AGE_SECONDS = { testing: 86_400, enforce: 604_800 };
 const ID_CHARS = 20;
 
@@ -19,7 +22,10 @@ export function mtaStsPolicy({ smtp }: Config, mode: Config["smtp"]["mta_sts"]):
   return `${lines.join("\r\n")}\r\n`;
 }
 
-/** The policy as it is shown: "enforce" with a certificate that nobody trusts would keep all mail away. */
+/**
+ * The policy that is served: "testing" in place of "enforce" while senders would not trust the certificate, since
+ * that would keep all mail away.
+ */
 export async function policyShown({ config, certificates, nowMs }: App): Promise<string | null> {
   const { mta_sts, hostname } = config.smtp;
   if (mta_sts !== "enforce") return mtaStsPolicy(config, mta_sts);
@@ -33,7 +39,7 @@ export function mtaStsHost({ smtp }: Config): string {
   return `mta-sts.${smtp.domain}`;
 }
 
-/** The record that tells of the policy; its id changes with the configured policy (RFC 8461 §3.1). */
+/** The TXT record that announces the policy; its id changes with the configured policy (RFC 8461 §3.1). */
 export function mtaStsRecord(config: Config): string {
   const policy = mtaStsPolicy(config, config.smtp.mta_sts) ?? "";
   const id = sha256(policy, "hex").slice(0, ID_CHARS);

@@ -5,31 +5,31 @@ import { OVERLAP_SECONDS } from "../../mail/writing/dkim-rotation.ts";
 import { withHost } from "./spf.ts";
 import { dayAt } from "../../lib/durations.ts";
 
-/** RFC 5321 §5.1: the lower, the earlier it is tried. */
+/** The priority in the MX record; servers with a lower one are tried first (RFC 5321 §5.1). */
 export const MX_PRIORITY = 10;
-/** Values of one record that are shown at most: other people publish them. */
+/** The most values of one record that are shown: other people publish them. */
 export const MAX_FOUND = 10;
 
 export type Purpose = "ownership" | "inbound_mx" | "spf" | "dkim" | "dmarc";
 
-/** What one check saw of one record. `pending`: the DNS has not said. */
+/** What one check saw of one record. `pending`: the DNS did not answer. */
 export interface Finding {
   status: "verified" | "missing" | "mismatch" | "pending";
-  /** What is published there, as far as it matters for this record. */
+  /** The values that are published, as far as they matter for this record. */
   found: string[];
   reason: string;
-  /** What to publish instead of the usual value, because of what is there already. */
+  /** The value to publish instead of the usual one, because of what is published already. */
   value?: string;
 }
 
 export type Findings = Record<Exclude<Purpose, "dkim">, Finding> & {
-  /** By selector. */
+  /** The findings of the keys' records, by selector. */
   dkim: Record<string, Finding>;
 };
 
 interface PublishedRecord {
   type: "TXT" | "MX";
-  /** Without a dot at the end. */
+  /** The name of the record, without a dot at the end. */
   name: string;
   value: string;
   priority: number | null;
@@ -46,7 +46,7 @@ const UNCHECKED: Finding = {
   reason: "It has not been looked for yet. Publish it, then have it looked for.",
 };
 
-/** The records of a domain: what to publish, and what the last check saw of it. */
+/** The records of a domain, with what the last check saw of them. */
 export function recordViews(
   app: App,
   row: CustomDomainRow,
@@ -75,7 +75,7 @@ export function viewsWith(
 
 const STATE_ORDER = ["signing", "waiting", "retired", "dropped"] as const;
 
-/** The records of a domain's keys, those in use first; beside what was found, what to do about each. */
+/** The records of a domain's keys, those in use first; each says what to do about its key. */
 function keyViews(keys: DkimKeyRow[], domain: string, found: Record<string, Finding>): RecordView[] {
   const sorted = STATE_ORDER.flatMap((state) => keys.filter((key) => key.state === state));
   return sorted.map((key) => keyView(key, domain, found[key.selector] ?? UNCHECKED));
@@ -86,7 +86,7 @@ function keyView(key: DkimKeyRow, domain: string, { status, found, reason }: Fin
   return { ...record, status, found, reason: keyAdvice(key) ?? reason };
 }
 
-/** Undefined for a key whose record is to be published like any other. */
+/** What to do about the record of a key; undefined where it is to be published like any other. */
 export function keyAdvice({ state, retired_at }: DkimKeyRow): string | undefined {
   if (state === "retired") {
     const until = dayAt((retired_at ?? 0) + OVERLAP_SECONDS);
@@ -136,7 +136,7 @@ function recordsOf(app: App, row: CustomDomainRow, owner_email: string): Publish
   ];
 }
 
-/** RFC 7489 §6.2: commas and exclamation marks would end the address. */
+/** An address as it stands in a DMARC record, where commas and exclamation marks would end it (RFC 7489 §6.2). */
 function inUri(address: string): string {
   return encodeURIComponent(address).replaceAll("%40", "@").replaceAll("!", "%21");
 }

@@ -12,13 +12,13 @@ import { mtaStsHost, policyShown } from "./own-mta-sts.ts";
 import { viewServiceDns } from "./service-dns.ts";
 import { CustomDomainShape, ServiceDnsShape } from "./shapes.ts";
 
-/** Each makes two keys, which is half a second of work. */
+/** The limit on new domains: each makes two keys, which is half a second of work. */
 const CREATE_RATE = { limit: 60, window_seconds: 3_600 };
-/** Each asks the DNS for all of its records. */
+/** The limit on checks: each asks the DNS for all records of a domain. */
 const VERIFY_RATE = { limit: 10, window_seconds: 60 };
-/** A page that waits for the records looks four times a minute. */
+/** The limit on looking at the service's records: a page that waits for them looks four times a minute. */
 const SERVICE_RATE = { limit: 20, window_seconds: 60 };
-/** More than the longest domain has; what is wrong with a shorter one is said in words. */
+/** The longest input: more than the longest domain has, so that what is wrong with it is said in words. */
 const MAX_NAME_CHARS = 1_000;
 
 const domain = t.Optional(t.String({ maxLength: MAX_NAME_CHARS, examples: ["example.org"] }));
@@ -63,7 +63,7 @@ function ownDomainRoutes(app: App) {
     );
 }
 
-/** The domain that all inboxes have who have none of their own. */
+/** The routes about the service's domain, which all inboxes have that have none of their own. */
 function serviceDnsRoutes(app: App) {
   return new Elysia().use(administrators(app)).get(
     "/admin/dns",
@@ -75,7 +75,7 @@ function serviceDnsRoutes(app: App) {
   );
 }
 
-/** For other mail servers, which ask at the name that RFC 8461 §3.3 makes of our domain. */
+/** The policy for other mail servers, which ask for it at the name that RFC 8461 §3.3 makes of our domain. */
 export function mtaStsRoutes(app: App) {
   return new Elysia().use(unauthenticated(app)).get(
     "/.well-known/mta-sts.txt",

@@ -17,7 +17,7 @@ export type CheckedRecord = WantedRecord & Omit<Finding, "value">;
 export async function checkServiceRecords(app: App): Promise<CheckedRecord[]> {
   const { hostname, domain } = app.config.smtp;
   const rows = await keyRows(app.db, null);
-  // At once, as all that can be: each may take as long as a DNS is waited for that does not answer.
+  // Asked at once, because each may take as long as a DNS that does not answer is waited for.
   const [known, keys] = await Promise.all([addressesOf(app, hostname), lookForKeys(app, domain, rows)]);
   const wanted = await serviceRecords(app, publicAddresses(), known.length > 0 ? known : publicAddresses());
   return Promise.all(wanted.map((record) => checked(app, record, keys)));
@@ -39,7 +39,7 @@ export async function addressesOf(app: App, host: string): Promise<string[]> {
   return (await lookForHost(app, host)).addresses;
 }
 
-/** Looks for the addresses of a host. Where the DNS is silent, that none were found tells nothing of the host. */
+/** Looks for the addresses of a host. `is_silent`: the DNS did not answer, so that finding none means nothing. */
 export async function lookForHost(
   app: App,
   host: string,
@@ -54,7 +54,7 @@ export async function lookForHost(
 
 type Look = (app: App, record: WantedRecord) => Promise<Finding>;
 
-/** A key that came to be a moment ago. */
+/** The finding of a key that was made after the DNS was asked. */
 const UNKNOWN: Finding = { status: "pending", found: [], reason: "It was not looked for." };
 
 const LOOKS: Record<Exclude<WantedRecord["purpose"], "dkim">, Look> = {
@@ -97,7 +97,9 @@ function ownOf(type: WantedRecord["type"]): string[] {
   return publicAddresses().filter((address) => isIP(address) === (type === "A" ? 4 : 6));
 }
 
-/** What this machine's own network cards say counts; behind NAT they say nothing. */
+/**
+ * Compares the addresses of a record with those of this machine's network cards; behind NAT these have no public one.
+ */
 export function judgeAddresses(found: string[], own: string[]): Finding {
   if (own.length === 0)
     return {
@@ -110,7 +112,10 @@ export function judgeAddresses(found: string[], own: string[]): Finding {
   return mismatch(found, `It is another machine: this one has ${own.join(" and ")}.`);
 }
 
-/** RFC 1912 §2.1: the name that an address has must have that address; it came from there. */
+/**
+ * Judges the reverse entry of an address: the name in it must lead back to that address (RFC 1912 §2.1), from which
+ * `host` came.
+ */
 function judgePtr(found: string[], host: string): Finding {
   if (found.some((name) => hostName(name) === hostName(host)))
     return { status: "verified", found, reason: `It is there, and ${host} leads back to it.` };
@@ -120,7 +125,7 @@ function judgePtr(found: string[], host: string): Finding {
   );
 }
 
-/** By its text, and where another text means the same, by what a receiver would make of it. */
+/** Judges the SPF record by its text and, where it is another one, by what a receiver would make of it. */
 async function lookForSpf(app: App, { name }: WantedRecord): Promise<Finding> {
   const { hostname } = app.config.smtp;
   const [texts, mx] = await Promise.all([askTexts(app, name), ask(app, name, "MX")]);
@@ -137,7 +142,7 @@ async function lookForSpf(app: App, { name }: WantedRecord): Promise<Finding> {
   return passes ? { ...seen, status: "verified", reason: "It lets this server send." } : finding;
 }
 
-/** What it should say only the relay's provider knows. */
+/** Judges the SPF record where a relay sends: only the relay's provider knows what it should say. */
 function judgeRelaySpf(found: string[]): Finding {
   if (found.length === 1)
     return { status: "verified", found, reason: "It is there. See that it names your relay." };

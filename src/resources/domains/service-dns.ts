@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import { isPublicHost } from "../../config/forms.ts";
 import { checkServiceRecords } from "./service-check.ts";
 
-/** Names that networks at home give their machines, of which the public DNS knows nothing (RFC 6762, RFC 8375). */
+/** Ends of names that home networks give their machines, of which the public DNS knows nothing (RFC 6762, RFC 8375). */
 const HOME_NAME = /\.(local|localdomain|localhost|lan|internal|home\.arpa)$/;
 
 /** Whether others could find a name in the DNS. */

@@ -26,9 +26,9 @@ export type ServicePurpose =
 /** A record that somebody is to publish. */
 export interface WantedRecord {
   type: "A" | "AAAA" | "CNAME" | "MX" | "TXT" | "PTR";
-  /** Without a dot at the end. */
+  /** The name of the record, without a dot at the end. */
   name: string;
-  /** Null where only the operator knows it. */
+  /** The value to publish; null where only the operator knows it. */
   value: string | null;
   priority: number | null;
   purpose: ServicePurpose;
@@ -38,8 +38,8 @@ export interface WantedRecord {
 }
 
 /**
- * Everything to publish for the service's own domain. `addresses`: of this machine, by default those of its network
- * cards. `reverse`: whose reverse entries matter, by default the same.
+ * All records to publish for the service's own domain. `addresses`: those of this machine, by default of its network
+ * cards. `reverse`: the addresses whose reverse entries matter, by default the same.
  */
 export async function serviceRecords(
   app: App,
@@ -74,7 +74,10 @@ export async function serviceRecords(
   ];
 }
 
-/** Whether what others see of this server's sending address matters: with a relay it is the relay's that they see. */
+/**
+ * Whether this server delivers mail itself, so that the reputation of its own address matters; with a relay, others
+ * see that of the relay.
+ */
 export function sendsItself({ outbound }: Config): boolean {
   return outbound.mode === "direct";
 }
@@ -86,7 +89,10 @@ export function publicAddresses(): string[] {
   return [4, 6].flatMap((family) => found.find(({ address }) => isIP(address) === family)?.address ?? []);
 }
 
-/** `7.113.0.203.in-addr.arpa` (RFC 1035 §3.5), `….ip6.arpa` (RFC 3596 §2.5). */
+/**
+ * The name of the reverse entry of an address: `7.113.0.203.in-addr.arpa` (RFC 1035 §3.5), `….ip6.arpa` (RFC 3596
+ * §2.5).
+ */
 function reverseName(address: string): string {
   const bytes = ipaddr.process(address).toByteArray();
   if (bytes.length === 4) return `${bytes.toReversed().join(".")}.in-addr.arpa`;
@@ -116,7 +122,10 @@ function addressRecords({ smtp }: Config, known: string[]): WantedRecord[] {
   return v6 !== undefined && heard_over_v6 ? [a, aaaa] : [a];
 }
 
-/** With a relay only its provider knows who sends; a record that names this server alone would disown every answer. */
+/**
+ * The SPF record. With a relay it has no value, as only its provider knows who sends: a record that names this server
+ * alone would disown every answer.
+ */
 function spfPart(config: Config): Pick<WantedRecord, "value" | "required" | "note"> {
   return config.outbound.mode === "relay"
     ? {

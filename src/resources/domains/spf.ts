@@ -1,4 +1,4 @@
-/** A record of SPF among the texts of a name (RFC 7208 §4.5). */
+/** Whether a TXT record is one of SPF (RFC 7208 §4.5). */
 export function isSpf(text: string): boolean {
   return /^v=spf1(?: |$)/i.test(text);
 }
@@ -7,7 +7,7 @@ export function isSpf(text: string): boolean {
 export function allowsHost(record: string, host: string, is_mx: boolean): boolean {
   const terms = termsOf(record);
   const all = terms.findIndex(isAll);
-  // RFC 7208 §5.1: what stands behind "all" is never looked at.
+  // Receivers look at nothing behind "all" (RFC 7208 §5.1).
   const read = all === -1 ? terms : terms.slice(0, all);
   return read.some((term) => {
     const bare = term.toLowerCase().replace(/^\+/, "");

@@ -1,13 +1,16 @@
 import { registrableDomain } from "../../net/domain-owner.ts";
 import type { WantedRecord } from "./service-records.ts";
 
-/** RFC 1035 §3.3: the longest string inside of a TXT record. */
+/** The longest string in a TXT record (RFC 1035 §3.3). */
 const MAX_STRING_CHARS = 255;
 const TTL_SECONDS = 3_600;
 
 type ZoneRecord = Pick<WantedRecord, "type" | "name" | "value" | "priority" | "note">;
 
-/** The records as a zone file (RFC 1035 §5). What is no part of the zone, or not known, stands in comments. */
+/**
+ * The records as a zone file (RFC 1035 §5). Records of other zones, and those without a known value, stand in
+ * comments.
+ */
 export function zoneFile(domain: string, records: ZoneRecord[]): string {
   const origin = registrableDomain(domain) ?? domain;
   const mail_host = records.find(({ type }) => type === "MX")?.value ?? domain;
@@ -42,7 +45,7 @@ function dataOf({ type, value, priority }: ZoneRecord): string {
   return type === "A" || type === "AAAA" ? value : `${value}.`;
 }
 
-/** In its quotes, cut where a string may be no longer. */
+/** A text in quotes, in several strings if one would be too long. */
 function strings(text: string): string {
   const parts = text.match(new RegExp(`.{1,${MAX_STRING_CHARS}}`, "g")) ?? [""];
   return parts.map((part) => `"${part.replaceAll(/["\\]/g, "\\$&")}"`).join(" ");
