@@ -13,12 +13,12 @@ const MAX_NAME_CHARS = 100;
 const MAX_MESSAGE_CHARS = 5_000;
 const MAX_SUBJECT_CHARS = 200;
 const MAX_TOPIC_CHARS = 100;
-/** Nobody fills in a form faster. */
+/** The shortest time in which a person fills in the form. */
 const MIN_FILL_MS = 2_000;
 const MAX_FILL_MS = 86_400_000;
-/** The text part of a letter has four blanks in front of them. */
+/** The longest line of what was written: the text part of a letter puts four blanks in front. */
 const LINE_CHARS = 72;
-/** How soon it is worth asking again while there is no administrator. */
+/** What a caller is told to wait while there is no administrator. */
 const NO_READER_SECONDS = 3_600;
 
 /** What was written, in its kept form, and what it was taken for. */
@@ -29,7 +29,7 @@ export interface Contact extends Pick<
   by_form: boolean;
 }
 
-/** Throws `validation_error`. `now` is in milliseconds. */
+/** Checks a submission, and decides whether a machine made it. Throws `validation_error`. `now` is in milliseconds. */
 export function checkedContact(input: ContactInput, now: number): Contact {
   return {
     name: checkedText("name", lineOf(input.name), MAX_NAME_CHARS),
@@ -42,7 +42,7 @@ export function checkedContact(input: ContactInput, now: number): Contact {
   };
 }
 
-/** Who is mailed what is submitted; throws `unavailable` while there is nobody who would hear of it. */
+/** The account that is mailed submissions; throws `unavailable` while there is none that would read them. */
 export async function contactReader(app: App): Promise<UserRow> {
   const reader = await findAdministrator(app);
   if (reader) return reader;
@@ -113,7 +113,7 @@ function letterText({ name, email, subject, topic, message }: Contact): string {
   return `${lines.join("\n")}\n\n${message.split("\n").map(wrapped).join("\n")}`;
 }
 
-/** As it was written: nothing in it can become a link or a heading of our letter. */
+/** A text in a fence, so that nothing in it can become a link or a heading of our letter. */
 function fenced(text: string): string {
   const longest = Math.max(0, ...(text.match(/~+/g) ?? []).map((run) => run.length));
   const fence = "~".repeat(Math.max(3, longest + 1));
@@ -147,7 +147,10 @@ function lineOf(text: string): string {
   return plainText(text).replaceAll(/[\s\p{Cc}]+/gu, " ");
 }
 
-/** Well-formed, with bare line feeds and without characters that only steer a terminal or turn text around. */
+/**
+ * A text as it is kept: well-formed, with bare line feeds, and without characters that only steer a terminal or turn
+ * text around.
+ */
 function plainText(text: string): string {
   return text
     .toWellFormed()

@@ -12,7 +12,7 @@ export function contactRoutes(app: App) {
   return new Elysia().use(unauthenticated(app)).post(
     "/contacts",
     async ({ request, server, body, set }) => {
-      // Whoever fills in the form wrongly is told so, and may try again.
+      // The check comes before the limits, so that whoever filled in the form wrongly may try again.
       const contact = checkedContact(body, app.nowMs());
       const reader = await contactReader(app);
       const client = clientAddress(app, { request, server });
@@ -35,7 +35,7 @@ export function contactRoutes(app: App) {
   );
 }
 
-/** A client whose address is not known shares its limits with all such. */
+/** Throws `rate_limited` for too many submissions. All clients whose address is not known share one limit. */
 function refuseFlood(app: App, client: string): void {
   const { contact_per_ip_hour, contact_per_ip_day } = app.config.limits;
   const network = clientNetwork(client);

@@ -11,11 +11,11 @@ export const contactBody = t.Object({
   }),
   subject: t.Optional(t.String({ description: "At most 200 characters.", examples: ["Moving"] })),
   topic: t.Optional(t.String({ description: "At most 100 characters.", examples: ["support"] })),
-  // Only a machine fills it in.
+  // A field that people do not see, so that only a machine fills it in.
   website: t.Optional(
     t.String({ description: "Leave it empty: people do not see this field.", examples: [""] }),
   ),
-  // Not Elysia's own integer, which also takes a text, and an absent body for an empty object.
+  // TypeBox's integer, since Elysia's own also takes a text, and an absent body for an empty object.
   started_at: t.Optional(
     Type.Integer({
       description: "When the form was shown, in unix milliseconds.",

@@ -23,7 +23,7 @@ const UNNAMED_SLUG_BYTES = 2;
 
 export type ContextView = ReturnType<typeof viewContext>;
 
-/** All of a user's contexts, oldest first, in portions that are read when it is their turn. */
+/** All contexts of a user, oldest first, in portions, each of which is read once it is asked for. */
 export async function* contextPortions(app: App, user: UserRow): AsyncGenerator<ContextView[]> {
   const lists = await contextLists(app.db, user);
   const sizes = await ownContexts(app.db, user)
@@ -51,7 +51,7 @@ export async function createContext(app: App, caller: Caller, input: NewContext)
   });
 }
 
-/** `createContext` inside of the caller's transaction. */
+/** As `createContext`, in the transaction of the caller. */
 export async function addContext(app: App, tx: Db, user: UserRow, input: NewContext): Promise<ContextView> {
   const columns = columnsOf(input);
   refuseKind(user, input.kind);
@@ -77,7 +77,10 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
   return viewContext(row, await contextLists(tx, user));
 }
 
-/** RFC 7396: absent members stay as they are. The slug never follows the title: mails name it. */
+/**
+ * Changes a context as RFC 7396 has it: absent members stay as they are. The slug never follows the title, because
+ * mails name it.
+ */
 export async function patchContext(
   app: App,
   caller: Caller,
@@ -103,7 +106,7 @@ export async function patchContext(
   });
 }
 
-/** Inboxes that worked by it go on without it. */
+/** Deletes a context; inboxes that used it go on without it. */
 export async function deleteContext(app: App, caller: Caller, id: string): Promise<void> {
   const { user } = caller;
   await app.write(async (tx) => {
@@ -114,7 +117,7 @@ export async function deleteContext(app: App, caller: Caller, id: string): Promi
   });
 }
 
-/** Each of the user's slugs with the id of its context. */
+/** The slugs of a user's contexts, each with the id of its context. */
 export async function slugsOf(db: Db, user: UserRow): Promise<Map<string, string>> {
   const rows = await ownContexts(db, user).select(["id", "slug"]).execute();
   return new Map(rows.map((row) => [row.slug, row.id]));
@@ -124,7 +127,7 @@ function isOnlySwitchedOff({ enabled, ...others }: Partial<ContextRow>): boolean
   return enabled === 0 && Object.keys(others).length === 0;
 }
 
-/** The newest beyond what the plan allows stay in use, as they are. */
+/** Throws for a context beyond the plan: such contexts stay in use, and cannot be changed. */
 async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ContextRow): Promise<void> {
   const ids = [...(await slugsOf(tx, user)).values()].sort();
   const rank = ids.indexOf(id) + 1;
@@ -202,7 +205,7 @@ function slugTaken(slug: string): AppError {
   });
 }
 
-/** Made of the title, with a number behind it if another context has it. */
+/** A slug made of the title, with a number behind it if another context has it. */
 function freeSlug(title: string, taken: ReadonlyMap<string, string>): string {
   const base =
     cutSlug(slugOf(title), MAX_SLUG_CHARS) || `context-${randomBytes(UNNAMED_SLUG_BYTES).toString("hex")}`;

@@ -12,8 +12,8 @@ export type ContextCard = Pick<
 
 const MAX_INDEXES = 100;
 /**
- * Characters in all indexes together: a character of a text without any repetition takes more than a hundred bytes of
- * memory.
+ * The most characters in all indexes together: a character of a text without any repetition takes more than a hundred
+ * bytes of memory.
  */
 const MAX_KEPT_CHARS = 2_000_000;
 const MAX_INDEX_CHARS = 500_000;
@@ -31,7 +31,7 @@ export const cardsOf = remembered((db, key: { user_id: string }) =>
     .orderBy("id"),
 );
 
-/** The beginnings of the texts of these contexts, by their ids. */
+/** The first `chars` characters of the texts of these contexts, by their ids. */
 export async function textsOf(app: App, ids: string[], chars: number): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
   const rows = await app.db
@@ -42,7 +42,7 @@ export async function textsOf(app: App, ids: string[], chars: number): Promise<M
   return new Map(rows.map(({ id, text }) => [id, text]));
 }
 
-/** The first of these contexts: as many as texts of so many characters in all can be of. */
+/** The first of these contexts, at least as many as fit into `chars` characters. */
 export async function fittingIds(app: App, ids: string[], chars: number): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await app.db
@@ -60,7 +60,7 @@ export async function fittingIds(app: App, ids: string[], chars: number): Promis
   });
 }
 
-/** Those of an inbox's contexts that speak most of what `words` speak of, best first; none without a telling word in common. */
+/** The contexts of an inbox that best match `words`, best first; none without a telling word in common. */
 export async function bestMatches(
   app: App,
   cards: ContextCard[],
@@ -77,22 +77,25 @@ interface Kept {
   index: Promise<MiniSearch>;
   of: string;
   made: number;
-  /** Known once it is made. */
+  /** Characters that are indexed; known once it is made. */
   chars: number;
 }
 
-/** Made again only when one of the contexts has changed; by one run, however many wait for it. */
+/**
+ * The index over the contexts of an inbox. It is made again only when one of them has changed, and only once, however
+ * many runs wait for it.
+ */
 function indexOf(app: App, inbox_id: string, cards: ContextCard[]): Promise<MiniSearch> {
   const kept = indexes.get(app) ?? new Map<string, Kept>();
   indexes.set(app, kept);
   const of = cards.map(({ id, updated }) => `${id} ${updated}`).join();
   const known = kept.get(inbox_id);
-  // A second is long: what was made in that of a change may have been made before it.
+  // An index that was made in the second of a change may have been made before the change.
   const fresh = known?.of === of && cards.every(({ updated }) => updated < known.made);
   const current = fresh ? known : keepIndex(app, cards, of);
   kept.delete(inbox_id);
   kept.set(inbox_id, current);
-  // What could not be made is tried again by the next run; this one hears of it itself.
+  // An index that could not be made is tried again by the next run; this run hears of the error itself.
   current.index.then(
     () => dropOldest(kept),
     () => kept.get(inbox_id) === current && kept.delete(inbox_id),
@@ -137,7 +140,7 @@ async function makeIndex(
     searchOptions: { boost: { title: 3 }, combineWith: "OR" },
     processTerm: (term) => (term.length < MIN_TERM_CHARS ? null : term.toLowerCase()),
   });
-  // One at a time, so that two hundred long documents do not hold up everybody else.
+  // Documents are added one at a time, so that two hundred long ones do not hold up everybody else.
   await index.addAllAsync(
     cards.map(({ id, title }) => ({ id, title, text: texts.get(id) ?? "" })),
     { chunkSize: 1 },

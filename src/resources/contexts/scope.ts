@@ -3,7 +3,7 @@ import type { Db } from "../../db/database.ts";
 import type { ContextRow, InboxRow, UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 
-/** What an inbox says of contexts: those that name it, and whether it has those for every inbox as well. */
+/** The contexts of an inbox: those that name it, and whether it has those for every inbox as well. */
 export interface ContextList {
   id: string;
   listed: string[];
@@ -37,8 +37,8 @@ export function inboxesFor(
 }
 
 /**
- * Has a context be for these inboxes and no others, or for every one: inboxes that have those anyway need not be named
- * then, and those that choose theirs themselves keep their choice.
+ * Sets the inboxes that a context is for; null for every one. Inboxes that have the contexts for every inbox need not
+ * name it then, and inboxes that choose theirs themselves keep their choice.
  */
 export async function setInboxes(
   tx: Db,
@@ -57,12 +57,12 @@ export async function setInboxes(
   }
 }
 
-/** Takes a context off all lists. */
+/** Takes a context off the lists of all inboxes. */
 export async function leaveInboxes(tx: Db, user: UserRow, context_id: string): Promise<void> {
   await setInboxes(tx, user, { context_id, inbox_ids: [] });
 }
 
-/** Those contexts of an inbox's list that it would not have without being listed. */
+/** The contexts that an inbox has only because its list names them. */
 export async function onlyListed(tx: Db, inbox: Pick<InboxRow, "context_ids">): Promise<string[]> {
   const listed = listedIn(inbox);
   if (listed.length === 0) return [];

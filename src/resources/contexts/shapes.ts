@@ -2,7 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
 import { moment } from "../../http/shapes.ts";
 
-/** Above every plan. */
+/** The most inboxes in a body: more than any plan allows. */
 const MAX_INBOXES = 1_000;
 
 export const contextMembers = {

@@ -33,7 +33,7 @@ async function readText(file: Blob): Promise<string> {
   return text;
 }
 
-/** Without the byte order mark, if there is one. */
+/** The text of UTF-8 without its byte order mark; undefined for bytes that are none. */
 function decodeUtf8(bytes: ArrayBuffer): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -57,7 +57,7 @@ function headingTitle(markdown: string): string | undefined {
   return undefined;
 }
 
-/** What stands between the opening and the closing sequence of `#`. */
+/** The words of a heading, between its opening and closing sequence of `#`. */
 function headingText(line: string): string {
   const text = line.slice(line.indexOf("#") + 1).trimEnd();
   let end = text.length;

@@ -7,16 +7,16 @@ import { base32Token, equalBytes } from "../../lib/secrets.ts";
 import { snippetOf } from "./snippet.ts";
 import { dedupeKeyOfId } from "../../inbound/mail-words.ts";
 
-/** What a model is reminded of, at most. */
+/** The most turns that a model is reminded of. */
 const MAX_MEMORY_TURNS = 20;
 const MAX_MEMORY_CHARS = 24_000;
-/** A reply of more bytes has more characters than that. */
+/** The most bytes of a reply that is read whole: one of more has more characters than fit. */
 const MAX_MEMORY_BYTES = 3 * MAX_MEMORY_CHARS;
-/** Characters that are kept at either end of a longer text. */
+/** Characters that are kept at each end of a longer text. */
 const END_CHARS = 5_000;
 const GAP = "\n\n[… the middle is left out …]\n\n";
 const REPLY_TOKEN_CHARS = 20;
-/** Message ids of a References field that are looked up, newest first. */
+/** The most message ids of a References field that are looked up, newest first. */
 const MAX_REFERENCES = 20;
 
 export interface Turn {
@@ -103,7 +103,7 @@ export async function recallTurns(
   const { id, conversation_id, authority, sender } = message;
   if (conversation_id === null) return [];
   const rows = (await turnsBefore(db, { id, conversation_id })).filter(
-    // The owner's turns are the owner's, by mail or by call; everybody else is reminded of nothing but their own.
+    // The owner is reminded of all of the owner's turns, by mail or by call, and everybody else only of their own.
     (row) => row.authority === authority && (authority === "owner" || row.sender === sender),
   );
   const turns: Turn[] = [];
@@ -129,7 +129,7 @@ function fits(turn: Turn, chars: number): boolean {
   return chars + lengthOf(turn) <= MAX_MEMORY_CHARS;
 }
 
-/** The latest turn always has room like this, however long it is. */
+/** A long text without its middle: so the latest turn always has room. */
 function withoutMiddle(text: string): string {
   return text.length <= 2 * END_CHARS + GAP.length
     ? text
@@ -143,7 +143,7 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
       "instruction",
       "authority",
       "sender",
-      // Answers may have a megabyte each: what is not needed of them is not read.
+      // Only the ends of long answers are read: each may have a megabyte.
       eb
         .case()
         .when(eb.fn<number>("octet_length", ["result"]), "<=", MAX_MEMORY_BYTES)
@@ -161,14 +161,14 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
     .where("conversation_id", "=", message.conversation_id)
     .where("state", "=", "done")
     .where("deleted_at", "is", null)
-    // A private turn has nothing to be reminded of.
+    // A private turn has no text.
     .where((eb) => eb(eb.fn<number>("octet_length", ["result"]), ">", 0))
     .where("id", "<", message.id)
     .orderBy("id", "desc")
     .limit(MAX_MEMORY_TURNS),
 );
 
-/** Whether a conversation has earlier messages than this one, its other tries aside. */
+/** Whether a conversation has earlier messages than this one, other tries of it aside. */
 export async function hasEarlierMessages(
   db: Db,
   { id, conversation_id, retry_of }: Pick<MessageRow, "id" | "conversation_id" | "retry_of">,
@@ -220,7 +220,7 @@ export function replyTag(app: App, thread: Thread): string {
   return `c_${tokenOf(app, thread)}`;
 }
 
-/** Makes the tag of a thread known, so that a mail to it finds back. */
+/** Stores the tag of a thread, so that a mail to it is recognised. */
 export async function rememberReplyTag(
   app: App,
   tx: Db,
@@ -265,7 +265,7 @@ async function threadOfParents(tx: Db, inbox: InboxRow, clues: ThreadClues): Pro
   return undefined;
 }
 
-/** By a reply of ours that was mailed to this sender. */
+/** The thread of a mail that answers a reply of ours to this sender. */
 async function threadOfReply(
   tx: Db,
   inbox: InboxRow,
@@ -282,7 +282,7 @@ async function threadOfReply(
   return row?.conversation_id ?? undefined;
 }
 
-/** By an earlier mail of this same sender. */
+/** The thread of a mail that answers an earlier mail of the same sender. */
 async function threadOfMail(
   tx: Db,
   inbox: InboxRow,

@@ -13,9 +13,9 @@ import { attachmentsOf } from "../messages/messages.ts";
 import { factsOf } from "../messages/states.ts";
 import { type AttachmentMeta, viewAttachment } from "../messages/view.ts";
 
-/** Turns of one conversation that its detail shows: the newest ones, and of those the first portion. */
+/** The most turns that the detail of a conversation shows: the newest ones, and of those the first portion. */
 const MAX_TURNS = 200;
-/** Whose words are an instruction; everybody else's are content, and content is not shown. */
+/** Senders whose words are an instruction. All other words are content, which is not shown. */
 const TRUSTED: ReadonlySet<Authority> = new Set(["owner", "listed"]);
 
 type ConversationView = ReturnType<typeof viewConversation>;
@@ -66,7 +66,7 @@ export async function readConversation(app: App, user: UserRow, id: string) {
   return { ...head, subject, turns: turns.map((turn) => viewTurn(turn, files.get(turn.id) ?? [])) };
 }
 
-/** Unless all of its messages have been deleted. */
+/** A conversation is shown unless all of its messages have been deleted. */
 function isShown(eb: ExpressionBuilder<Schema, "conversations">) {
   const all = eb
     .selectFrom("messages")
@@ -80,7 +80,7 @@ function viewConversation(row: ConversationRow) {
   return view;
 }
 
-/** Whose words its subject is. */
+/** The authority of the sender who began a conversation, and so of its subject. */
 function openedBy(eb: ExpressionBuilder<Schema, "conversations">) {
   return eb
     .selectFrom("messages")
@@ -126,7 +126,7 @@ async function turnsOf(db: Db, conversation: { id: string; since: number }) {
     .execute();
 }
 
-/** Only what the sender commanded and the service said: never what a model was given to read. */
+/** A turn: what the sender asked for and what was answered, never what a model was given to read. */
 function viewTurn(row: Awaited<ReturnType<typeof turnsOf>>[number], files: AttachmentMeta[]) {
   const trusted = TRUSTED.has(row.authority);
   return {

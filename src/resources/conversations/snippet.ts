@@ -1,7 +1,7 @@
 import { stripHiddenCharacters } from "../../trust/own-words/hidden-characters.ts";
 
 const SNIPPET_CHARS = 200;
-/** What is looked at of a reply: white space and marks are longer than what they leave. */
+/** The most of a reply that is looked at: white space and marks are longer than what they leave. */
 const LOOKED_AT_CHARS = 4 * SNIPPET_CHARS;
 
 /** The beginning of a reply in one line of plain text: without the marks of its Markdown, cells of tables with commas. */
@@ -14,7 +14,7 @@ export function snippetOf(reply: string): string {
     .replaceAll(/^[ \t]*(```.*|#{1,6}[ \t]|>[ \t]?|[-*+][ \t]|\d+[.)][ \t])/gm, "")
     .replaceAll(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
     .replaceAll(/\*\*|~~|`/g, "")
-    // A single mark goes only where it stands around words: 2 * 3 and snake_case keep theirs.
+    // A single mark is taken out only where it stands around words: 2 * 3 and snake_case keep theirs.
     .replaceAll(/(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)/g, "");
   const line = stripHiddenCharacters(words).text.replaceAll(/\s+/g, " ").trim();
   // The cut may have gone through the middle of a character.

@@ -10,7 +10,7 @@ export interface Recipe {
   title: string;
   description: string;
   category: "reading" | "writing" | "filing";
-  /** A word for the picture that a dashboard shows. */
+  /** The name of the picture that a dashboard shows. */
   icon: string;
   min_plan: Plan;
   /** Kinds of connections it works with; `llm` is any model. */

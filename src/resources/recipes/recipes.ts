@@ -19,7 +19,7 @@ export interface AppliedRecipe {
   recipe_id: string;
   created: { contexts: ContextView[]; inboxes: InboxView[] };
   skipped: Skipped[];
-  /** Whole sentences. */
+  /** What its owner does next, in whole sentences. */
   next_steps: string[];
 }
 
@@ -68,7 +68,10 @@ export async function applyRecipe(app: App, caller: Caller, id: string): Promise
   });
 }
 
-/** They are for no inbox yet: what a recipe makes belongs to its own one. Gives their ids. */
+/**
+ * Makes the contexts that are missing, and returns the ids of all. They are for no inbox yet: what a recipe makes
+ * belongs to its own inbox.
+ */
 async function addMissingContexts(
   app: App,
   tx: Db,
@@ -77,7 +80,7 @@ async function addMissingContexts(
 ): Promise<{ created: string[]; skipped: Skipped[] }> {
   const slugs = await slugsOf(tx, user);
   const missing = recipe.contexts.filter(({ slug }) => !slugs.has(slug));
-  // Before the first is made, so that the refusal tells how many there are.
+  // This comes before the first is made, so that the refusal tells how many there are.
   if (missing.length > 0)
     refuseOverCap(
       "contexts",
@@ -125,7 +128,7 @@ interface Connected {
   kinds: Set<string>;
   /** The oldest connection to a model that works; without one, the oldest that was not tested yet. */
   model_id: string | undefined;
-  /** There is one to a model, be it that does not work. */
+  /** Set if there is a connection to a model, even one that does not work. */
   has_model: boolean;
 }
 
