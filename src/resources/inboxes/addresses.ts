@@ -7,14 +7,17 @@ import type { Address } from "../../lib/mail-address.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../../lib/secrets.ts";
 import { cutSlug, slugOf } from "../../lib/slug.ts";
 
-/** About 59 bits: the address itself is a secret. */
+/** The length of a token, about 59 bits: the address itself is a secret. */
 const TOKEN_CHARS = 12;
 const MAX_PREFIX_CHARS = 24;
 const BOUNCE_TOKEN_CHARS = 16;
-/** A second try is already a matter of luck with 59 bits. */
+/** With 59 bits even a second try is hardly ever needed. */
 const MAX_ADDRESS_TRIES = 10;
 
-/** RFC 2142, RFC 5321 §4.5.1 and what the server itself writes from: an inbox must not look like one of them. */
+/**
+ * Local parts that no inbox may have, so that it does not look like a role address (RFC 2142, RFC 5321 §4.5.1) or
+ * like what the server itself writes from.
+ */
 const RESERVED = new Set([
   "postmaster",
   "abuse",
@@ -28,16 +31,18 @@ const RESERVED = new Set([
 ]);
 
 /**
- * What nobody may choose besides: by mail to one of these an authority for certificates has the owner of a domain shown
- * (CA/Browser Forum, 3.2.2.4.4), or people take it for the operator's.
+ * Local parts that nobody may choose besides. By mail to some of them, certificate authorities have the owner of a
+ * domain shown (CA/Browser Forum, 3.2.2.4.4); others people take for the operator's.
  */
 const KEPT_BACK = new Set([...RESERVED, "admin", "administrator", "root", "security", "ssladmin", "noc"]);
 
-/** With the token of a reply address behind it, and the `+`, it stays within the 64 octets of RFC 5321. */
+/**
+ * The longest chosen local part: with the `+` and token of a reply address it stays within the 64 octets of RFC 5321.
+ */
 const MAX_CHOSEN_CHARS = 40;
 const CHOSEN = /^[a-z0-9]+([._-][a-z0-9]+)*$/;
 
-/** A local part that somebody chose, in the form in which it is compared. Throws `validation_error` for one that nobody may have. */
+/** A chosen local part in the form in which it is compared. Throws `validation_error` for one that nobody may have. */
 export function chosenLocalPart(given: string): string {
   const local_part = given.trim().toLowerCase();
   if (local_part.length > MAX_CHOSEN_CHARS || !CHOSEN.test(local_part))
@@ -53,7 +58,7 @@ export function chosenLocalPart(given: string): string {
 
 const PATH = "body.local_part";
 
-/** Throws `conflict` for an address that some inbox has, or once had. */
+/** Throws `conflict` for an address that an inbox has, or once had. */
 export async function refuseTaken(tx: Db, address: Pick<Address, "local_part" | "domain">): Promise<void> {
   if (await isFree(tx, address)) return;
   throw new AppError("conflict", `${addressOf(address)} belongs to an inbox, or once did.`, {
@@ -80,7 +85,7 @@ export async function freeLocalPart(
   throw new Error(`No free address was found at ${domain}`);
 }
 
-/** From now on mail to the address is refused, and nobody ever gets it again. */
+/** Retires an address: from now on mail to it is refused, and no inbox ever gets it again. */
 export async function retireAddress(app: App, tx: Db, address: string): Promise<void> {
   await tx
     .insertInto("retired_addresses")
@@ -113,12 +118,12 @@ const inboxByAddress = remembered((db, address: Pick<Address, "local_part" | "do
     .where("domain", "=", address.domain),
 );
 
-/** Envelope sender of a reply, so that a bounce names the mail it is about (the idea of VERP). */
+/** The envelope sender of a reply, by which a bounce names the mail that it is about (as with VERP). */
 export function bounceAddress(app: App, outgoing_id: string, domain: string): string {
   return `b+${outgoing_id.replaceAll("-", "")}${bounceCode(app, outgoing_id)}@${domain}`;
 }
 
-/** The id of the outgoing mail that a bounce address was made for; undefined when we did not make it. */
+/** The id of the outgoing mail that a bounce address was made for; undefined if this server did not make it. */
 export function outgoingOfBounce(app: App, address: Address): string | undefined {
   const form = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([a-z2-7]+)$/.exec(
     address.tag ?? "",

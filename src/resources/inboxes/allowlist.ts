@@ -6,8 +6,8 @@ import { mailDomain } from "../../lib/mail-domain.ts";
 import { isPublicProvider } from "../../net/public-providers.ts";
 
 /**
- * Normalises allowlist entries: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
- * subdomains). Duplicates go; anything else throws `validation_error`.
+ * Normalises the entries of an allowlist: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
+ * subdomains). Duplicates are dropped; anything else throws `validation_error`.
  */
 export function normalizeAllowlist(entries: string[]): string[] {
   return [...new Set(entries.map(normalizeEntry))];
@@ -35,8 +35,8 @@ export function isKnownAddress(
 type KnownOwner = Pick<UserRow, "email" | "email_verified">;
 
 /**
- * Whether what is meant for somebody on a normalised list may go to an address. An entry for all of a public provider
- * lets its users write; it proves nothing about one who is only named by another of them.
+ * Whether an answer may go to an address because a normalised list has it. An entry for a whole public provider lets
+ * its users write, but one of them may name another as the recipient: so it does not count here.
  */
 function isListedRecipient(address: string, entries: string[]): boolean {
   const proving = entries.filter((entry) => {

@@ -4,7 +4,7 @@ import { t } from "elysia";
 
 const MAX_PREFIX_CHARS = 100;
 const MAX_RETENTION_DAYS = 3_650;
-/** Above every plan; the plan's own cap answers with its numbers. */
+/** The longest list in a body, which is more than any plan allows: the plan's own cap answers with its numbers. */
 const MAX_LIST = 1_000;
 
 const settings = {
@@ -61,7 +61,7 @@ const settings = {
       }),
     ),
   ),
-  // As of the label.
+  // Its length is checked in `settings.ts`, as that of the label.
   default_instruction: t.Optional(t.Nullable(t.String({ description: "At most 10,000 characters." }))),
   // Elysia's own integer would take "30" for one.
   retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),

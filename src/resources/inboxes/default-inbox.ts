@@ -13,7 +13,10 @@ export async function defaultInboxId(db: Db, { id: user_id }: Account): Promise<
   return ids.find((id) => id === user?.default_inbox_id) ?? ids[0];
 }
 
-/** What the member `is_default` of an inbox asks for. There is always one: another one takes its place. */
+/**
+ * Does what the member `is_default` of an inbox asks for. There is always a default: it ends only when another inbox
+ * takes its place.
+ */
 export async function setDefault(
   tx: Db,
   user: Account,
@@ -28,7 +31,7 @@ export async function setDefault(
     );
 }
 
-/** For one that is deleted: the oldest of the others takes its place. */
+/** Called when an inbox is deleted. If it was the default, the oldest of the others takes its place. */
 export async function leaveDefault(tx: Db, user: Account, id: string): Promise<void> {
   const [row] = await choiceOf(tx, { user_id: user.id });
   if (row?.default_inbox_id === id) await choose(tx, user, null);

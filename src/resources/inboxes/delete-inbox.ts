@@ -10,12 +10,12 @@ import { ownInbox } from "./inboxes.ts";
 import { resumeLater } from "./pause.ts";
 import { NOTHING_SET } from "./settings.ts";
 
-/** Rows of each table that names it, in one step. */
+/** Rows of each table that names an inbox which one step changes. */
 const ROWS = 50;
 
 /**
- * From now on it is there for nobody, and mail to it is refused: its address is never given out again. Where many
- * messages name it, they are told some at a time, by a job.
+ * Deletes an inbox: mail to it is refused from now on, and its address is never given out again. Where many messages
+ * name it, a job takes it off them some at a time.
  */
 export async function deleteInbox(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
@@ -28,13 +28,13 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
       .where("id", "=", row.id)
       .execute();
     await leaveDefault(tx, caller.user, row.id);
-    // What waited has to end, and say so.
+    // Mail that waited for it must not wait for ever: it ends, and its senders are told.
     if (row.paused !== null) await resumeLater(app, tx, row.id);
     if (await clearInbox(tx, row)) await eraseRestLater(app, tx, { inbox_id: row.id });
   });
 }
 
-/** Nothing can be sent to it, and it holds no connection, context or domain back. */
+/** The columns of a deleted inbox: nothing can be sent to it, and it uses no connection, context or domain any more. */
 function nobodys(id: string) {
   return {
     label: "",
@@ -48,7 +48,7 @@ function nobodys(id: string) {
   };
 }
 
-/** Takes a deleted inbox off some of what names it, and with the last of that itself away; false once it is gone. */
+/** Takes a deleted inbox off some rows that name it, and deletes it once there are none. False once it is gone. */
 export async function clearInbox(tx: Db, { id }: { id: string }): Promise<boolean> {
   const cleared = [
     await leaveMessages(tx, { id }),

@@ -54,7 +54,7 @@ export async function createInbox(app: App, caller: Caller, input: NewInbox): Pr
   });
 }
 
-/** `createInbox` inside of the caller's transaction. */
+/** As `createInbox`, in the transaction of the caller. */
 export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
   const { domain_id = null, prefix: wanted, local_part: chosen, ...settings } = input;
   const limits = planLimits(app.config, user.plan);
@@ -94,7 +94,10 @@ async function tokenAddress(tx: Db, of: Pick<InboxRow, "prefix" | "domain">): Pr
   return { prefix: of.prefix, local_part: await freeLocalPart(tx, of), named: 0 };
 }
 
-/** Anybody can guess it, so that it is for domains of the account's own, unless the operator lets the service's be used so. */
+/**
+ * The chosen address of an inbox. Anybody can guess one, so only a domain of the account's own may have it, unless
+ * the operator allows it at the service's.
+ */
 async function chosenAddress(
   app: App,
   tx: Db,
@@ -111,7 +114,7 @@ async function chosenAddress(
   return { local_part, prefix: prefixOf(local_part), named: 1 };
 }
 
-/** RFC 7396: absent members stay as they are, `null` clears those that may be empty. */
+/** Changes an inbox as RFC 7396 has it: absent members stay as they are, `null` clears those that may be empty. */
 export async function patchInbox(
   app: App,
   caller: Caller,
@@ -143,7 +146,7 @@ export async function rotateInbox(app: App, caller: Caller, id: string): Promise
     await noteChange(app, tx, caller, "inbox_rotated");
     const row = await ownInbox(tx, user, id);
     const local_part = await freeLocalPart(tx, row);
-    // What continued a thread at the old address does so no longer.
+    // A reply address of before the change no longer continues its thread.
     const changed = { local_part, named: 0, rotations: row.rotations + 1, updated: app.now() };
     await retireAddress(app, tx, addressOf(row));
     await keepFromStrangers(tx, row);
@@ -152,7 +155,7 @@ export async function rotateInbox(app: App, caller: Caller, id: string): Promise
   });
 }
 
-/** An answer to what is still waiting, or may be tried again, would tell a stranger the new address. */
+/** Withholds the answers to strangers whose mail still waits or may be tried again: they would tell the new address. */
 async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
   await tx
     .updateTable("messages")
@@ -166,7 +169,7 @@ async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
     .execute();
 }
 
-/** Whosever it is: for work that was accepted for it, where no user asks. */
+/** An inbox of any account: for work that was accepted for it, where no user asks. */
 export const inboxById = remembered((db, key: { id: string }) =>
   db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("deleted_at", "is", null),
 );
@@ -187,7 +190,7 @@ const inboxOfUser = remembered((db, key: { id: string; user_id: string }) =>
     .where("deleted_at", "is", null),
 );
 
-/** An inbox of the user's as it stands among the others. */
+/** The view of an inbox, which depends on the others of the account. */
 export async function inboxView(app: App, db: Db, user: UserRow, row: InboxRow): Promise<InboxView> {
   return viewInbox(app, row, {
     enabled: await hasRoom(app, db, user, row),
@@ -237,7 +240,7 @@ async function countInboxes(tx: Db, user: UserRow): Promise<number> {
   return count;
 }
 
-/** The name of a domain on which an inbox can be made. One beyond the plan only keeps the inboxes that it has. */
+/** The domain of a new inbox. Throws for a domain beyond the plan, which only keeps the inboxes that it has. */
 async function openDomain(app: App, tx: Db, user: UserRow, domain_id: string): Promise<string> {
   const row = await tx
     .selectFrom("custom_domains")

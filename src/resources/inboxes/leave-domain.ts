@@ -9,7 +9,7 @@ import { addressOf, freeLocalPart, newLocalPart, retireAddress } from "./address
 import { dayAt } from "../../lib/durations.ts";
 
 const ROW = "moved_inboxes";
-/** By then whoever wrote to an old address has heard of it. */
+/** How long the operator is told that inboxes have moved: by then, senders to old addresses have heard of it. */
 const TOLD_SECONDS = 14 * 86_400;
 
 /** Removes a custom domain. Its inboxes go on under the service's domain, where their threads stay as they are. */
@@ -24,8 +24,8 @@ export async function deleteDomain(app: App, caller: Caller, id: string): Promis
 }
 
 /**
- * Moves the inboxes of a service domain that is neither the one of now nor listed in `smtp.former_domains`, and gives their
- * number. Their addresses are not retired: when the change of the setting is taken back, they have them again.
+ * Moves inboxes from a former domain of the service that `smtp.former_domains` does not list to the present one, and
+ * returns their number. Their addresses are not retired: if the setting is changed back, they have them again.
  */
 export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
   const { domain } = app.config.smtp;
@@ -40,13 +40,14 @@ export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
       return eb.not(eb.exists(taken.whereRef("other.local_part", "=", "inboxes.local_part")));
     })
     .executeTakeFirst();
-  // Local parts are long and random: there is next to never one that two domains have.
+  // The rest are chosen addresses that the domain does not take, and the few whose long, random local part is taken
+  // there.
   const rest = await strandedInboxes(app, tx).selectAll().execute();
   for (const inbox of rest) await moveHome(app, tx, inbox);
   const inboxes = Number(moved.numUpdatedRows) + rest.length;
   if (inboxes === 0) return 0;
   const earlier = await movedLately(app, tx);
-  // Those that moved before may be among those of now, or not.
+  // Inboxes that moved before may have moved again now.
   const known = Math.max(inboxes, earlier?.inboxes ?? 0);
   const from = new Set([...(earlier?.from ?? []), ...left.map((one) => one.domain)]);
   from.delete(domain);
@@ -58,7 +59,7 @@ interface Moved {
   inboxes: number;
   from: string[];
   to: string;
-  /** Unix seconds. */
+  /** When they moved, in unix seconds. */
   at: number;
 }
 
@@ -68,7 +69,10 @@ async function movedLately({ calmNow }: App, db: Db): Promise<Moved | undefined>
   return moved && calmNow() - moved.at <= TOLD_SECONDS ? moved : undefined;
 }
 
-/** That inboxes have moved, for two weeks: whoever writes to their old addresses is refused. Undefined when none have. */
+/**
+ * A warning that inboxes have moved in the last two weeks, so that mail to their old addresses is refused. Undefined
+ * when none have.
+ */
 export async function movedWarning(app: App): Promise<string | undefined> {
   const moved = await movedLately(app, app.db);
   if (!moved) return undefined;
@@ -81,19 +85,22 @@ export async function movedWarning(app: App): Promise<string | undefined> {
   );
 }
 
-/** Those without a custom domain whose address is at no domain of the service. */
+/** Inboxes without a custom domain whose address is at no domain of the service. */
 export function strandedInboxes(app: App, db: Db) {
   const { domain, former_domains } = app.config.smtp;
   return (
     db
       .selectFrom("inboxes")
       .where("domain_id", "is", null)
-      // One that is being erased has no address any more.
+      // An inbox that is being erased has no address any more.
       .where("domain", "not in", ["", domain, ...former_domains])
   );
 }
 
-/** The local part stays, unless somebody has, or once had, that address, or it was chosen and the service's domain takes none such. */
+/**
+ * Moves an inbox to the service's domain. Its local part stays, unless an inbox there has, or once had, that address,
+ * or it was chosen and the service's domain takes no chosen ones.
+ */
 async function moveHome(app: App, tx: Db, inbox: InboxRow): Promise<void> {
   await retireAddress(app, tx, addressOf(inbox));
   const { domain } = app.config.smtp;

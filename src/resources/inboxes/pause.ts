@@ -4,7 +4,7 @@ import type { InboxRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { enqueue } from "../../jobs/queue.ts";
 
-/** Throws `inbox_paused` for a call to an inbox that is paused: who calls waits for the result. */
+/** Throws `inbox_paused` for a call to a paused inbox, because its caller waits for the result. */
 export function refusePaused({ paused }: Pick<InboxRow, "paused">): void {
   if (paused === null) return;
   throw new AppError("inbox_paused", "This inbox is paused by its owner, so it begins nothing now.", {
@@ -12,7 +12,7 @@ export function refusePaused({ paused }: Pick<InboxRow, "paused">): void {
   });
 }
 
-/** In the transaction by which an inbox goes on, or ends. */
+/** Has the work go on that waited for an inbox; called in the transaction that ends its pause or deletes it. */
 export async function resumeLater(app: App, tx: Db, inbox_id: string): Promise<void> {
   await enqueue(app, tx, { kind: "resume_inbox", payload: { inbox_id } });
 }

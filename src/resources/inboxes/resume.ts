@@ -6,17 +6,17 @@ import { writeOutcome } from "../../jobs/run-job.ts";
 import { beginShift, isOver, takeTurns } from "../../jobs/shift.ts";
 import { inboxById } from "./inboxes.ts";
 
-/** Jobs in one step. */
+/** Jobs that one step resumes. */
 const ROWS = 50;
 
-/** Puts a job aside if its inbox is paused; false where it goes on meanwhile. */
+/** Puts a job aside if its inbox is paused. False if it is not paused any more. */
 export async function waitIfPaused(
   app: App,
   job: Job<"route_message">,
   { id }: Pick<InboxRow, "id">,
 ): Promise<boolean> {
   return app.write(async (tx) => {
-    // Here and not before: what is put aside once the inbox goes on would wait for ever.
+    // Looked at in the transaction: a job that is put aside after the pause has ended would wait for ever.
     const [inbox] = await inboxById(tx, { id });
     if (!inbox || inbox.paused === null) return false;
     await setAside(tx, job, id);
@@ -24,7 +24,7 @@ export async function waitIfPaused(
   });
 }
 
-/** Has everything go on that waited for an inbox, in its order, some at a time; it stops where the inbox is paused anew. */
+/** Resumes the jobs that waited for an inbox, in their order, some at a time; stops if the inbox is paused again. */
 export async function resumeInboxNow(app: App, job: Job<"resume_inbox">, signal: AbortSignal): Promise<void> {
   const { inbox_id } = job.payload;
   const shift = beginShift(app, signal);

@@ -6,7 +6,7 @@ import type { InboxRow, UserRow } from "../../db/schema.ts";
 
 type Account = Pick<UserRow, "id" | "plan">;
 
-/** Whether an inbox is one of those, the oldest first, that the plan of its account allows. The others rest. */
+/** Whether the plan of its account has room for an inbox: the oldest ones have it, and the others rest. */
 export async function hasRoom(
   app: App,
   db: Db,

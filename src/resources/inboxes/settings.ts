@@ -16,7 +16,7 @@ import type { InboxSettings } from "./body-shapes.ts";
 
 const MAX_LABEL_CHARS = 100;
 const MAX_QUOTED_CHARS = 100;
-/** As of a call. */
+/** The longest default instruction, as that of a call. */
 const MAX_INSTRUCTION_CHARS = 10_000;
 
 export interface InboundPolicy {
@@ -34,12 +34,12 @@ export const DEFAULT_POLICY: InboundPolicy = {
   process_unauthenticated: false,
 };
 
-/** What an inbox takes; one of an earlier version does not say it all. */
+/** The policy of an inbox; a row of an earlier version lacks some of its members. */
 export function policyOf({ inbound_policy }: Pick<InboxRow, "inbound_policy">): InboundPolicy {
   return { ...DEFAULT_POLICY, ...storedJson<Partial<InboundPolicy>>(inbound_policy, {}) };
 }
 
-/** An inbox for which its owner has set nothing, and one whose owner wants it gone. */
+/** The settings of an inbox for which its owner has set nothing, or which is deleted. */
 export const NOTHING_SET = {
   default_connection_id: null,
   mcp_connection_ids: "[]",
@@ -53,7 +53,7 @@ export const NOTHING_SET = {
 interface Change {
   user: UserRow;
   settings: InboxSettings;
-  /** What holds where the change says nothing. */
+  /** What stays where the change does not name it. */
   before: Pick<InboxRow, "inbound_policy" | "context_ids">;
 }
 
@@ -90,7 +90,7 @@ async function listColumns(app: App, tx: Db, { user, settings, before }: Change)
   }
   if (context_ids) await refuseForeignContexts(tx, user, context_ids);
   if (context_ids !== undefined) {
-    // One that is for this inbox alone stays so, where all others come with it.
+    // A context for this inbox alone stays its own when the inbox begins to have those for every inbox too.
     const listed = context_ids ?? (await onlyListed(tx, before));
     columns.context_ids = JSON.stringify([...new Set(listed)]);
     columns.every_context = context_ids === null ? 1 : 0;
@@ -110,7 +110,7 @@ function checkedLabel(text: string): string {
   return label;
 }
 
-/** Null for one without words. */
+/** A checked instruction; null for one without words. */
 function checkedInstruction(text: string): string | null {
   const instruction = text.trim();
   if (isLongerThan(instruction, MAX_INSTRUCTION_CHARS))
@@ -162,7 +162,10 @@ async function refuseForeignContexts(tx: Db, user: UserRow, ids: string[]): Prom
   if (missing !== -1) throw invalid(`body.context_ids.${missing}`, "context_not_found", "context not found");
 }
 
-/** As it is stored. Everything without anything that acts unasked is what holds without a scope. */
+/**
+ * The scope as it is stored: null if it allows everything and lets nothing act unasked, as that is what holds without
+ * one.
+ */
 async function checkedScope(
   tx: Db,
   user: UserRow,

@@ -1,4 +1,4 @@
-/** RFC 2426 §2.6, without the line end. */
+/** The longest line (RFC 2426 §2.6), without its line end. */
 const MAX_LINE_OCTETS = 75;
 const NOTE =
   "Send or forward mail to this address and the answer comes back by mail. Whoever knows the address can write to it: keep it to yourself.";
@@ -19,7 +19,7 @@ export function vcardOf(inbox: { id: string; label: string; address: string }): 
   return lines.map((line) => `${fold(line)}\r\n`).join("");
 }
 
-/** What the card is called as a file, on every system. */
+/** The name of the card's file, which every system takes. */
 export function cardFileName(label: string): string {
   const name = label
     .toWellFormed()
@@ -29,7 +29,7 @@ export function cardFileName(label: string): string {
   return `${name === "" ? "inbox" : name}.vcf`;
 }
 
-/** RFC 2426 §5, text-value; other control characters cannot stand in one. */
+/** A text as a value (RFC 2426 §5, text-value), in which control characters cannot stand. */
 function escapeText(text: string): string {
   return text
     .toWellFormed()
@@ -39,7 +39,7 @@ function escapeText(text: string): string {
     .replaceAll("\n", String.raw`\n`);
 }
 
-/** RFC 2426 §2.6. Many programs read a character that was cut in two as two broken ones, so none is. */
+/** Folds a long line (RFC 2426 §2.6), but not within a character: many programs would read that as two broken ones. */
 function fold(line: string): string {
   const folded: string[] = [];
   let part = "";
