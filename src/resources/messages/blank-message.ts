@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import type { MessageRow } from "../../db/schema.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
 
-/** A message as it begins, before anything is known of it. */
+/** The row of a new message, before anything is known of it. */
 export function blankMessage(
   app: App,
   inbox: Pick<MessageRow, "user_id"> & { id: string | null },
@@ -38,7 +38,7 @@ export function blankMessage(
     hop: 0,
     reply_status: "none",
     reply_error: null,
-    // The moment is that of the id, unless the clock was set back: lists look for times by ids.
+    // The moment is that of the id, because lists look for times by ids; unless the clock was set back.
     created: Math.min(app.now(), Math.floor(millisecondsOf(id) / 1_000)),
     accepted_ms: app.nowMs(),
     completed: null,

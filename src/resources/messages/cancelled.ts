@@ -1,2 +1,2 @@
-/** The reason of a message whose owner wanted no more of it. */
+/** The reason of a message that its owner has cancelled. */
 export const CANCELLED_REASON = "cancelled";

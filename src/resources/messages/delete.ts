@@ -8,16 +8,19 @@ import { AppError } from "../../errors.ts";
 import { enqueue } from "../../jobs/queue.ts";
 import { ownMessage } from "./messages.ts";
 
-/** How long a deletion can be taken back at least; the page offers it for as long. */
+/** How long a deletion can be undone at least; the page offers that for as long. */
 export const UNDO_SECONDS = 30;
-/** How long the first of many deleted messages waits for the last, so that all can be brought back together. */
+/**
+ * How much longer a deleted message is kept than that, so that many that are deleted one after the other can all be
+ * brought back together.
+ */
 const TOGETHER_SECONDS = 15;
 /** How long a deleted message is kept before it is erased. */
 export const ERASED_AFTER_SECONDS = UNDO_SECONDS + TOGETHER_SECONDS;
 
 /**
- * Hides a message of the user's own, and has it erased once that can no longer be taken back. What is being worked on stays:
- * nobody would hear what came of it. What is still on its way to others is waited for, so that it gets there.
+ * Hides a message of the user's own, and has it erased once that can no longer be undone. Throws while it is being
+ * worked on, as nobody would hear what came of that. What is still on its way to others gets there first.
  */
 export async function deleteMessage(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
@@ -31,7 +34,7 @@ export async function deleteMessage(app: App, caller: Caller, id: string): Promi
   });
 }
 
-/** Takes a deletion back; of a message that was not deleted nothing changes. */
+/** Undoes a deletion; nothing changes for a message that was not deleted. */
 export async function restoreMessage(app: App, user: UserRow, id: string): Promise<void> {
   await app.write(async (tx) => {
     const restored = await tx
@@ -47,7 +50,7 @@ export async function restoreMessage(app: App, user: UserRow, id: string): Promi
   });
 }
 
-/** All of its messages, or none of them while one is being worked on. */
+/** Deletes all messages of a conversation, or none while one of them is being worked on. */
 export async function deleteConversation(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
     await noteChange(app, tx, caller, "messages_deleted");
@@ -59,14 +62,15 @@ export async function deleteConversation(app: App, caller: Caller, id: string): 
       .clearSelect()
       .select((eb) => eb.fn.max("deleted_at").as("latest"))
       .executeTakeFirstOrThrow();
-    // Later than whatever was deleted of it before, also in this second: only what goes together comes back together.
+    // This moment is later than that of every earlier deletion in the conversation, also within a second: by it, only
+    // messages that were deleted together come back together.
     const deleted_at = Math.max(app.now(), (latest ?? 0) + 1);
     await tx.updateTable("messages").set({ deleted_at }).where("id", "in", shown).execute();
     await eraseDeletedLater(app, tx, user);
   });
 }
 
-/** Takes the deletion of a whole conversation back; what was deleted of it before that stays so. */
+/** Undoes the deletion of a whole conversation; messages that were deleted before stay so. */
 export async function restoreConversation(app: App, user: UserRow, id: string): Promise<void> {
   await app.write(async (tx) => {
     const all = ownMessagesIn(app, tx, { user, id });

@@ -31,14 +31,13 @@ type Told = Pick<
 >;
 
 /**
- * Writes down, as an event, what a message has come to, in the transaction that brings it there, and has those told who
- * look on. See `recordEvent` for
- * `held` and for what it gives.
+ * Records the new state of a message as an event, in the transaction that brings it about, and notifies open pages.
+ * See `recordEvent` for `held` and for what is returned.
  */
 export async function recordState(app: App, tx: Db, row: Told, held = false): Promise<string | null> {
   app.metrics.count("mailwright_messages_total", { source: row.source, state: row.state });
   afterCommit(tx, () => app.changes.tell(row.user_id, row.id));
-  // Who makes a call knows that it was accepted.
+  // There is no such event of a call: its caller knows that it was accepted.
   if (row.state === "received" && row.source !== "email") return null;
   const { user_id, source } = row;
   const about = { user_id, type: factsOf(row.state).event, livemode: source !== "test" };
@@ -61,12 +60,12 @@ async function objectOf(tx: Db, row: Told): Promise<EventObject> {
     created,
     inbox_id,
     sender: row.sender !== null && PLAIN_ADDRESS.test(row.sender) ? row.sender : null,
-    // A stranger chose the `+tag` of theirs.
+    // Tags of a stranger's mail are left out: the stranger chose the `+tag`.
     tags: hasAuthority(row) ? tagsOf(row) : [],
     attachments: files.filter(({ direction }) => direction === "out").map(viewAttachment),
     metadata: metadataOf(row),
   };
 }
 
-/** Between quotes an address may hold any words of a stranger's. */
+/** Addresses without quotes, between which a stranger could put any words. */
 const PLAIN_ADDRESS = /^[^\s@"<>()\\]+@[^\s@"<>()\\]+$/;

@@ -6,10 +6,13 @@ import { firstIdAt } from "../../lib/first-id.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 import { CANCELLED_REASON } from "./cancelled.ts";
 
-/** Among how many of an account's newest failures the last one of each inbox is looked for. */
+/** How many of an account's newest failures are looked through for the last one of each inbox. */
 const LOOKED_AT = 200;
 
-/** What goes on in each inbox of an account: what came since a moment of the last two days, what waits, and what failed last. */
+/**
+ * What goes on in each inbox of an account: how much has come since a moment of the last two days, how much waits,
+ * and what failed last.
+ */
 export async function inboxActivity(app: App, user: UserRow, since = app.now() - DAY_SECONDS) {
   const inboxes = await app.db
     .selectFrom("inboxes")
@@ -62,7 +65,7 @@ async function failuresOf(app: App, user: UserRow) {
     .where("user_id", "=", user.id)
     .where(NOT_DONE)
     .where("state", "=", "failed")
-    // What its owner called off needs nobody's look.
+    // A message that its owner cancelled is no failure to look at.
     .where("reason", "is distinct from", CANCELLED_REASON)
     .where("id", ">=", firstIdAt(historySince(app, user)))
     .where("deleted_at", "is", null)

@@ -4,11 +4,11 @@ import type { MessageRow } from "../../db/schema.ts";
 import { isOfStrangers } from "../../db/strangers.ts";
 
 /**
- * Has a message begin with what was called for the same work before, by messages that failed: by the same mail, or by what
- * it tries again. None of those calls is made a second time.
+ * Copies the noted calls of tools to a new message that does the same work as failed ones: the same mail, or what it
+ * retries. None of those calls is made a second time.
  */
 export async function inheritCalls(tx: Db, row: MessageRow): Promise<void> {
-  // What others send may use no tool, and is told nothing of what tools have said.
+  // Messages of strangers use no tool, and are told nothing of what tools have said.
   if (isOfStrangers({ ...row, retry_of: null })) return;
   const { id, inbox_id, dedupe_key, retry_of } = row;
   await copyCalls(tx, { id, inbox_id, dedupe_key, retry_of });
@@ -37,8 +37,8 @@ const copyCalls = prepared((db, heir: Pick<MessageRow, "id" | "inbox_id" | "dedu
 );
 
 /**
- * Hands what a message has called on to those that are left of the same work, in the transaction that deletes it. Returns
- * whether it is lost all the same: nobody could tell any more which of those calls must not be made again.
+ * Copies the noted calls of a message to others of the same work, in the transaction that deletes it. Returns true if
+ * there are none: nobody could tell any more which calls must not be made again.
  */
 export async function losesCalls(tx: Db, message: Worked): Promise<boolean> {
   const { id, inbox_id, dedupe_key, authority, vouched } = message;
@@ -58,7 +58,7 @@ const callsOf = prepared((db, key: { id: string }) =>
   db.selectFrom("tool_calls").select("fingerprint").where("message_id", "=", key.id).limit(1),
 );
 
-/** Other tries of it, and the same mail that came again and was as much its author's. */
+/** Another try of it, or the same mail that came again and was as much its author's. */
 const leftOf = prepared((db, work: Work) => heirsOf(db, work).select("messages.id").limit(1));
 
 const handOn = prepared((db, work: Work) =>

@@ -14,25 +14,25 @@ import { metadataOf, pairIn } from "./metadata.ts";
 import { type ActivityStatus, statesOf } from "./states.ts";
 import { type ActivityView, viewActivity } from "./view.ts";
 
-/** Messages that one page looks at, at most, where no index answers all of its filters. */
+/** The most messages that one page looks at where no index answers all of its filters. */
 const MAX_LOOKED_AT = 2_000;
-/** Messages whose words are read that are looked up at once. */
+/** Messages that are looked up at once where their words are read. */
 const READ_AT_ONCE = 100;
-/** What one page reads of words, at most, and one portion more. */
+/** The most bytes of words that one page reads, give or take one portion. */
 const MAX_READ_BYTES = 32 * 1_048_576;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 
-/** What the messages of a page have in common; everything that is given must hold. */
+/** The filters of a page; a message has to fit all that are given. */
 export interface MessageFilters {
   status?: ActivityStatus;
   source?: MessageRow["source"];
   inbox_id?: string;
   conversation_id?: string;
-  /** Unix seconds, both included. */
+  /** In unix seconds, both included. */
   since?: number;
   until?: number;
-  /** Stands in its subject, sender, instruction or result, in upper or lower case. */
+  /** Words in its subject, sender, instruction or result, in upper or lower case. */
   q?: string;
   /** A `#tag` of its instruction, or the `+tag` of its recipient. */
   tag?: string;
@@ -41,9 +41,9 @@ export interface MessageFilters {
 }
 
 /**
- * The user's messages, newest first. Each page costs the same however many there are, and however long: it reads one
- * range of one index, and of the rows only those that it shows, the first portion of those that it could, or, for
- * filters that the index leaves open, a bounded number.
+ * The user's messages, newest first. Each page costs the same, however many messages there are and however long: it
+ * reads one range of one index. Of the rows it reads the first portion of those that it could show or, for filters
+ * that no index answers, a bounded number.
  */
 export async function listMessages(
   app: App,
@@ -72,15 +72,15 @@ interface Range {
   below: string;
 }
 
-/** Where a page is looked for: queries of which the ids, taken together, are its candidates. */
+/** How a page is looked for. The ids of all queries together are its candidates. */
 interface Search {
-  /** All that the index alone leads to. */
+  /** Finds all rows of the index's range. */
   indexed: (range: Range) => Ids[];
-  /** Those of them that all filters let through. */
+  /** Finds those of them that fit all filters that SQL can answer. */
   matching: (range: Range) => Ids[];
-  /** What the words of a message have to fit; undefined where they do not matter. */
+  /** Whether the words of a message fit; undefined where no filter is about words. */
   fits: ((words: Words) => boolean) | undefined;
-  /** Whether the index says it all. */
+  /** Whether the index alone answers all filters. */
   exact: boolean;
 }
 
@@ -88,7 +88,7 @@ function rangeOf(
   { cursor, since, until }: MessageFilters & { cursor?: string },
   { now, orderNow }: Pick<App, "now" | "orderNow">,
 ): Range {
-  // The ids of what is made after the clock was set back are of a later moment.
+  // Messages that were made after the clock was set back have ids of a later moment.
   const last = until !== undefined && until >= now() ? Math.max(until, orderNow()) : until;
   const below = last === undefined ? AFTER_ALL : firstIdAt(last + 1);
   const after = cursor === undefined ? AFTER_ALL : decodeCursor(cursor, ["id"])[0];
@@ -98,12 +98,12 @@ function rangeOf(
   };
 }
 
-/** Takes one index. Which one must not be left open to SQLite: what a page looks at is bounded along that index. */
+/** Chooses the index. That must not be left to SQLite, because what a page looks at is bounded along the index. */
 function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
   const { status, source, inbox_id, conversation_id } = filters;
   const states = status === undefined ? undefined : statesOf(status);
   const of_all = inbox_id === undefined && conversation_id === undefined;
-  // There is an index of the states, but not of the one that nearly every message ends in.
+  // The index of states leaves out the state in which nearly every message ends.
   const keyed = of_all && status !== "done" ? states : undefined;
   const rest = keyed ? undefined : states;
   const indexed = ({ from, below }: Range): Ids[] => {
@@ -135,7 +135,7 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
 const WORDS = ["subject", "sender", "instruction", "result", "command", "tags", "metadata"] as const;
 type Words = Pick<MessageRow, (typeof WORDS)[number]>;
 
-/** Not in SQL, where letters beyond ASCII have no upper and lower case. */
+/** Whether words fit is not asked in SQL, where letters beyond ASCII have no upper and lower case. */
 function fitting({ q, tag, metadata }: MessageFilters): Search["fits"] {
   if (q === undefined && tag === undefined && metadata === undefined) return undefined;
   const pair = metadata === undefined ? undefined : pairIn(metadata);
@@ -148,7 +148,7 @@ function fitting({ q, tag, metadata }: MessageFilters): Search["fits"] {
     (pair === undefined || metadataOf(words)[pair.key] === pair.value);
 }
 
-/** Narrows a list to one conversation. One that is not the user's has nothing, and nothing is looked at. */
+/** Narrows a list to one conversation; one of another user has nothing, and nothing is looked at. */
 function inConversation(
   ids: Ids,
   user: UserRow,
@@ -160,7 +160,7 @@ function inConversation(
       .select("conversations.id")
       .where("conversations.id", "=", wanted.conversation_id)
       .where("conversations.user_id", "=", user.id);
-    // A conversation is in one inbox, with all of its messages.
+    // All messages of a conversation are in its one inbox.
     return wanted.inbox_id === undefined ? own : own.where("conversations.inbox_id", "=", wanted.inbox_id);
   });
 }
@@ -176,7 +176,7 @@ function inInbox(ids: Ids, user: UserRow, inbox_id: string): Ids {
   );
 }
 
-/** The last id that this page looks at; undefined when it sees the range to its end. */
+/** The last id that a page looks at; undefined when it looks at the whole range. */
 async function edgeOf(search: Search, range: Range): Promise<string | undefined> {
   const [last] = await newest(search.indexed(range))
     .limit(1)
@@ -185,7 +185,10 @@ async function edgeOf(search: Search, range: Range): Promise<string | undefined>
   return last?.id;
 }
 
-/** The newest ids of the range that fit, `count` at most; `end` is the last one looked at, where more was not read. */
+/**
+ * The newest ids of the range that fit, `count` at most; `end` is the last one that was looked at if the range was
+ * not read to its end.
+ */
 async function findIds(
   app: App,
   user: UserRow,
@@ -252,7 +255,7 @@ function newest([first, ...others]: Ids[]): Ids {
   return others.reduce((all, one) => all.unionAll(one), first).orderBy("id", "desc");
 }
 
-/** What the activity log shows of those of the ids that are the user's own, newest first. */
+/** The rows of the activity log for those of the ids that are the user's own, newest first. */
 export async function readActivity(app: App, user: UserRow, ids: string[]): Promise<ActivityView[]> {
   if (ids.length === 0) return [];
   const rows = await app.db

@@ -3,7 +3,7 @@ import { allText } from "../../mail/reading/mail-text.ts";
 import type { ParseOutcome } from "../../mail/reading/parse.ts";
 import { hasAuthority } from "./authority.ts";
 
-/** What of a mail is material and no instruction, the `texts` of its files included. */
+/** The material of a mail, which is all that is no instruction, with the `texts` of its files. */
 export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: string[] = []): string {
   const head = { subject: message.subject ?? "", sender: message.sender };
   if (!outcome.ok) return describe({ ...head, parts: [outcome.text] });

@@ -29,7 +29,7 @@ export async function runView(app: App, user: UserRow, row: MessageRow): Promise
   return viewRun(withProgress(app, row), files, await remainingCredits(app, app.db, user));
 }
 
-/** While it is being worked on, with the steps that its run has taken so far. */
+/** A message that is being worked on, with the steps that its run has taken so far. */
 export function withProgress(app: App, row: MessageRow): MessageRow {
   const steps = row.state === "received" ? app.progress.get(row.id) : undefined;
   return steps ? { ...row, steps: JSON.stringify(steps()) } : row;
@@ -74,7 +74,7 @@ export async function readRawMail(app: App, user: UserRow, message_id: string): 
   return { filename: `message-${message_id}.eml`, content_type: "message/rfc822", body };
 }
 
-/** What is known about the files of some messages, by message, in the order they were stored. */
+/** The files of some messages without their bytes, by message, in the order in which they were stored. */
 export async function attachmentsOf(db: Db, message_ids: string[]): Promise<Map<string, AttachmentMeta[]>> {
   if (message_ids.length === 0) return new Map();
   const rows = await db
@@ -86,7 +86,7 @@ export async function attachmentsOf(db: Db, message_ids: string[]): Promise<Map<
   return Map.groupBy(sorted, (file) => file.message_id);
 }
 
-/** A row that is the user's own, and of the history that the plan shows. */
+/** A message of the user's own within the history that the plan shows. */
 export const ownMessage = prepared((db, key: { user_id: string; id: string; since: number }) =>
   db
     .selectFrom("messages")
@@ -102,7 +102,7 @@ export async function neighboursOf(
   db: Db,
   { since, ...of }: { user_id: string; id: string; since: number },
 ): Promise<{ newer: string | null; older: string | null }> {
-  // By ids alone: of an index, one entry is read.
+  // Only ids are compared, so that one entry of an index is read.
   const place = { ...of, from: firstIdAt(since) };
   const [newer] = await nextAfter(db, place);
   const [older] = await nextBefore(db, place);

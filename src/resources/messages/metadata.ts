@@ -2,12 +2,12 @@ import { invalid } from "../../errors.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 
-/** What the maker of a call notes on it, to find it again. Nothing here reads it, and no model does. */
+/** Notes of a caller on a message, to find it again. Nothing here reads them, and no model does. */
 export type Metadata = Record<string, string>;
 
 const MAX_PAIRS = 16;
 const MAX_VALUE_CHARS = 512;
-/** Without a colon, which ends the key where pairs are looked for. */
+/** A key has no colon, which ends it where pairs are looked for. */
 const KEY = /^[A-Za-z0-9_.-]{1,64}$/;
 const KEY_WORDS = "A key has 1 to 64 letters, digits, dots, hyphens and underscores.";
 

@@ -15,8 +15,8 @@ export interface MoreMails {
 }
 
 /**
- * Adds a mail to the one row that stands for all of this hour and reason that have none of their own. It names no
- * sender and no subject, as they may be of many; `mails` says how many they are.
+ * Adds a mail to the one row for all unlisted mails of this hour and reason. That names no sender and no subject, as
+ * these may be many; `mails` is their number.
  */
 export async function countMore(app: App, tx: Db, more: MoreMails): Promise<void> {
   const { inbox, state, reason } = more;

@@ -2,7 +2,10 @@ import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import type { MessageRow } from "../../db/schema.ts";
 
-/** Has the other tries of a retry that was done remember it, in the transaction that deletes it: none is done once more. */
+/**
+ * Marks the other tries of a message whose retry was done as redone, in the transaction that deletes the retry: none
+ * of them may be done once more.
+ */
 export async function markRedone(
   tx: Db,
   { state, retry_of }: Pick<MessageRow, "state" | "retry_of">,

@@ -21,8 +21,8 @@ export interface RetryOutcome {
 }
 
 /**
- * Has the work of a failed message done again as a new message. `admit` is called in the same transaction, once nothing else
- * stands in the way, and may throw. `now`: it is refused where it would end at once for want of credits.
+ * Does the work of a failed message again as a new message. `admit` is called in the same transaction, once nothing
+ * else stands in the way, and may throw. `now`: the retry is refused if it would end at once for want of credits.
  */
 export async function retryMessage(
   app: App,
@@ -72,7 +72,7 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
   return message;
 }
 
-/** One at most of all that try the same message again may be waiting, running or done. */
+/** Throws unless all earlier retries of the same message have failed. */
 async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
   const other = await tx
     .selectFrom("messages")
@@ -109,7 +109,10 @@ function becameOfOther({ state, called }: EarlierMail): string {
   return state === "done" ? "came once more and is done" : "came once more and is being worked on";
 }
 
-/** What a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for both. */
+/**
+ * Reads what a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for
+ * both.
+ */
 async function readMaterial(
   app: App,
   failed: MessageRow,
@@ -124,7 +127,10 @@ async function readMaterial(
   return { content: stored?.content ?? null, files: await readFiles(app, failed.id) };
 }
 
-/** 0 of a call. Throws when the mail is kept no more; in the transaction of the retry, for after it nothing purges it. */
+/**
+ * The size of the raw mail; 0 for a call. Throws when the mail is no longer kept. To be called in the transaction of
+ * the retry, after which nothing purges the mail.
+ */
 async function sizeOfRaw(tx: Db, { raw_mail_id }: MessageRow): Promise<number> {
   if (raw_mail_id === null) return 0;
   const raw = await tx

@@ -24,7 +24,7 @@ const POLL_SECONDS = 2;
 
 const id = t.String({ format: "uuid" });
 
-/** The longest pair there can be. */
+/** The longest pair of metadata there can be. */
 const MAX_PAIR_CHARS = 64 + 1 + 2 * 512;
 
 const filters = {
@@ -117,7 +117,7 @@ function readingRoutes(app: App) {
     );
 }
 
-/** What its owner may do with one. */
+/** The routes by which an owner changes a message. */
 function changingRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
@@ -245,7 +245,7 @@ const CANCEL = describe({
   errors: ["conflict"],
 });
 
-/** A retry counts as the call that it repeats. */
+/** Throws `rate_limited` as for the call that a retry repeats. */
 function refuseOverCallRate(app: App, user: UserRow): void {
   const limit = planLimits(app.config, user.plan).route_per_minute;
   refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });

@@ -5,11 +5,11 @@ import { isOfStrangers } from "../../db/strangers.ts";
 import type { Use } from "../../jobs/shares.ts";
 import type { AcceptedCall } from "../../inbound/accept.ts";
 
-/** What a run holds in memory: the prompt and the answers, and what came in several times over, as it is read and sent. */
+/** Bytes that a run holds in memory beside its input: the prompt and the answers. */
 const RUN_BYTES = 2 * 1_048_576;
 const COPIES = 4;
 
-/** What a run of an account takes of the worker while it works on `bytes` that came in; `strangers`: they caused it. */
+/** What a run of an account uses of the worker while it works on `bytes` of input; `strangers`: they caused it. */
 export function runUse(
   app: App,
   user: UserRow,
@@ -19,12 +19,12 @@ export function runUse(
   return { share, weight: RUN_BYTES + COPIES * bytes, target: null };
 }
 
-/** Whose turn it is to be where a message is read. */
+/** Whose turn the work on a message takes: that of its account, or of strangers to it. */
 export function sourceOf(message: MessageRow): { account: string; strangers: boolean } {
   return { account: message.user_id, strangers: isOfStrangers(message) };
 }
 
-/** Bytes of what a call brought along. */
+/** The bytes that a call brought along. */
 export function sizeOf({ content, files }: Pick<AcceptedCall, "content" | "files">): number {
   return files.reduce((sum, { bytes }) => sum + bytes.byteLength, Buffer.byteLength(content ?? ""));
 }

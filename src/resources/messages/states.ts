@@ -9,9 +9,9 @@ interface StateFacts {
   activity: ActivityStatus;
   run: RunStatus;
   event: EventType;
-  /** What is said of a message in it that is to be cancelled; "" where it can be. */
+  /** Why a message in this state cannot be cancelled; "" where it can be. */
   ended: string;
-  /** Why a message in it is not tried again; null where it can be. */
+  /** Why a message in this state is not tried again; null where it can be. */
   no_retry: { message: string; fix: string } | null;
 }
 
@@ -84,7 +84,7 @@ const DAMAGED: StateFacts = {
   },
 };
 
-/** What the state of a message means. One that a damaged disk has left is shown as failed, beside all others. */
+/** What the state of a message means. An unknown state, as a damaged disk may leave one, is shown as failed. */
 export function factsOf(state: MessageState): StateFacts {
   return Object.hasOwn(STATES, state) ? STATES[state] : DAMAGED;
 }

@@ -3,7 +3,7 @@ import type { ForOthers } from "../../inbound/for-others.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import type { SignedForm } from "../../mail/reading/signed-form.ts";
 
-/** What was found out about a mail when it came, and what is asked of it later. */
+/** What was found out about a mail when it came, as it is stored with its message. */
 export interface StoredAuth {
   vouched?: boolean;
   undated?: boolean;
@@ -14,7 +14,7 @@ export interface StoredAuth {
   signed_form?: SignedForm;
 }
 
-/** Returns what is stored; nothing for a call, and where it is damaged. */
+/** Returns what is stored; nothing for a call, or if it is damaged. */
 export function storedAuth({ auth }: Pick<MessageRow, "auth">): StoredAuth {
   return storedJson<StoredAuth>(auth ?? "{}", {});
 }

@@ -5,11 +5,17 @@ import { AppError } from "../../errors.ts";
 import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
 import { isUnreadable, wasRead } from "./unreadable.ts";
 
-/** Larger ones go to the segments: the database would write them twice, to its log and to its file. */
+/**
+ * The most bytes that a row holds. More go to the segments, since the database would write them twice, to its log and
+ * to its file.
+ */
 const MAX_INLINE_BYTES = 16 * 1024;
-/** Bits that a number has for a whole one, in the program and in the database. */
+/** Bits of a checksum: as many as an integer has in a number of JavaScript. */
 const CHECKSUM_BITS = 53;
-/** A disk that was not mounted, or a copy that lags, has been seen to by then. */
+/**
+ * How long missing bytes may come back: within an hour a disk that was not mounted, or a copy that lags, has been
+ * noticed.
+ */
 const MISSING_SECONDS = 3_600;
 
 /** The columns that say where the bytes of a mail or of a file are; all null once they have been purged. */
@@ -21,7 +27,7 @@ export interface StoredBytes {
   lost_at: number | null;
 }
 
-/** What is to be known of a row to read its bytes. */
+/** What has to be known of a row to read its bytes. */
 export interface Kept extends StoredBytes {
   id: string;
   size: number;
@@ -40,7 +46,7 @@ export const KEPT = [
   "lost_at",
 ] as const satisfies (keyof Kept)[];
 
-/** The columns of what was purged, or never kept. */
+/** The columns of bytes that were purged, or never kept. */
 export const NO_BYTES: StoredBytes = {
   bytes: null,
   segment: null,
@@ -50,8 +56,8 @@ export const NO_BYTES: StoredBytes = {
 };
 
 /**
- * For the row `id` of the open transaction: its commit syncs the bytes first. A command line beside a server, which alone
- * writes the segments, keeps them in the row.
+ * Stores bytes for the row `id` of the open transaction, whose commit syncs them first. A command line beside a
+ * server keeps them in the row, because the server alone writes the segments.
  */
 export function storeBytes(app: App, id: string, bytes: Uint8Array): StoredBytes {
   if (bytes.byteLength <= MAX_INLINE_BYTES || !app.segments.writes) return { ...NO_BYTES, bytes };
@@ -60,17 +66,17 @@ export function storeBytes(app: App, id: string, bytes: Uint8Array): StoredBytes
 }
 
 /**
- * Null when they have been purged. Throws `content_lost` when the bytes are missing in the segments, others are at their
- * place, or the disk could not read them for an hour in which it read others; that is noted on the row, and taken back
- * should they be there again. Not in a transaction.
+ * Reads the bytes of a row; null when they have been purged. Throws `content_lost` when the bytes are missing in the
+ * segments, others are in their place, or the disk has failed to read them for an hour in which it read others. That
+ * is noted on the row; the note is taken back if they are there again. Not to be called in a transaction.
  */
 export async function readBytes(app: App, keeper: Keeper, row: Kept): Promise<Uint8Array | null> {
   return (await readKept(app, keeper, row))?.bytes ?? null;
 }
 
 /**
- * The same, to be sent to `who`, a user's id: long ones are read once more as fast as they are taken, so that whoever takes
- * nothing holds no memory, and are not erased for ten minutes.
+ * As `readBytes`, for a body that is sent to `who`, a user's id. Long bytes are checked first, then read again as
+ * fast as they are taken, so that a slow reader holds no memory; they are not erased for ten minutes.
  */
 export async function bodyOf(
   app: App,
@@ -82,21 +88,21 @@ export async function bodyOf(
   const [range] = kept ? rangesOf(kept) : [];
   if (!kept || !range) return kept?.bytes ?? null;
   app.lent.lend(range);
-  // What a row still names now, nobody erases before they have asked what is lent.
+  // The loan holds if the row still names the same place: whoever erases bytes asks first what is lent.
   const now = await rowOf(app.db, keeper, row.id);
   if (now && isSamePlace(kept, now)) return app.segments.fileOf(range);
   return now ? bodyOf(app, keeper, { row: now, who }) : null;
 }
 
-/** As `readBytes`, but the row as it named them, once they have been found to be its own. */
+/** As `readBytes`, but returns the row, once its bytes were found to be its own. */
 async function checkKept(app: App, keeper: Keeper, row: Kept): Promise<Kept | null> {
   const found = await readKept(app, keeper, row);
-  // The collector would take its time, while others wait to read as much.
+  // Given back at once: the garbage collector would take its time, while others wait to read as much.
   if (found?.row.bytes === null) (found.bytes.buffer as ArrayBuffer).transfer(0);
   return found?.row ?? null;
 }
 
-/** The bytes, and the row as it named them: they may have been moved meanwhile. */
+/** The bytes, with the row as it is when they are read: they may have been moved meanwhile. */
 async function readKept(
   app: App,
   keeper: Keeper,
@@ -123,7 +129,10 @@ async function readKept(
   return null;
 }
 
-/** `missing` where their file is gone, or ends before them; `unreadable` where they are lost because of the place they lie at. */
+/**
+ * Reads bytes in the segments. `missing`: their file is gone, or ends before them. `unreadable`: the disk cannot read
+ * the place they are at.
+ */
 async function readUnlessLost(
   app: App,
   keeper: Keeper,
@@ -146,8 +155,8 @@ async function readUnlessLost(
 }
 
 /**
- * Whether `error` says that the row of a mail, or of a call's files, cannot be read any more, as `isUnreadable` does. Of
- * bytes in the segments `readBytes` says so.
+ * Whether `error` means that the row of a mail, or of a call's files, cannot be read any more (see `isUnreadable`).
+ * For bytes in the segments, `readBytes` tells.
  */
 export function isRowUnreadable(
   app: App,
@@ -165,7 +174,10 @@ export function isRowUnreadable(
 }
 
 class LostError extends AppError {
-  /** Unix seconds since when the bytes are known to be missing, and may come back; null where they are there, and of no use. */
+  /**
+   * Since when the bytes are missing and may come back, in unix seconds; null where wrong or unreadable bytes are in
+   * their place.
+   */
   readonly missing_since: number | null;
 
   constructor(what: string, missing_since: number | null) {
@@ -186,20 +198,23 @@ export function isLost(error: unknown): error is LostError {
   return error instanceof LostError;
 }
 
-/** Whether whoever has time should wait for the bytes: they have been missing for less than an hour. */
+/** Whether it makes sense to wait for the bytes: they have been missing for less than an hour. */
 export function mayComeBack({ calmNow }: App, { missing_since }: LostError): boolean {
   return missing_since !== null && calmNow() - missing_since < MISSING_SECONDS;
 }
 
 /**
- * Returns the checksum of a row's bytes, which no other row's bytes have: not against malice, but cheap for every
- * mail.
+ * Returns a checksum of bytes and the id of their row, so that the same bytes of another row have another one. It is
+ * no defence against malice, but cheap for every mail.
  */
 export function checksumOf(id: string, bytes: Uint8Array): number {
   return Number(BigInt.asUintN(CHECKSUM_BITS, Bun.hash.xxHash64(bytes, Bun.hash.xxHash64(id))));
 }
 
-/** Earlier versions kept no checksum: until the hourly sweep has given them one, only zeros in their place can be told. */
+/**
+ * Whether bytes are those that the row stored. Earlier versions kept no checksum: until the hourly sweep has added
+ * it, only zeros in their place are recognised.
+ */
 function isOwn({ id, checksum }: Kept, bytes: Uint8Array): boolean {
   return checksum === null ? bytes.some((byte) => byte !== 0) : checksum === checksumOf(id, bytes);
 }
@@ -208,7 +223,7 @@ function isSamePlace(one: Kept, other: Kept): boolean {
   return one.segment === other.segment && one.segment_offset === other.segment_offset;
 }
 
-/** Returns the time that is noted. */
+/** Notes on the row that its bytes are lost, and returns the time that was noted. */
 async function tellLost(app: App, keeper: Keeper, row: Kept): Promise<number> {
   const now = app.now();
   const { segment, segment_offset: offset, size } = row;

@@ -16,13 +16,13 @@ import { headersAs } from "../../mail/reading/headers-as.ts";
 import { materialOf } from "./material.ts";
 
 const MAX_CONTENT_CHARS = 100_000;
-/** Recipients of a mail that its story names, of To and of Cc. */
+/** The most recipients that a story names, of To and of Cc. */
 const MAX_NAMED = 100;
 
-/** One mail of an account at a time is read again: mails that come in wait for the same thread. */
+/** One mail of an account at a time is read again, since mails that come in wait for the same thread. */
 const turns = createTurns();
 
-/** All that is known of one message of the user's own; unknown and foreign ids are both `not_found`. */
+/** All that is known of a message of the user's own; unknown and foreign ids are both `not_found`. */
 export async function readStory(app: App, user: UserRow, id: string) {
   const since = historySince(app, user);
   const [row] = await ownMessage(app.db, { user_id: user.id, id, since });
@@ -49,8 +49,8 @@ export async function readStory(app: App, user: UserRow, id: string) {
 }
 
 /**
- * Undefined once its bytes have been purged, while they are missing, and for what was kept without them, or given up
- * here though another inbox still has it.
+ * The raw mail of a message; undefined once its bytes are purged, while they are missing, if they were never kept, or
+ * if this message gave them up though another inbox still has them.
  */
 async function rawMailOf(db: Db, message: MessageRow): Promise<RawMailRow | undefined> {
   const { raw_mail_id } = message;
@@ -59,7 +59,7 @@ async function rawMailOf(db: Db, message: MessageRow): Promise<RawMailRow | unde
   return mails.where("purged_at", "is", null).where("lost_at", "is", null).executeTakeFirst();
 }
 
-/** Null when they turn out to be missing: the rest of the story is there. */
+/** Reads the mail again; null when its bytes turn out to be missing, as the rest of the story is there. */
 async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
   try {
     return await readBytes(app, "raw_mails", raw);
@@ -70,9 +70,9 @@ async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
 }
 
 interface Words {
-  /** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
+  /** The material that the model was given, without the texts of files; null where it is not kept. */
   content: string | null;
-  /** Whom a mail names as its recipients, while it is kept. */
+  /** The recipients in the header of a mail, while that is kept. */
   to: string[];
   cc: string[];
 }

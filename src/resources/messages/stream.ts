@@ -6,14 +6,14 @@ import type { Feed } from "../../lib/feed.ts";
 import { messagePortions, readActivity } from "./list.ts";
 
 const MAX_STREAMS = 5;
-/** Streams that all accounts together may have open. */
+/** The most streams that all accounts together may have open. */
 const MAX_ALL_STREAMS = 1_000;
 const RETRY_SECONDS = 30;
-/** How long after the last words there is a comment, so that nobody on the way takes the line for dead. */
+/** How long a stream is silent before a comment is sent, so that no proxy takes the connection for dead. */
 const QUIET_MS = 20_000;
-/** After this the browser comes again, and shows anew who it is. */
+/** How long a stream lasts. Then the browser connects again, and shows anew who it is. */
 const STREAM_SECONDS = 3_600;
-/** Changes that wait to be sent: with more of them the reader is told to look for itself. */
+/** The most changes that wait to be sent; if there are more, the reader is told to look for itself. */
 const MAX_WAITING = 100;
 const SENT_AT_ONCE = 10;
 
@@ -56,13 +56,13 @@ function refuseMany(changes: Feed, user: UserRow): void {
     });
 }
 
-/** Where what is to be told waits for its reader. */
+/** The ids that wait to be told to one reader. */
 interface Desk {
   /** Resolves when there is something to tell, when all is over, and after `ms`. */
   news(ms: number): Promise<void>;
   /** Takes the next few ids. */
   take(): string[];
-  /** Takes the word that there were too many to keep. */
+  /** Whether there were too many ids to keep, since the last time this was asked. */
   takeMissed(): boolean;
   isOver(): boolean;
   close: () => void;
@@ -129,7 +129,10 @@ async function* streamEvents(
   }
 }
 
-/** Each portion is read once the one before it has been taken, which may be long after. */
+/**
+ * Tells the messages of some ids. Each portion is read once the one before it has been taken, which may be long
+ * after.
+ */
 async function* tell(
   app: App,
   user: UserRow,

@@ -30,7 +30,7 @@ export async function tagMessage(
   });
 }
 
-/** Without the signs before them; of several that differ by case alone, the first. */
+/** Tags without the sign before them; of several that differ in case alone, the first. */
 function normalTags(given: string[]): string[] {
   const tags = new Map<string, string>();
   for (const [index, text] of given.entries()) {

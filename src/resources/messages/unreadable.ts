@@ -2,30 +2,30 @@ import type { App } from "../../app.ts";
 import type { Keeper } from "../../db/segment-rows.ts";
 import { codeOf } from "../../errors.ts";
 
-/** How a place of the disk says that it cannot be read. */
+/** The errors by which the disk says that a place cannot be read. */
 const FAULTS = { segments: /^(EIO|EUCLEAN|EBADMSG)$/, rows: /^SQLITE_IOERR/ };
-/** A disk that recovers has done so by then. */
+/** How long reads have to fail: by then a disk that recovers has done so. */
 const LASTING_SECONDS = 3_600;
-/** Between two failures that are further apart than this much may have been read. */
+/** After this time without a failure, a new one begins anew: the row may have been read in between. */
 const STALE_SECONDS = 86_400;
-/** Where so much fails at once, it is no single place of the disk. */
+/** The most rows that are remembered: where more fail, it is not for single places of the disk. */
 const MAX_KNOWN = 5_000;
-/** So many of the oldest and of the newest others are read, to see whether it is the disk as a whole. */
+/** How many of the oldest and of the newest other rows are read, to see whether the disk as a whole fails. */
 const OTHERS = 4;
 
-/** Since when what a row keeps cannot be read, on the clock of `steadyNow`; a restart begins anew. */
+/** Since when a row cannot be read, by the clock of `steadyNow`; a restart begins anew. */
 const failing = new WeakMap<App, Map<string, number>>();
 
 interface Failed {
   id: string;
-  /** Where that lies which cannot be read. */
+  /** Where the bytes are that cannot be read. */
   kept_in: keyof typeof FAULTS;
   error: unknown;
 }
 
 /**
- * Whether what a row keeps is as good as lost: reads of it have failed for an hour, and `readOther` can read one of the
- * others, if there are any. To be asked at every failure; `wasRead` takes note of what goes well.
+ * Whether what a row keeps counts as lost: reads of it have failed for an hour, and `readOther` can read one of the
+ * other rows, if there are any. To be asked at each failure; `wasRead` is told of each success.
  */
 export async function isUnreadable(
   app: App,
@@ -34,10 +34,10 @@ export async function isUnreadable(
   readOther: (id: string) => Promise<boolean>,
 ): Promise<boolean> {
   if (!FAULTS[kept_in].test(codeOf(error)) || !failsForLong(app, keyOf(keeper, id))) return false;
-  // By the index alone where what the rows say may be what cannot be read.
+  // For rows, only ids are selected, which the index has: other columns may be what cannot be read.
   const all = app.db.selectFrom(keeper).select("id").where("id", "!=", id);
   const alike = kept_in === "rows" ? all : all.where("segment", "is not", null).where("lost_at", "is", null);
-  // Both ends are tried, because neighbours may have gone with it.
+  // Rows at both ends are tried, because the neighbours of a lost row may be lost with it.
   const oldest = await alike.orderBy("id").limit(OTHERS).execute();
   const newest = await alike.orderBy("id", "desc").limit(OTHERS).execute();
   for (const other of [...oldest, ...newest]) if (await readOther(other.id).catch(() => false)) return true;

@@ -16,7 +16,7 @@ export interface AttachmentView {
   lost?: true;
 }
 
-/** In place of steps that cannot be read. */
+/** The steps that are shown in place of ones that cannot be read. */
 const DAMAGED = [
   {
     index: 0,
@@ -27,7 +27,7 @@ const DAMAGED = [
   },
 ];
 
-/** A message as the activity log shows it: never its content, only what was commanded and what came of it. */
+/** A message as the activity log shows it: what was asked for and what came of it, never its content. */
 export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
   return {
     message_id: row.id,
@@ -104,7 +104,7 @@ export function viewAttachment(file: AttachmentMeta): AttachmentView {
   };
 }
 
-/** How the mail is to be read is our own affair. */
+/** What was found out about a mail, without the part that only says how this server has to read it. */
 function authOf(stored: string): Record<string, unknown> {
   const { signed_form: _, in_thread: __, ...auth } = storedJson<Record<string, unknown>>(stored, {});
   return auth;
