@@ -10,13 +10,13 @@ export function closed(
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Empty when it was not given. */
+/** An argument that is text; empty when it was not given. */
 export function textOf(args: Args, name: string): string {
   const value = args[name];
   return typeof value === "string" ? value : "";
 }
 
-/** A text that may stand in a URL only if it looks as it should. */
+/** An argument for a part of a URL. Throws ApiFault unless it has the form of one. */
 export function idOf(args: Args, name: string, pattern: RegExp): string {
   const value = textOf(args, name);
   if (!pattern.test(value)) throw new ApiFault(`${name} does not look like one. See its description.`);
@@ -30,7 +30,7 @@ export function numberOf(args: Args, name: string): string {
   return String(value);
 }
 
-/** The folders and the name of a path from the root of a repository; none for the root itself. */
+/** The folders and the name in a path from the root of a repository; none for the root itself. */
 export function pathPartsOf(args: Args, name: string): string[] {
   const path = textOf(args, name).replace(/^\//, "").replace(/\/$/, "");
   return path === "" ? [] : path.split("/");

@@ -13,9 +13,9 @@ const SENTENCES: Record<number, string> = {
   413: "takes no request as large as this one. Send less at once.",
 };
 
-/** A call that came to nothing, with the sentence that its caller reads; on its way to `tools.ts`. */
+/** A failed call, with the sentence for its caller, on its way to `tools.ts`. */
 export class ApiFault extends Error {
-  /** The status of the answer; 0 where there was none. */
+  /** The status of the answer; 0 if there was no answer. */
   readonly status: number;
 
   constructor(message: string, status = 0) {
@@ -25,20 +25,20 @@ export class ApiFault extends Error {
   }
 }
 
-/** What a sentence about an integration is made of. */
+/** What sentences about an integration are made of. */
 export interface Speaker {
   /** `GitHub`, `GitLab at git.example.com` */
   name: string;
-  /** What to do about something that is not there, or not to be seen. */
+  /** What to do about something that is missing, or hidden from the account. */
   missing: string;
-  /** Made by OAuth: there is no key to be typed in. */
+  /** Set if the credential came by OAuth, so that no key can be typed in. */
   oauth: boolean;
-  /** Unix seconds. */
+  /** This moment, in unix seconds. */
   now: number;
   secrets: string[];
 }
 
-/** An answer other than a good one, as cause and mend. */
+/** A bad answer as a fault, with its cause and mend. */
 export function refusalFault(speaker: Speaker, response: Response, body: string): ApiFault {
   const { status } = response;
   const sentence = isLimited(response) ? limited(speaker, response) : judge(speaker, status);
@@ -58,7 +58,7 @@ export function wireFault({ name }: Speaker, { code, message }: NetworkFault): A
     : new ApiFault(`${name} could not be reached. ${message}`);
 }
 
-/** GitHub limits with status 403 and says so in its headers. */
+/** Whether an answer limits requests: GitHub does so with status 403 and these headers. */
 function isLimited({ status, headers }: Response): boolean {
   const told = headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
   return status === 429 || (status === 403 && told);
@@ -80,7 +80,7 @@ function judge({ missing }: Speaker, status: number): string {
   return "did not accept the request. Change what it says is wrong.";
 }
 
-/** GitHub names the faulty fields beside its sentence. */
+/** The faulty fields, which GitHub names beside its sentence. */
 function detailOf(body: string): string {
   const errors = member(parseJson(body), "errors");
   const details = (Array.isArray(errors) ? errors.slice(0, MAX_DETAILS) : []).map((error: unknown) => {

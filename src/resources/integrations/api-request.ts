@@ -14,24 +14,24 @@ import { freshToken } from "./tokens.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
-/** A page of notes may have a hundred blocks, each of many pieces of text. */
+/** The most parts of an answer: a page of notes may have a hundred blocks, each of many pieces of text. */
 const MAX_ANSWER_PARTS = 100_000;
 /** The longest name, id or escaped path in a URL. */
 const MAX_PART_CHARS = 1_000;
 
-/** How the interface of one kind is spoken to. */
+/** What requests to the interface of one kind have in common. */
 export interface ApiStyle {
   kind: ConnectionKind;
-  /** An end of the base URL that belongs to another interface of the provider, or to `under`. */
+  /** The end of a base URL that belongs to another interface of the provider, or to `under`, and is left out. */
   without?: RegExp;
-  /** What all paths begin with. */
+  /** The beginning of all paths. */
   under: string;
-  /** The host of this interface, where the provider has another one for each. */
+  /** The host of this interface by that of another, where the provider has one for each. */
   hosts?: Record<string, string>;
   headers: Record<string, string>;
-  /** What to do about something that is not there, or not to be seen. */
+  /** What to do about something that is missing, or hidden from the account. */
   missing: string;
-  /** Whether things that were renamed are found by a redirect. */
+  /** Whether the interface redirects to things that were renamed. */
   redirects: boolean;
   /** Whether groups may stand in groups, on a host whose places are called `owner/name`. */
   nested?: boolean;
@@ -39,9 +39,9 @@ export interface ApiStyle {
 
 export interface ApiRequest {
   method?: "GET" | "POST" | "PATCH";
-  /** Each part as it is meant, encoded here: whatever it holds, it stays one part of the path. */
+  /** The parts of the path. They are encoded here, so that each stays one part whatever it holds. */
   path: string[];
-  /** Behind the last part, as Google names its methods: `append`. */
+  /** The method behind the last part, as Google has them: `append`. */
   verb?: string;
   query?: Record<string, string>;
   body?: unknown;
@@ -59,36 +59,42 @@ export type Ask = (request: ApiRequest) => Promise<ApiAnswer>;
 export interface IntegrationTool {
   name: string;
   description: string;
-  /** See `closed`. */
+  /** The JSON Schema of its arguments; see `closed`. */
   parameters: Record<string, unknown>;
   read_only: boolean;
-  /** Arguments that choose where something is read or written: anybody may file issues in a public repository. */
+  /**
+   * Arguments that name the place where something is read or written, by which the guard judges a call: anybody may
+   * file issues in a public repository.
+   */
   places?: string[];
-  /** Arguments for a place and for the number there of what is written to: many in it are anybody's. */
+  /**
+   * Arguments for a place and for the number in it of what is written to: anybody may have opened what has such a
+   * number.
+   */
   numbered?: { place: string; number: string };
   /** Arguments in which a name can call people and bots. */
   words?: string[];
   /** Arguments that people give by a title. */
   titled?: string[];
-  /** What the model reads. */
+  /** Makes the call, and returns what the model reads. */
   run: (args: Args, ask: Ask, base: URL) => Promise<string | Told>;
 }
 
 /** A text for the model. */
 export interface Told {
   text: string;
-  /** Those it speaks of. */
+  /** The places that the text names. */
   places?: Place[];
-  /** As of a `ToolOutcome`; of what was led elsewhere by a redirect it stays unknown unless this says it. */
+  /** Where the text was read, as in a `ToolOutcome`; after a redirect that is unknown unless it is given here. */
   read?: (string | null)[];
 }
 
-/** A connection as its tools speak to it. */
+/** What the tools of a connection need to make requests. */
 export interface Api {
   app: App;
   row: ConnectionRow;
   style: ApiStyle;
-  /** How long each request may take. */
+  /** The time limit of each request. */
   timeout_ms: number;
 }
 
@@ -96,11 +102,11 @@ export interface Api {
 export interface Call {
   api: Api;
   base: URL;
-  /** Those of the connection. */
+  /** The headers of the connection. */
   headers: Record<string, string>;
-  /** The tokens that were sent. */
+  /** The tokens that were sent, which must not come back in an answer. */
   tokens: Set<string>;
-  /** Whether a request was led to another place than it named. */
+  /** Whether a request was redirected to another place than it named. */
   redirected: boolean;
   /** Whether a request that changes something was sent, and was not refused. */
   changed: boolean;
@@ -114,7 +120,7 @@ export function openCall(api: Api, signal: AbortSignal): Call {
   return { api, base, headers, tokens: new Set(), redirected: false, changed: false, signal };
 }
 
-/** Where the interface is, below the address of the connection or of the operator. */
+/** The URL of the interface, below the address of the connection or that of the operator. */
 export function baseOf({ without = /$/, under, hosts = {} }: ApiStyle, base_url: string): URL {
   const base = new URL(base_url);
   base.hostname = hosts[base.hostname] ?? base.hostname;
@@ -140,7 +146,7 @@ async function answerOf(call: Call, request: Asked): Promise<ApiAnswer> {
   const token = await tokenFor(call);
   const first = await send(call, request, token);
   if (first.response.status !== 401) return read(call, first);
-  // Nothing was done, so that asking once more does nothing twice.
+  // The request was refused, so that sending it again does nothing twice.
   const second = await send(call, request, await tokenFor(call, token));
   if (second.response.status === 401) throw tokenFault(speakerOf(call));
   return read(call, second);
@@ -155,7 +161,7 @@ interface Sent {
 async function tokenFor(call: Call, refused?: string): Promise<string> {
   const { app, row } = call.api;
   const token = await freshToken(app, row.id, refused);
-  // Looked at after the token was, so that no token goes to an address it was not entered for.
+  // Checked after the token was read, so that no token goes to an address for which it was not entered.
   await refuseChanged(call.api);
   if (token === null) throw tokenFault(speakerOf(call));
   call.tokens.add(token);
@@ -203,7 +209,7 @@ async function exchange(
   }
 }
 
-/** What the interface needs is stronger than what the connection adds. */
+/** Headers that the interface needs replace those of the connection. */
 function headersOf({ api, headers: own }: Call, token: string, has_body: boolean): Headers {
   const headers = new Headers({ accept: "application/json", "user-agent": "Mailwright" });
   const type: Record<string, string> = has_body ? { "content-type": "application/json" } : {};
@@ -220,7 +226,7 @@ function urlOf(base: URL, { path, verb, query = {} }: ApiRequest): URL {
   return url;
 }
 
-/** Dots climb the path: in the URL parser here, or in a server that reads escaped slashes as slashes. */
+/** Parts that would climb the path: in the URL parser here, or at a server that reads escaped slashes as slashes. */
 const CLIMBS = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
 function encodedPart(part: string): string {
@@ -235,7 +241,10 @@ function folderOf(base: URL): string {
   return `${base.pathname.replace(/(?<!\/)\/+$/, "")}/`;
 }
 
-/** Only to the same place, which has the token already; RFC 9110 §15.4: 307 and 308 keep the method, 301 may not. */
+/**
+ * The address of a redirect that is followed: only within the interface, which has the token already. RFC 9110 §15.4:
+ * 307 and 308 keep the method, 301 may not.
+ */
 function redirectOf(
   { api, base }: Call,
   from: URL,

@@ -6,14 +6,14 @@ export const MAX_LIST = 50;
 const MAX_OUTPUT_CHARS = 50_000;
 const MAX_LABEL_CHARS = 300;
 
-/** What a model gets to read, with a line that says what is not there. */
+/** A text for the model, cut if it is long, with a line that says so. */
 export function capped(text: string): string {
   if (text.length <= MAX_OUTPUT_CHARS) return text;
   const shown = headOf(text, MAX_OUTPUT_CHARS);
   return `${shown}\n\n(Cut here: these are the first ${MAX_OUTPUT_CHARS} of ${text.length} characters.)`;
 }
 
-/** A member as text on one line: numbers and texts as they are, anything else as nothing. */
+/** A member as text on one line; empty if it is neither text nor a number. */
 export function label(value: unknown, ...names: string[]): string {
   let found = value;
   for (const name of names) found = member(found, name);
@@ -22,7 +22,7 @@ export function label(value: unknown, ...names: string[]): string {
   return line.length > MAX_LABEL_CHARS ? `${line.slice(0, MAX_LABEL_CHARS - 1).toWellFormed()}…` : line;
 }
 
-/** A member as text of many lines. */
+/** A member as text that may have many lines. */
 export function words(value: unknown, name: string): string {
   const found = member(value, name);
   return typeof found === "string" ? found.replaceAll("\r\n", "\n").trim() : "";
@@ -38,12 +38,12 @@ export function counted(count: number | string, noun: string): string {
   return `${count} ${noun}${String(count) === "1" ? "" : "s"}`;
 }
 
-/** The day of an ISO time. */
+/** The day of a member that is an ISO time. */
 export function day(value: unknown, name: string): string {
   return label(value, name).slice(0, "2026-01-01".length);
 }
 
-/** Lines of a list, and what is missing from it; `total` is null where nobody says, only whether there is more. */
+/** The lines of a list, and a line about what is missing from it. `total` is null where only `more` is known. */
 export function listed(
   heading: string,
   lines: string[],
@@ -56,7 +56,10 @@ export function listed(
   return [heading, ...lines, ...(isMore ? [more] : [])].join("\n");
 }
 
-/** What the headers of a page say about all pages: GitLab's and Gitea's count, GitHub's link (RFC 8288). */
+/**
+ * What the headers of a page say about the pages behind it: those of GitLab and Gitea have the count, GitHub's a link
+ * (RFC 8288).
+ */
 export function restOf(headers: Headers): { total: number | null; more: boolean } {
   const total = headers.get("x-total") ?? headers.get("x-total-count") ?? "";
   return {

@@ -7,9 +7,9 @@ const STYLE_HASH = sha256(STYLE, "base64");
 export interface CallbackPage {
   status: 200 | 400;
   title: string;
-  /** One paragraph each. */
+  /** The text, a paragraph each. */
   messages: string[];
-  /** Where the browser goes on to by itself; null where the person should read first. */
+  /** The address that the browser goes to by itself; null where the person should read first. */
   onwards?: string | null;
   /** A button that sends these fields. */
   form?: { action: string; button: string; fields: Record<string, string> };
@@ -23,7 +23,7 @@ interface Link {
   words: string;
 }
 
-/** Every part is text: nothing in it becomes markup. */
+/** The page as a response. All parts are text: nothing in them becomes markup. */
 export function pageResponse(page: CallbackPage): Response {
   const { status, title, messages, onwards = null, form, main, link } = page;
   const text = Bun.escapeHTML;
@@ -63,7 +63,10 @@ function linkOf({ to, words }: Link, attributes = ""): string {
   return `<a${attributes} href="${Bun.escapeHTML(to)}">${Bun.escapeHTML(words)}</a>`;
 }
 
-/** Nothing is loaded or run on these pages, and only a form goes anywhere; a refresh is no part of a policy. */
+/**
+ * The headers of a page. It loads and runs nothing, and only its form is sent anywhere; a refresh is not subject to
+ * the policy.
+ */
 function headersOf(sends: boolean): Record<string, string> {
   return {
     "content-type": "text/html; charset=utf-8",

@@ -10,7 +10,7 @@ import { exchangeCode, type Tokens } from "./oauth-client.ts";
 import { endTrip, findTrip, type OpenTrip, type RoundTrip } from "./oauth-states.ts";
 import type { IntegrationKind } from "../../config/integrations.ts";
 
-/** What the provider's redirect may carry. */
+/** The parameters of the provider's redirect. */
 export interface CallbackQuery {
   code?: string | undefined;
   state?: string | undefined;
@@ -18,11 +18,11 @@ export interface CallbackQuery {
   iss?: string | undefined;
 }
 
-/** Whose session the browser has. */
+/** The browser that came back, with its session. */
 export interface Browser {
   user: UserRow;
   session: SessionRow;
-  /** The address that it called from. */
+  /** The address that its request came from. */
   client: string;
 }
 
@@ -32,27 +32,30 @@ export type Arrival =
   | { outcome: "sign_in"; name: string }
   | { outcome: "confirm"; name: string; question: Question };
 
-/** What is asked before anything is exchanged or stored. `proof` binds the answer to the session that was asked. */
+/**
+ * What the person is asked before the code is exchanged and anything is stored. `proof` binds the answer to the
+ * session that was asked.
+ */
 export interface Question {
   email: string;
-  /** Null where this very session set out. */
+  /** Where the round trip began; null if in this very session. */
   begun: Beginning | null;
-  /** Null for an integration, whose consent page is known. */
+  /** The hosts that the consent goes through; null for an integration, whose consent page is known. */
   access: AccessPath | null;
   fields: { code: string; state: string; iss?: string; proof: string };
 }
 
 export interface Beginning {
-  /** The API key that set out, as it is shown; null for another browser. */
+  /** The API key that began it, as it is shown; null for another browser. */
   api_key: string | null;
   minutes_ago: number;
 }
 
-/** The hosts that a person's consent goes through. */
+/** The hosts through which a person's consent goes. */
 export interface AccessPath {
-  /** Where the browser was sent to agree. */
+  /** The host of the consent page. */
   asked_at: string;
-  /** The tool server, which is shown the token. */
+  /** The host of the tool server, which gets the token. */
   goes_to: string;
 }
 
@@ -60,25 +63,28 @@ export interface Returning {
   /** The provider that the path names: an integration kind, or `mcp`. */
   provider: IntegrationKind | "mcp";
   query: CallbackQuery;
-  /** Null for one that nobody is signed in with. */
+  /** Null if nobody is signed in with the browser. */
   browser: Browser | null;
 }
 
-/** A round trip whose tokens are there, to be stored. */
+/** A round trip with its tokens, which are to be stored. */
 export interface Granted {
   row: OAuthStateRow;
   trip: RoundTrip;
   tokens: Tokens;
-  /** The address of the browser that ended it. */
+  /** The address that the browser's last request came from. */
   client: string;
 }
 
-/** Keeps what a code was exchanged for, and tells what it is called; null while the disk does not take it. */
+/** Stores the tokens, and returns the name of the connection that has them; null while the disk takes no writes. */
 export type Store = (granted: Granted) => Promise<{ value: string } | null>;
 
 const STALE: Arrival = failed("This page was opened too late or a second time. Go back and connect again.");
 
-/** A code is good for one exchange: what that brought cannot be had again without another consent. */
+/**
+ * The outcome while tokens can only be kept in memory: a code can be exchanged once, so that losing them would need
+ * another consent.
+ */
 const LATER: Arrival = {
   outcome: "later",
   message:
@@ -86,9 +92,9 @@ const LATER: Arrival = {
 };
 
 /**
- * Ends a round trip. Who opens a consent page may have been lured there, so that only the session that set out ends it
- * at once; any other browser of the same account is asked first, and one of another account is refused. A tool server
- * chooses by itself where people agree, and may send them on to whom it likes: there everybody is asked.
+ * Ends a round trip. Whoever opens a consent page may have been lured there. So only the session that began the round
+ * trip ends it at once; another browser of the same account is asked first, and one of another account is refused. A
+ * tool server chooses itself where people consent, and may send them on to any other page: there everybody is asked.
  */
 export async function arrive(app: App, returning: Returning, store: Store): Promise<Arrival> {
   const { provider, query, browser } = returning;
@@ -127,7 +133,7 @@ async function finish(
   open: OpenTrip,
   { provider, query, browser, store }: Returning & { browser: Browser; store: Store },
 ): Promise<Arrival> {
-  // Before the state is used up: where there is no room now, the same page can be opened again.
+  // This comes before the state is used up: if there is no room now, the same page can be opened again.
   using _trip = await beginTrip(browser.user);
   if (!(await endTrip(app, open))) return STALE;
   const { row, trip } = open;
@@ -140,7 +146,7 @@ async function finish(
     const stored = await store({ row, trip, tokens: exchanged.tokens, client: browser.client });
     return stored === null ? LATER : { outcome: "connected", message: `${stored.value} is connected.` };
   } catch (error) {
-    // Over the plan's cap, for example: the person should know why.
+    // The person should know why, for example over the plan's cap.
     if (error instanceof AppError && error.code !== "internal") return failed(error.message);
     throw error;
   }
@@ -172,12 +178,15 @@ function accessPath({ server, base_url }: RoundTrip): AccessPath | null {
   return { asked_at: new URL(server.authorization_endpoint).host, goes_to: new URL(base_url).host };
 }
 
-/** What only a page of this server knows, made for this session: another site's form cannot answer for a person. */
+/**
+ * A proof that only a page of this server has, made for one session, so that a form of another site cannot answer for
+ * the person.
+ */
 function proofOf(app: App, { session }: Browser, state: string): string {
   return app.secrets.hmac("oauth-confirm", `${session.id} ${state}`).toString("base64url");
 }
 
-/** What is to be connected, as its owner knows it. */
+/** The name of what is to be connected, as its owner knows it. */
 async function nameOf(app: App, provider: Returning["provider"], { row, trip }: OpenTrip): Promise<string> {
   if (provider !== "mcp") return KIND_INFO[provider].label;
   const connection = await app.db

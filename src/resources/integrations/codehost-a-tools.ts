@@ -24,12 +24,12 @@ const NAMES: IssueNames = {
   comments: "comments",
 };
 const REPOSITORY = /^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}$/;
-/** Words of a search that say whose issues are meant. */
+/** Qualifiers of a search that say whose issues are meant. */
 const SCOPED = /(?:^|\s)(?:repo|org|user|author|assignee|involves|mentions|commenter):/i;
-/** What may have a search look beyond the repository it is for: GitHub takes several of these as one or the other. */
+/** Qualifiers that may widen a search beyond its repository: GitHub takes several of these as alternatives. */
 const OTHER_SCOPE = /\b(?:repo|org|user|owner|enterprise|project):/i;
 const BOOLEAN = /\b(?:OR|AND|NOT)\b|[()]/;
-/** Gitea calls the size of a page `limit`. */
+/** The size of a page, under the names of GitHub and of Gitea. */
 const PAGE = { per_page: String(MAX_LIST), limit: String(MAX_LIST) };
 
 const repository = {
@@ -151,7 +151,7 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
 async function searchIssues(args: Args, ask: Ask, base: URL): Promise<Told> {
   const place = textOf(args, "repository") === "" ? null : repositoryOf(args);
   const search = { words: textOf(args, "query"), place, state: textOf(args, "state") || "open" };
-  // Gitea and its kin have no /search/issues.
+  // Gitea, Forgejo and Gogs have no /search/issues.
   const { data, headers } = await ask(
     /\/api\/v1\/?$/.test(base.pathname) ? giteaSearch(search) : githubSearch(search),
   );
@@ -164,7 +164,7 @@ async function searchIssues(args: Args, ask: Ask, base: URL): Promise<Told> {
       lines,
       typeof total === "number" ? { total, more: false } : restOf(headers),
     ),
-    // That nothing was found tells something too.
+    // Finding nothing tells something about all places too.
     read: isWide(search) ? [null] : found.map(placeOf).filter((name) => name !== ""),
   };
 }
@@ -185,7 +185,7 @@ function githubSearch({ words, place, state }: Search): ApiRequest {
   return { path: ["search", "issues"], query: { ...PAGE, q } };
 }
 
-/** All of GitHub is more than anybody means who says nothing else. */
+/** The qualifiers of a search that names none: all of GitHub is more than anybody means. */
 function everywhere(words: string): string[] {
   return SCOPED.test(words) ? [] : ["involves:@me"];
 }
@@ -195,7 +195,7 @@ function giteaSearch({ words, place, state }: Search): ApiRequest {
   return { path, query: { ...PAGE, q: words, type: "issues", state } };
 }
 
-/** GitHub names the repository of an issue by a URL, Gitea by an object. */
+/** The repository of an issue, which GitHub names by a URL, and Gitea by an object. */
 function placeOf(issue: unknown): string {
   const url = label(issue, "repository_url");
   return label(issue, "repository", "full_name") || url.split("/").slice(-2).join("/");
@@ -211,7 +211,7 @@ async function readIssue(args: Args, ask: Ask): Promise<Told> {
     total,
     body: "body",
   });
-  // One that was moved is found by its old number.
+  // An issue that was moved is still found by its old number.
   const place = placeOf(issue);
   return { text, ...(place === "" ? {} : { read: [place] }) };
 }

@@ -163,7 +163,7 @@ async function searchIssues(args: Args, ask: Ask): Promise<Told> {
   return { text, ...(textOf(args, "project") === "" ? { read: [null] } : {}) };
 }
 
-/** `acme/tools` of `acme/tools#12`. */
+/** The project of an issue: `acme/tools` for `acme/tools#12`. */
 function placeOf(issue: unknown): string {
   return label(issue, "references", "full").replace(/#\d+$/, "");
 }
@@ -174,7 +174,7 @@ async function readIssue(args: Args, ask: Ask): Promise<string> {
   const total = Number(member(issue, "user_notes_count")) || 0;
   const query = { ...PAGE, sort: "asc", order_by: "created_at", activity_filter: "only_comments" };
   const notes = total === 0 ? [] : (await ask({ path: [...path, "notes"], query })).data;
-  // Older servers do not know the filter.
+  // Filtered here as well, since older servers ignore the filter of the request.
   const comments = listIn(notes).filter((note) => member(note, "system") !== true);
   return issueText(issue, NAMES, { comments: comments.slice(0, MAX_LIST), total, body: "description" });
 }
@@ -225,7 +225,7 @@ async function listMergeRequests(args: Args, ask: Ask): Promise<string> {
   return listed("Merge requests, newest first:", lines, restOf(headers));
 }
 
-/** GitLab takes the whole path of a project as one part of the URL. */
+/** The project as a part of the path: GitLab takes its whole name as one part. */
 function projectOf(args: Args): string[] {
   return ["projects", idOf(args, "project", PROJECT)];
 }

@@ -1,16 +1,19 @@
-/** What a page loads by itself when somebody looks at it, or draws with what does. */
+/** The beginning of a tag that loads something when somebody looks at the page, or whose content may. */
 const LOADING_TAG =
   /<(?=\/?(?:img|image|picture|source|video|audio|track|iframe|frame|frameset|object|embed|applet|svg|use|feimage|link|style|script|input|meta|base|body|math|mglyph|bgsound|layer|portal|fencedframe|model|g-emoji|gl-emoji)\b)/gi;
 
-/** Code with a language, or a class, that HTML gives it. */
+/** The beginning of a tag for code with attributes, such as a language or a class. */
 const MARKED_CODE = /<(?=(?:pre|code)[\s/]+[^\s>])/gi;
 
-/** A fence where one can begin a block of code, within quotes, lists and notes. */
+/** A fence at a place where it can begin a block of code, also within quotes, lists and notes. */
 const FENCE = /^(?:[ \t>*+\-:.)\d]|\[\^[^\]]*\]:)*(?:`{3,}|~{3,})/;
-/** Kept by `split`. */
+/** Ends of lines, in a group so that `split` keeps them. */
 const LINE_ENDS = /(\r\n|[\r\n])/;
 
-/** Languages of which a code host shows the words and no more: others it may draw, with pictures from wherever the text says. */
+/**
+ * Languages whose code is shown as text: a code host may draw others, with pictures from any address that the text
+ * names.
+ */
 const SHOWN = new Set(
   `text txt plain plaintext console terminal shell shellsession sh bash zsh fish powershell ps1 bat cmd diff patch log
   json json5 jsonc jsonl yaml yml toml ini conf cfg properties dotenv env xml html xhtml css scss sass less
@@ -20,20 +23,20 @@ const SHOWN = new Set(
   asm nasm wasm sql plsql graphql gql proto protobuf http nginx apache dockerfile docker makefile make cmake hcl
   terraform tf nix vim csv tsv md markdown rst tex latex math regex suggestion`.split(/\s+/),
 );
-/** GitLab says behind it which lines it is about. */
+/** A suggestion of GitLab, with the lines that it is about. */
 const SUGGESTION = /^suggestion:-\d+\+\d+$/;
 
-/** Two brackets beside each other, as Markdown or HTML may write them. */
+/** A bracket as Markdown or HTML may write it; two of them side by side begin a picture at Gitea and Forgejo. */
 const BRACKET = String.raw`(?:\\?\[|&#0*91;?|&#x0*5b;?|&lsqb;|&lbrack;)`;
 const TWO_BRACKETS = new RegExp(`(${BRACKET})(?=${BRACKET})`, "gi");
-/** Before what an address is made of. */
+/** A backslash that Markdown drops before a character of an address. */
 const ESCAPE = /\\(?=[:/.])/g;
-/** What makes an address, or an entity that may. */
+/** A part of an address, or an entity that may stand for one. */
 const ADDRESS = /\/\/|&(?:#\w+|\w+;)|\.(?:jpe?g|png|tiff?|webp|gif|bmp|ico|svg|avif|apng)\b/i;
 
 /**
- * A text that a code host will show as Markdown, so that no picture is fetched from an address in it: whoever looks
- * at the issue, or the code host itself, would else tell that address whatever its query holds.
+ * Changes a text that a code host shows as Markdown so that no picture in it is fetched: whoever looks at the issue,
+ * or the code host itself, would send whatever the query of its address holds.
  */
 export function withoutPictures(text: string): string {
   const plain = text.replaceAll("![", "!\\[").replaceAll(LOADING_TAG, "&lt;").replaceAll(MARKED_CODE, "&lt;");
@@ -41,18 +44,21 @@ export function withoutPictures(text: string): string {
   return shown.split("\n").map(withoutShortPicture).join("\n");
 }
 
-/** A line that begins no block of code but one whose words are shown. */
+/** A line whose block of code, if it begins one, is shown as text. */
 function withShownCode(line: string): string {
   const opening = FENCE.exec(line)?.[0] ?? "";
   const info = line.slice(opening.length).trim();
-  // Backticks with others behind them are code within a line.
+  // Backticks with more of them on the line are code within the line.
   const is_code = opening !== "" && info !== "" && !(opening.endsWith("`") && info.includes("`"));
   const language = info.split(/\s/, 1)[0]?.toLowerCase() ?? "";
   if (!is_code || SHOWN.has(language) || SUGGESTION.test(language)) return line;
   return `${opening}text ${info}`;
 }
 
-/** Gitea and Forgejo look for `[[address]]` in the words as they are shown, so that no escape helps against it. */
+/**
+ * A line without `[[address]]`. Gitea and Forgejo look for it in the words as they are shown, so that no escape
+ * helps.
+ */
 function withoutShortPicture(line: string): string {
   return ADDRESS.test(line.replaceAll(ESCAPE, "")) ? line.replaceAll(TWO_BRACKETS, "$1 ") : line;
 }

@@ -2,12 +2,12 @@ import { oneLine } from "../../lib/one-line.ts";
 import type { Told } from "./api-request.ts";
 import { counted, day, label, listIn, words } from "./api-text.ts";
 
-/** What GitLab carries out at the start of a line: quick actions, such as /close or /move, and includes. */
+/** The beginning of a line that GitLab carries out: quick actions, such as /close or /move, and includes. */
 const COMMAND = /^(?=\/|::)/;
-/** Kept by `split`. */
+/** Ends of lines, in a group so that `split` keeps them. */
 const LINE_ENDS = /(\r\n|[\n\r\v\f\u0085\u2028\u2029])/;
 
-/** A text of which GitLab carries out nothing. */
+/** Changes a text so that GitLab carries out nothing in it. */
 export function withoutCommands(text: string): string {
   return text
     .split(LINE_ENDS)
@@ -18,24 +18,24 @@ export function withoutCommands(text: string): string {
     .join("");
 }
 
-/** How a code host calls what it says of an issue or a change. */
+/** The names of members in a code host's answers about an issue or a change. */
 export interface IssueNames {
   number: string;
-  /** The member that holds who wrote it, and the name in there. */
+  /** The member that holds its author, and the member in there with the author's name. */
   author: [string, string];
   url: string;
-  /** How many comments there are; not every list says so. */
+  /** The member with the number of comments, which not every list has. */
   comments: string;
 }
 
-/** What is said of an issue that was opened, which the same run may go on to comment. */
+/** The text about an issue that was opened, on which the same run may go on to comment. */
 export function openedIssue(issue: unknown, names: IssueNames, place: string): Told {
   const name = `${place}#${label(issue, names.number)}`;
   const text = `Opened issue #${label(issue, names.number)} in ${place}: ${label(issue, names.url)}`;
   return { text, places: [{ id: name, name: null }] };
 }
 
-/** One line of a list. */
+/** The line of an issue in a list. */
 export function issueLine(issue: unknown, names: IssueNames, where = ""): string {
   const count = label(issue, names.comments);
   const facts = [

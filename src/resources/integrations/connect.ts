@@ -14,7 +14,7 @@ export async function connectProvider(app: App, caller: Caller, name: string): P
   return url;
 }
 
-/** One for each place that codes come from, so that none can pass its codes off as another's. */
+/** The redirect URI of a provider. Each has its own, so that none can pass its codes off as those of another. */
 export function redirectUri(app: App, provider: string): string {
   return `${app.base_url}/integrations/${provider}/callback`;
 }

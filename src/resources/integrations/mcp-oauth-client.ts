@@ -13,14 +13,17 @@ import type { WireAnswer } from "./oauth-wire.ts";
 const STEP: Step = "client_registration";
 const CLIENT_NAME = "Mailwright";
 const MAX_ID_CHARS = 2_048;
-/** RFC 6749 §A.1. */
+/** The characters of a client id (RFC 6749 §A.1). */
 const CLIENT_ID = /^[\x20-\x7e]+$/;
 const SINGLE_LABEL_OR_LOCAL = /^[^.]+$|\.(local|localhost|internal|lan|home\.arpa|test|example|invalid)$/;
 const AUTH_METHODS = ["none", "client_secret_basic", "client_secret_post"] as const;
 
 type AuthMethod = OAuthClient["auth"];
 
-/** Who this server is at an authorization server: as registered by hand, by a document about it, or anew. */
+/**
+ * The client that this server is at an authorization server: registered by hand, named by a document about it, or
+ * registered now.
+ */
 export async function findClient(
   app: App,
   row: ConnectionRow,
@@ -34,7 +37,7 @@ export async function findClient(
   return registeredBefore(app, row, server) ?? register(app, server, scope);
 }
 
-/** The document that an authorization server reads about us; undefined where the internet could not read it. */
+/** The document by which this server names itself as a client; undefined where nobody on the internet could read it. */
 export function clientDocument(app: App): Record<string, unknown> | undefined {
   return isReachable(app) ? { client_id: clientDocumentUrl(app), ...aboutUs(app, "none") } : undefined;
 }
@@ -68,7 +71,7 @@ function registeredByHand(app: App, row: ConnectionRow, server: ServerMetadata):
   if (!isClientId(id)) throw unavailable(STEP, "config.client_id is not the id of an OAuth client.");
   const secret = openIfPossible(app, row)?.client_secret ?? null;
   if (secret === null) return { id, secret, auth: "none", registered_for: null };
-  // The MCP server says who its authorization server is: a secret goes only where its owner said.
+  // The MCP server names its authorization server, so a secret goes only to the issuer that its owner named.
   if (member(config, "issuer") !== server.issuer || server.issuer === null)
     throw unavailable(
       STEP,
@@ -78,7 +81,7 @@ function registeredByHand(app: App, row: ConnectionRow, server: ServerMetadata):
   return { id, secret, auth: secretMethod(server), registered_for: null };
 }
 
-/** A client that works is not registered a second time. */
+/** The client that was registered before, so that it is not done a second time. */
 function registeredBefore(app: App, row: ConnectionRow, server: ServerMetadata): OAuthClient | undefined {
   const oauth = openIfPossible(app, row)?.oauth;
   const known = oauth?.server;
@@ -87,7 +90,7 @@ function registeredBefore(app: App, row: ConnectionRow, server: ServerMetadata):
   return same && known.client.registered_for === redirectUri(app, "mcp") ? known.client : undefined;
 }
 
-/** RFC 7591. */
+/** Registers this server as a client (RFC 7591). */
 async function register(app: App, server: ServerMetadata, scope: string | null): Promise<OAuthClient> {
   const endpoint = server.registration_endpoint;
   if (endpoint === null)
@@ -131,7 +134,7 @@ function isClientId(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_ID_CHARS && CLIENT_ID.test(value);
 }
 
-/** RFC 8414 §2: Basic where it does not say. */
+/** How the client authenticates itself: by Basic where the server does not say (RFC 8414 §2). */
 function secretMethod({ token_auth_methods: offered }: ServerMetadata): AuthMethod {
   const basic = offered.length === 0 || offered.includes("client_secret_basic");
   return basic ? "client_secret_basic" : "client_secret_post";

@@ -8,7 +8,7 @@ const STEP: Step = "server_metadata";
 
 /** What is needed of the metadata of an authorization server (RFC 8414 §2). */
 export interface ServerMetadata {
-  /** Null where it has no metadata. */
+  /** The issuer; null for a server without metadata. */
   issuer: string | null;
   names_itself: boolean;
   authorization_endpoint: string;
@@ -17,11 +17,11 @@ export interface ServerMetadata {
   revocation_endpoint: string | null;
   token_auth_methods: string[];
   scopes: string[];
-  /** A client may be the address of a document about it. */
+  /** Whether a client id may be the address of a document about the client. */
   takes_client_documents: boolean;
 }
 
-/** The authorization server of a resource, from its metadata or, where it has none, by custom. */
+/** The authorization server of a resource: by its metadata or, if it has none, by the usual paths. */
 export async function findServer(app: App, resource: Resource): Promise<ServerMetadata> {
   const issuer = resource.issuer ?? new URL(resource.id).origin;
   const url = new URL(await judgedUrl(app, STEP, issuer, "authorization server"));
@@ -33,7 +33,7 @@ export async function findServer(app: App, resource: Resource): Promise<ServerMe
       ? // The old way says where to look, and not what it is called there; another's name it must not take.
         typeof named === "string" && URL.parse(named)?.origin === url.origin
       : withoutSlash(named) === withoutSlash(issuer);
-  // RFC 8414 §3.3, else the codes of one server could be sent to another.
+  // Otherwise the codes of one server could be sent to another (RFC 8414 §3.3).
   if (!right) throw unavailable(STEP, "The authorization server's metadata is that of another server.");
   refuseUnfit(found);
   const server = await readMetadata(app, found, String(named));
@@ -41,7 +41,10 @@ export async function findServer(app: App, resource: Resource): Promise<ServerMe
   return server;
 }
 
-/** RFC 8414 §3.1 and OpenID Connect Discovery §4, in the order of MCP 2025-11-25. */
+/**
+ * Looks for metadata at the addresses of RFC 8414 §3.1 and OpenID Connect Discovery §4, in the order of MCP
+ * 2025-11-25.
+ */
 async function findDocument(app: App, issuer: URL): Promise<unknown> {
   const { origin } = issuer;
   const path = issuer.pathname.replace(/(?<!\/)\/+$/, "");
@@ -75,7 +78,7 @@ function byCustom({ origin }: URL): ServerMetadata {
 
 function refuseUnfit(found: unknown): void {
   const lists = (name: string, value: string): boolean => textsOf(member(found, name)).includes(value);
-  // MCP: without the word that it knows PKCE a client must not go on.
+  // MCP forbids a client to go on where a server does not say that it knows PKCE.
   if (!lists("code_challenge_methods_supported", "S256"))
     throw unavailable(
       STEP,
@@ -92,8 +95,9 @@ function refuseUnfit(found: unknown): void {
 }
 
 /**
- * Who shows the consent page has to be who named the endpoint that gets the code, or the server that is to be used:
- * else a server could have another one's page ask for it. The other endpoints may be anywhere, as those of Google are.
+ * Throws unless the consent page is at the host which named the token endpoint, or which is to be used. Otherwise a
+ * server could have another one's page ask for consent, and get the code. The other endpoints may be anywhere, as
+ * those of Google are.
  */
 function refuseForeignPage({ authorization_endpoint }: ServerMetadata, own: URL[]): void {
   const page = new URL(authorization_endpoint);

@@ -18,14 +18,17 @@ const INITIALIZE = {
   },
 };
 const LIST_TOOLS = { id: 2, method: "tools/list" };
-/** RFC 6749 §3.3, several of them. */
+/** One or more scopes (RFC 6749 §3.3). */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e ]{1,2000}$/;
 
 /** What an MCP server says of its authorisation (RFC 9728 §2). */
 export interface Resource {
-  /** As the server itself calls it; its address where it says nothing. */
+  /** The name that the server gives itself; its address where it gives none. */
   id: string;
-  /** Null: the old way, where the MCP server's own origin is the authorization server (MCP 2025-03-26). */
+  /**
+   * The issuer of its authorization server; null for the old way, in which the MCP server's own origin is that server
+   * (MCP 2025-03-26).
+   */
   issuer: string | null;
   scope: string | null;
 }
@@ -35,7 +38,7 @@ interface Challenge {
   scope: string | null;
 }
 
-/** Asks a server what it wants before it lets anybody in. */
+/** Asks an MCP server which authorisation it wants. */
 export async function findResource(app: App, row: ConnectionRow): Promise<Resource> {
   const server = new URL(row.base_url ?? "");
   const challenge = await challengeOf(app, row, server);
@@ -59,11 +62,11 @@ export async function findResource(app: App, row: ConnectionRow): Promise<Resour
   };
 }
 
-/** RFC 9728 §5.1. */
+/** The challenge of a server that wants authorisation (RFC 9728 §5.1). */
 async function challengeOf(app: App, row: ConnectionRow, server: URL): Promise<Challenge> {
   const headers = ownHeaders(app, row);
   const greeting = await post(app, server, { headers, message: INITIALIZE });
-  // Some let everybody say hello, and ask at the door of what they have.
+  // Some servers let everybody initialize a session, and challenge the first request in it.
   const answer = greeting.ok ? await listTools(app, server, headers, greeting) : greeting;
   if (isChallenge(answer)) return challengeIn(answer.headers);
   if (greeting.ok)
@@ -81,7 +84,7 @@ async function challengeOf(app: App, row: ConnectionRow, server: URL): Promise<C
   );
 }
 
-/** Nothing of the connection's credential goes along: a valid one would hide the challenge. */
+/** The headers of the connection without its credential: a valid one would hide the challenge. */
 function ownHeaders(app: App, row: ConnectionRow): Record<string, string> {
   const headers = openIfPossible(app, row)?.headers ?? {};
   return Object.fromEntries(
@@ -119,7 +122,7 @@ function post(
   });
 }
 
-/** The body may be a stream without an end. */
+/** Sends a request for the headers of its answer; the body is not read, as it may be a stream without an end. */
 async function askHeaders(app: App, server: URL, init: RequestInit): Promise<Response> {
   const signal = timeoutSignal(PROBE_TIMEOUT_MS);
   return onTheWay("probe", async () => {
@@ -141,7 +144,7 @@ function challengeIn(headers: Headers): Challenge {
   };
 }
 
-/** RFC 9110 §11.2: `name="quoted"` or `name=token`. */
+/** Parameters of a challenge (RFC 9110 §11.2): `name="quoted"` or `name=token`. */
 const RESOURCE_METADATA = /[\s,]resource_metadata\s*=\s*(?:"([^"]*)"|([^\s",]+))/i;
 const SCOPE_PARAMETER = /[\s,]scope\s*=\s*(?:"([^"]*)"|([^\s",]+))/i;
 
@@ -155,7 +158,7 @@ interface ResourceMetadata {
   scopes: unknown;
 }
 
-/** RFC 9728 §3.1 and §5.1; undefined where there is none. */
+/** The metadata of a resource (RFC 9728 §3.1 and §5.1); undefined where there is none. */
 async function findMetadata(
   app: App,
   server: URL,
@@ -179,7 +182,10 @@ async function findMetadata(
   return undefined;
 }
 
-/** RFC 9728 §3.3 wants the very address; in use one document speaks for all paths below its own as well. */
+/**
+ * Whether metadata is about a server. RFC 9728 §3.3 wants the same address; in practice one document also speaks for
+ * all paths below its own.
+ */
 function covers(resource: string, server: URL): boolean {
   const url = URL.parse(resource);
   if (!url || url.origin !== server.origin || url.username + url.password + url.hash !== "") return false;

@@ -4,7 +4,7 @@ import { judgeHost } from "../../net/guarded-fetch.ts";
 import { networkFault } from "../../net/responses.ts";
 import { askServer, type WireAnswer } from "./oauth-wire.ts";
 
-/** How far it may come; part of the API. */
+/** The steps at which connecting may fail; part of the API. */
 export type Step = "probe" | "resource_metadata" | "server_metadata" | "client_registration";
 
 const PLACES: Record<Step, string> = {
@@ -21,7 +21,7 @@ export function unavailable(step: Step, message: string, fix?: string): AppError
   });
 }
 
-/** As `askServer`; what the network did is a failure of the step. */
+/** As `askServer`; an error of the network becomes a failure of the step. */
 export async function askAt(
   app: App,
   step: Step,
@@ -41,7 +41,10 @@ export async function onTheWay<T>(step: Step, work: () => Promise<T>): Promise<T
   }
 }
 
-/** An address that a server names, fit to be asked or opened: https and public, but for what the operator allows. */
+/**
+ * An address that a server names, once it was judged: it has to be https and public, but for what the operator
+ * allows.
+ */
 export async function judgedUrl(app: App, step: Step, value: unknown, name: string): Promise<string> {
   const url = typeof value === "string" ? URL.parse(value) : null;
   const web = url?.protocol === "https:" || url?.protocol === "http:";

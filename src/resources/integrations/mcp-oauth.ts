@@ -19,13 +19,16 @@ import { timeoutSignal } from "../../lib/wait-limit.ts";
 const DISCOVERY_TIMEOUT_MS = 30_000;
 const OFFLINE = "offline_access";
 
-/** Finds out who lets people into an MCP server, and becomes a client there; returns where the browser goes to ask. */
+/**
+ * Finds the authorization server of an MCP server, and becomes a client there; returns the address of its consent
+ * page.
+ */
 export async function connectMcp(app: App, caller: Caller, connection_id: string): Promise<string> {
   const row = await ownConnection(app.db, caller.user, connection_id);
   refuseOthers(row);
   const server = await discover(boundTo(app, timeoutSignal(DISCOVERY_TIMEOUT_MS)), row);
   const extra: Record<string, string> = {};
-  // OpenID Connect Core §11: else the scope is ignored.
+  // Without it, the scope is ignored (OpenID Connect Core §11).
   if (server.scope?.split(" ").includes(OFFLINE)) extra["prompt"] = "consent";
   const { url, state, verifier } = await consentUrl(server, redirectUri(app, "mcp"), extra);
   const trip = { verifier, server, base_url: row.base_url };
@@ -33,7 +36,9 @@ export async function connectMcp(app: App, caller: Caller, connection_id: string
   return url;
 }
 
-/** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called, as `Store` says. */
+/**
+ * Stores the token with its connection, unless that has become another one meanwhile; returns its name (see `Store`).
+ */
 export async function storeMcp(app: App, { row: state, trip, tokens, client }: Granted): ReturnType<Store> {
   const { connection_id, user_id, api_key } = state;
   const keep = async (tx: Db): Promise<string> => {
@@ -68,7 +73,7 @@ export async function storeMcp(app: App, { row: state, trip, tokens, client }: G
   return app.insist(keep, { connection_id });
 }
 
-/** The same app, whose requests all end at one moment: each may be slow, all of them together not. */
+/** The app with one time limit for all of its requests together: each of them may be slow, but not all. */
 function boundTo(app: App, end: AbortSignal): App {
   return {
     ...app,
@@ -95,7 +100,10 @@ async function discover(app: App, row: ConnectionRow): Promise<OAuthServer> {
   };
 }
 
-/** With what brings a refresh token, where the server has it; alone it would ask for nothing else. */
+/**
+ * The scope with the one that brings a refresh token, if the server has it. It is not asked for alone, as nothing
+ * else would be granted then.
+ */
 function lastingScope(scope: string | null, offered: string[]): string | null {
   if (scope === null || !offered.includes(OFFLINE)) return scope;
   return [...new Set([...scope.split(" "), OFFLINE])].join(" ");

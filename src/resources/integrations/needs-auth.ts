@@ -4,17 +4,17 @@ import { grantedColumns, openSealed } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 
-/** What was found to be over. */
+/** What was found out about access that has ended. */
 interface Ended {
   credential: string;
   refresh_token: string | null;
-  /** A sentence. */
+  /** Why, in a sentence. */
   why: string;
 }
 
-/** Marks a connection whose access is over, and tells its owner; once, until it is connected again. */
+/** Marks a connection whose access has ended, and tells its owner; once, until it is connected again. */
 export async function tellNeedsAuth(app: App, row: ConnectionRow, ended: Ended): Promise<void> {
-  // Signed beforehand: that is too slow for a transaction.
+  // The letter is signed before the transaction, for which that is too slow.
   const queue = await letterTo(app, row);
   await app.write(async (tx) => {
     const now = await tx.selectFrom("connections").selectAll().where("id", "=", row.id).executeTakeFirst();

@@ -6,10 +6,10 @@ const MAX_SIBLINGS = 100;
 const MAX_BLOCKS = 1_000;
 const MAX_COLUMNS = 100;
 const MAX_BATCH_BYTES = 400_000;
-/** A block, its children, and theirs. */
+/** The depth of blocks in one request: a block, its children, and theirs. */
 const MAX_DEPTH = 2;
 
-/** Those of Notion's languages that people write behind a fence, and what else they call them. */
+/** Notion's languages that people write behind a fence, and other names for them. */
 const LANGUAGES =
   "bash c c# c++ css diff docker go graphql html java javascript json kotlin latex lua makefile markdown php python ruby rust scala shell sql swift typescript xml yaml".split(
     " ",
@@ -32,7 +32,7 @@ const markdown = new MarkdownIt({ html: false });
 
 interface Block {
   type: string;
-  /** The members of `[type]`, but for its children. */
+  /** The members of `[type]` without its children. */
   data: Record<string, unknown>;
   children: Block[];
 }
@@ -63,7 +63,7 @@ interface Cursor {
   at: number;
 }
 
-/** Up to the token that closes what is being read, or to the end. */
+/** Reads blocks up to the token that closes the present one, or to the end. */
 function readBlocks(cursor: Cursor): Block[] {
   const blocks: Block[] = [];
   for (;;) {
@@ -98,7 +98,7 @@ function paragraphs(texts: RichText[]): Block[] {
   });
 }
 
-/** A block that has its first paragraph for its text, and the rest for children. */
+/** A block whose text is its first paragraph, and whose children are the rest. */
 function headed(type: string, inner: Block[]): Block {
   const [first, ...rest] = inner;
   return first?.type === "paragraph"
@@ -152,7 +152,10 @@ function tableBlocks(cursor: Cursor): Block[] {
   }));
 }
 
-/** What is nested too deep, or has too many brothers, follows its parent instead. */
+/**
+ * A block as Notion takes it. Children that are nested too deep, or beyond the number that it takes, follow their
+ * parent instead.
+ */
 function fitted(block: Block, depth: number): Block[] {
   if (block.type === "table") return depth < MAX_DEPTH ? [block] : block.children.map(rowAsParagraph);
   const children = block.children.flatMap((child) => fitted(child, depth + 1));

@@ -3,7 +3,7 @@ import type { Ask } from "./api-request.ts";
 import { day, label, listIn } from "./api-text.ts";
 import { markdownOf, plainTextOf } from "./notes-rich-text.ts";
 
-/** Notion allows three requests a second, and a page may hold thousands of blocks. */
+/** The most requests for one page: Notion allows three a second, and a page may hold thousands of blocks. */
 const MAX_REQUESTS = 30;
 const MAX_PAGE_CHARS = 50_000;
 const MAX_DEPTH = 8;
@@ -34,9 +34,9 @@ export function titleOf(thing: unknown): string {
 
 interface Reading {
   ask: Ask;
-  /** That may still be made. */
+  /** Requests that may still be made. */
   requests: number;
-  /** That were read. */
+  /** Characters that were read. */
   chars: number;
   cut: boolean;
 }
@@ -83,7 +83,7 @@ async function blockText(
   const id = label(block, "id");
   const own = ownText(type, data, { id, number });
   reading.chars += own.length;
-  // Pages and databases inside of the page are pages of their own.
+  // Pages and databases inside of the page are not read with it: they are pages of their own.
   const nested = member(block, "has_children") === true && !type.startsWith("child_");
   if (!nested) return own;
   if (depth >= MAX_DEPTH) {
@@ -125,7 +125,7 @@ function ownText(type: string, data: unknown, { id, number }: { id: string; numb
   return text || mediaText(type, data);
 }
 
-/** Pictures, files, films, bookmarks: where they are, and what is written below. */
+/** The text about a picture, file, film or bookmark: its address and its caption. */
 function mediaText(type: string, data: unknown): string {
   const url = label(data, "url") || label(data, "external", "url") || label(data, "file", "url");
   const caption = plainTextOf(listIn(data, "caption")) || label(data, "name");
@@ -154,7 +154,7 @@ function indented(type: string, text: string): string {
     .join("\n");
 }
 
-/** What a page of a database says beside its title. */
+/** The properties of a page in a database, without its title. */
 function propertyLines(page: unknown): string[] {
   return Object.entries((member(page, "properties") ?? {}) as Record<string, unknown>)
     .map(([name, property]) => [label(name), propertyText(property)])

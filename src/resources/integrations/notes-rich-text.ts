@@ -8,14 +8,14 @@ export const MAX_TEXTS = 100;
 
 const MARKS: Record<string, string> = { strong: "bold", em: "italic", s: "strikethrough" };
 
-/** https://developers.notion.com/reference/rich-text */
+/** Rich text of Notion (https://developers.notion.com/reference/rich-text). */
 export interface RichText {
   type: "text";
   text: { content: string; link: { url: string } | null };
   annotations: Record<string, boolean>;
 }
 
-/** What stands between the marks of a line of Markdown. */
+/** The content of a line of Markdown as rich text. */
 export function richTextOf(tokens: Token[]): RichText[] {
   const texts: RichText[] = [];
   const marks = new Set<string>();
@@ -26,7 +26,7 @@ export function richTextOf(tokens: Token[]): RichText[] {
     else if (mark !== undefined) marks.delete(mark);
     else if (type === "link_open") link = addressIn(attrs, "href");
     else if (type === "link_close") link = null;
-    // A picture would be fetched from its address by whoever looks at the page.
+    // Only the words of a picture are kept: whoever looks at the page would fetch it from its address.
     else if (type === "image") texts.push(...textsOf(content, marks, addressIn(attrs, "src")));
     else if (type === "code_inline") texts.push(...textsOf(content, new Set([...marks, "code"]), link));
     else texts.push(...textsOf(type.endsWith("break") ? "\n" : content, marks, link));
@@ -61,7 +61,7 @@ function textsOf(content: string, marks: Set<string>, link: string | null): Rich
   }));
 }
 
-/** No character is cut in two. */
+/** The pieces of a long text; no character is cut in two. */
 function piecesOf(text: string): string[] {
   const pieces: string[] = [];
   for (let at = 0; at < text.length;) {
@@ -84,7 +84,7 @@ function markdownOfOne(one: unknown): string {
   if (has("strikethrough")) marked = `~~${marked}~~`;
   const href = member(one, "href");
   if (typeof href === "string") marked = `[${marked}](${href})`;
-  // Blanks inside of the marks would undo them.
+  // Blanks stand outside of the marks, which they would undo inside.
   const start = text.length - text.trimStart().length;
   return text.slice(0, start) + marked + text.slice(start + core.length);
 }

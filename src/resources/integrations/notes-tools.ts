@@ -125,7 +125,7 @@ async function search(args: Args, ask: Ask): Promise<Told> {
 const MAX_SEARCHES = 5;
 const SEARCHED_AT_ONCE = 100;
 
-/** All pages and databases with these words in their titles. Whoever shares a page with the owner chooses what it is called. */
+/** All pages and databases with these words in their titles. Whoever shares a page with the owner chooses its title. */
 export async function notesCalled(words: string, ask: Ask): Promise<Told> {
   const called: unknown[] = [];
   let cursor: Record<string, string> = {};
@@ -172,7 +172,10 @@ async function createPage(args: Args, ask: Ask): Promise<Told> {
   return { text: `Made ${made}`, places: [{ id: label(data, "id"), name: null }] };
 }
 
-/** The id in the URL of a database is not that of the source of its data, which a page belongs to. */
+/**
+ * Makes a page in a data source. The id in the URL of a database is that of the database, and not that of its data
+ * source, to which a page belongs.
+ */
 async function createIn<T>(
   id: string,
   create: (parent: Record<string, string>) => Promise<T>,
@@ -188,7 +191,10 @@ async function createIn<T>(
   }
 }
 
-/** Null for what is no database; of several sources somebody has to choose. */
+/**
+ * The data source of a database; null for what is no database. Throws if there are several, of which somebody has to
+ * choose one.
+ */
 async function onlySourceOf(id: string, ask: Ask): Promise<string | null> {
   const sources = await sourcesOf(id, ask);
   if (sources.length > 1) {
@@ -218,7 +224,7 @@ async function append(args: Args, ask: Ask): Promise<string> {
   return `Added ${counted(count, "block")} at the end of page ${id}.`;
 }
 
-/** `begun` says what is there already when it fails. */
+/** Appends blocks, request by request. `begun` says what is there already if one fails. */
 async function appendAll(
   batches: unknown[][],
   { id, ask, begun }: { id: string; ask: Ask; begun: string },

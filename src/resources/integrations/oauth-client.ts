@@ -7,21 +7,21 @@ import { networkFault } from "../../net/responses.ts";
 import { askServer } from "./oauth-wire.ts";
 
 const MAX_TOKEN_CHARS = 16_384;
-/** Of RFC 6749 §5.2 and its extensions: what may be different next time. */
+/** Errors of RFC 6749 §5.2 and its extensions that may be gone at the next try. */
 const PASSING_ERRORS = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
 const PASSING_STATUS = new Set([408, 425, 429]);
 
 export interface Tokens {
   access_token: string;
-  /** Null: the old one stays good. */
+  /** The new refresh token; null if the old one stays valid. */
   refresh_token: string | null;
-  /** Unix seconds; null: it does not say. */
+  /** When the token ends, in unix seconds; null if the server does not say. */
   expires_at: number | null;
-  /** Everything that the token endpoint said. */
+  /** The whole answer of the token endpoint. */
   said: unknown;
 }
 
-/** `refused` says that asking again with the same code or token is of no use. */
+/** `refused`: asking again with the same code or token is of no use. */
 export type TokenOutcome = { ok: true; tokens: Tokens } | { ok: false; refused: boolean; message: string };
 
 interface Returned {
@@ -57,13 +57,14 @@ export async function consentUrl(
   return { url: url.href, state, verifier };
 }
 
-/** Makes tokens of the code that a browser brought back (RFC 6749 §4.1.3). */
+/** Exchanges the code that a browser brought back for tokens (RFC 6749 §4.1.3). */
 export async function exchangeCode(app: App, server: OAuthServer, returned: Returned): Promise<TokenOutcome> {
   const oauth = await library();
   const as = asMetadata(server);
   const client = { client_id: server.client.id };
   const parameters = new URLSearchParams({ code: returned.code });
-  // RFC 9207. A tool server's without metadata goes by its origin; a configured provider has no name to check.
+  // The issuer is checked (RFC 9207). An authorization server without metadata is named by its origin; a configured
+  // provider has no name to check.
   const named = server.issuer !== null || server.resource !== null;
   if (named && returned.iss !== undefined) parameters.set("iss", returned.iss);
   return outcomeOf(app, server, [returned.code], async () => {
@@ -96,7 +97,7 @@ export async function refreshTokens(
   });
 }
 
-/** RFC 7009. Throws what the library and the network throw. */
+/** Revokes a token (RFC 7009). Throws what the library and the network throw. */
 export async function revokeAt(
   app: App,
   server: OAuthServer & { revocation_endpoint: string },
@@ -109,7 +110,7 @@ export async function revokeAt(
   await oauth.processRevocationResponse(response);
 }
 
-/** At first use: many servers never need it. */
+/** Loads the library at first use: many servers never need it. */
 function library() {
   return import("oauth4webapi");
 }
@@ -123,7 +124,10 @@ function asMetadata(server: OAuthServer): AuthorizationServer {
   };
 }
 
-/** As servers take it: RFC 6749 §2.3.1 wants the id and the secret encoded, yet few decode more than they must. */
+/**
+ * How a client authenticates itself, in the form that servers take: RFC 6749 §2.3.1 wants the id and the secret
+ * encoded, yet few servers decode more than they must.
+ */
 function authOf({ client }: OAuthServer): ClientAuth {
   return (_as, _client, body, headers) => {
     if (client.auth === "client_secret_basic") {
@@ -139,21 +143,21 @@ function authOf({ client }: OAuthServer): ClientAuth {
 async function requestOptions(app: App, server: OAuthServer) {
   const oauth = await library();
   return {
-    // `app.fetch` decides which hosts may do without https.
+    // Allowed, because `app.fetch` decides which hosts may do without https.
     [oauth.allowInsecureRequests]: true,
     [oauth.customFetch]: (url: string, request: Composed) => send(app, server, url, request),
     ...(server.resource === null ? {} : { additionalParameters: { resource: server.resource } }),
   };
 }
 
-/** A request as the library makes it. */
+/** A request in the form in which the library makes it. */
 interface Composed {
   headers: Record<string, string>;
   body: URLSearchParams;
   signal?: AbortSignal | undefined;
 }
 
-/** Sends what the library composed, and gives it an answer as the RFCs want it. */
+/** Sends what the library composed, and returns an answer in the form that the RFCs want. */
 async function send(
   app: App,
   { format }: OAuthServer,
@@ -169,7 +173,7 @@ async function send(
   });
   if (typeof answer.json !== "object" || answer.json === null)
     return new Response(answer.text, { status: answer.status });
-  // GitHub answers 200 with an error in the body; others 201 with a token.
+  // GitHub answers an error with status 200; other servers answer a token with 201.
   const bad = answer.status < 300 && typeof member(answer.json, "error") === "string";
   const status = answer.status === 201 ? 200 : bad ? 400 : answer.status;
   return new Response(JSON.stringify(withoutNoise(answer.json)), {
@@ -178,7 +182,10 @@ async function send(
   });
 }
 
-/** Members that are null count as absent; who somebody is, is asked with the token, never taken from an id_token. */
+/**
+ * The answer without members that are null, or that are not used: who the account is, is asked with the token, and
+ * never taken from an id_token.
+ */
 function withoutNoise(json: object): object {
   const members = Object.entries(json).filter(
     ([name, value]) => value !== null && name !== "id_token" && name !== "scope",
@@ -214,14 +221,14 @@ function tokensOf(app: App, said: TokenEndpointResponse): TokenOutcome {
     tokens: {
       access_token,
       refresh_token: refresh_token ?? null,
-      // Zero, as some write, is no end.
+      // Some servers write 0 for a token without an end.
       expires_at: expires_in === undefined || expires_in <= 0 ? null : app.now() + Math.floor(expires_in),
       said,
     },
   };
 }
 
-/** What went wrong in words; what is neither the network's nor the server's fault is ours, and thrown. */
+/** An error of the network or the server as an outcome with a sentence; any other error is ours, and thrown. */
 function faultOf(error: unknown, secrets: string[]): TokenOutcome {
   const code = String(member(error, "code"));
   if (code === "OAUTH_RESPONSE_BODY_ERROR") return refusalOf(error, secrets);

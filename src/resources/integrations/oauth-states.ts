@@ -11,11 +11,11 @@ import { hashSecret } from "../../lib/secrets.ts";
 export const STATE_SECONDS = 600;
 const MAX_OPEN_STATES = 20;
 
-/** What is kept of a round trip until the browser comes back. */
+/** What is stored of a round trip until the browser comes back. */
 export interface RoundTrip {
   verifier: string;
   server: OAuthServer;
-  /** Where the MCP server was; null for an integration. */
+  /** The address of the MCP server when it began; null for an integration. */
   base_url: string | null;
 }
 
@@ -57,7 +57,7 @@ export async function keepState(app: App, caller: Caller, given: NewState): Prom
   });
 }
 
-/** What a state stands for; undefined when it is unknown, used, too old, or meant for another path. */
+/** The round trip of a state; undefined when the state is unknown, used, too old, or meant for another path. */
 export async function findTrip(app: App, provider: string, state: string): Promise<OpenTrip | undefined> {
   const state_hash = hashSecret(state);
   const row = await app.db
@@ -70,7 +70,7 @@ export async function findTrip(app: App, provider: string, state: string): Promi
   return row && { row, trip: JSON.parse(app.secrets.open(row.sealed, state_hash)) as RoundTrip };
 }
 
-/** Takes a state out, so that nobody can use it again; false when somebody was faster. */
+/** Deletes a state, so that nobody can use it again; false when somebody was faster. */
 export async function endTrip(app: App, { row }: OpenTrip): Promise<boolean> {
   const { numDeletedRows } = await app.write((tx) =>
     tx.deleteFrom("oauth_states").where("state_hash", "=", row.state_hash).executeTakeFirst(),

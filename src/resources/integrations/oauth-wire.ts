@@ -10,11 +10,14 @@ export interface WireAnswer {
   status: number;
   headers: Headers;
   text: string;
-  /** Undefined for what is no JSON. */
+  /** The body as JSON; undefined if it is none. */
   json: unknown;
 }
 
-/** One request to a server that others name, its answer read to a cap. Redirects are not followed. */
+/**
+ * Sends one request to a server that others have named, and reads its answer up to a bound. Redirects are not
+ * followed.
+ */
 export async function askServer(app: App, url: string | URL, init: RequestInit = {}): Promise<WireAnswer> {
   const headers = new Headers(init.headers);
   headers.set("user-agent", "Mailwright");

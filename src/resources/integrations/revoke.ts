@@ -8,7 +8,7 @@ import { askServer } from "./oauth-wire.ts";
 import { providerNamed, providerServer } from "./providers.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 
-/** So long a deletion waits for somebody else. */
+/** How long a deletion waits for the provider. */
 const REVOKE_TIMEOUT_MS = 3_000;
 
 /** Revokes the tokens of a deleted connection. The deletion stands, whatever the provider answers. */
@@ -18,7 +18,7 @@ export async function revokeTokens(app: App, row: ConnectionRow): Promise<void> 
   try {
     await revoke(app, row, signal);
   } catch (error) {
-    // Only the sentence: what else an error holds may be the token.
+    // Only the sentence is logged: other members of an error may hold the token.
     app.log.info({ connection_id: row.id, why: messageOf(error) }, "the token was not revoked");
   }
 }
@@ -27,7 +27,7 @@ async function revoke(app: App, row: ConnectionRow, signal: AbortSignal): Promis
   const { credential, oauth } = openSealed(app, row);
   if (oauth === undefined) return;
   const server = oauth.server ?? providerServer(app, providerNamed(row.kind));
-  // RFC 7009 §2.1: with the refresh token goes every access token made from it.
+  // Revoking the refresh token ends every access token that was made from it (RFC 7009 §2.1).
   const token = oauth.refresh_token ?? credential;
   const { revocation_endpoint } = server;
   if (revocation_endpoint !== null)
@@ -35,7 +35,7 @@ async function revoke(app: App, row: ConnectionRow, signal: AbortSignal): Promis
   else if (row.kind === "codehost-a") await deleteGitHubToken(app, server, { token: credential, signal });
 }
 
-/** GitHub has no RFC 7009: the client of an application deletes its tokens. */
+/** Deletes a token at GitHub, where an application does so as its client instead of by RFC 7009. */
 async function deleteGitHubToken(
   app: App,
   { client }: OAuthServer,

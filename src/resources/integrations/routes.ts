@@ -150,7 +150,7 @@ function ownRoutes(app: App) {
     );
 }
 
-/** The answer of the page that a callback shows to a browser which did not set out itself. */
+/** The route for the answer on the page that a callback shows to a browser which did not begin the round trip. */
 function confirmRoutes(app: App) {
   return new Elysia()
     .use(signedIn(app))
@@ -248,7 +248,7 @@ function pageOf(
   });
 }
 
-/** The way back here goes through the sign-in; what the provider said goes along. */
+/** A page that leads to the sign-in, and from there back here with the provider's parameters. */
 function signInPage(
   app: App,
   provider: Returning["provider"],

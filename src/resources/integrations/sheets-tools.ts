@@ -7,7 +7,7 @@ import { counted, label, listIn } from "./api-text.ts";
 const MAX_ROWS = 500;
 const MAX_CELLS = 100;
 
-/** Google's interfaces have a host each; a stand-in for one of them is taken to serve all. */
+/** Google's interfaces. Each has a host of its own; a stand-in for one of them is taken to serve all. */
 export const SHEETS: ApiStyle = {
   kind: "sheets",
   without: /\/oauth2\/v3$/,
@@ -138,7 +138,7 @@ async function appendRows(args: Args, ask: Ask): Promise<string> {
     method: "POST",
     path: [spreadsheetOf(args), "values", textOf(args, "range")],
     verb: "append",
-    // RAW: nothing is computed. INSERT_ROWS: nothing that stands below is overwritten.
+    // RAW: no value is taken for a formula. INSERT_ROWS: nothing that stands below is overwritten.
     query: { valueInputOption: "RAW", insertDataOption: "INSERT_ROWS" },
     body: { majorDimension: "ROWS", values: args["rows"] },
   });
@@ -163,7 +163,7 @@ async function createSheet(args: Args, ask: Ask): Promise<Told> {
   return { text, places: [{ id, name: null }] };
 }
 
-/** None of these values is a formula; those have a member of their own. */
+/** The values of a row. None of them is a formula: those have a member of their own. */
 function rowData(row: unknown) {
   const values = listIn(row).map((cell) => {
     if (typeof cell === "number") return { userEnteredValue: { numberValue: cell } };
@@ -177,7 +177,7 @@ function spreadsheetOf(args: Args): string {
   return idOf(args, "spreadsheet_id", SPREADSHEET_ID);
 }
 
-/** RFC 4180 §2. */
+/** A value as a cell of CSV (RFC 4180 §2). */
 function csvCell(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -17,13 +17,13 @@ import { timeoutSignal } from "../../lib/wait-limit.ts";
 const WHOAMI_TIMEOUT_MS = 10_000;
 const MAX_NAME_CHARS = 60;
 
-/** Whose token it is: `id` tells accounts apart, `name` is for people. */
+/** The account at the provider: `id` tells accounts apart, `name` is for people. */
 interface Account {
   id: string;
   name: string;
 }
 
-/** Keeps a token as the connection of its kind and account; returns what that is called, as `Store` says. */
+/** Stores a token as the connection of its kind and account; returns the name of that (see `Store`). */
 export async function storeProvider(app: App, kind: IntegrationKind, granted: Granted): ReturnType<Store> {
   const { row: state, tokens, client } = granted;
   const account = await accountOf(app, kind, tokens);
@@ -32,7 +32,7 @@ export async function storeProvider(app: App, kind: IntegrationKind, granted: Gr
     const known = await connectionOfAccount(app, tx, { user, kind, id: account.id });
     const row = known ?? { ...newConnection(app, user, kind), label: labelOf(kind, account) };
     const oauth: OAuthGrant = {
-      // Google gives one only with the first consent; the old one stays good.
+      // Google gives a refresh token only with the first consent, and it stays valid.
       refresh_token: tokens.refresh_token ?? openIfPossible(app, row)?.oauth?.refresh_token ?? null,
       account: account.id,
       server: null,
@@ -55,14 +55,17 @@ export async function storeProvider(app: App, kind: IntegrationKind, granted: Gr
   return app.insist(keep, { user_id: state.user_id, kind });
 }
 
-/** As it is now: the plan may have changed while the consent page was open. */
+/** The user as of now: the plan may have changed while the consent page was open. */
 async function ownerOf(tx: Db, state: Granted["row"]): Promise<UserRow> {
   const user = await tx.selectFrom("users").selectAll().where("id", "=", state.user_id).executeTakeFirst();
   if (!user) throw new AppError("not_found", "The account that started this is no longer there.");
   return user;
 }
 
-/** Asked with the token itself; Notion says it along with the token, and has nothing else to ask. */
+/**
+ * The account that a token belongs to, asked with the token. Notion names it along with the token, and has nothing
+ * else to ask.
+ */
 async function accountOf(app: App, kind: IntegrationKind, tokens: Tokens): Promise<Account> {
   if (kind === "notes") return workspaceOf(tokens.said);
   const base_url = ownBaseUrl(app, kind);
@@ -104,7 +107,7 @@ function unnamed(kind: IntegrationKind): AppError {
   );
 }
 
-/** Only one that came by OAuth itself and still is at the provider's own address. */
+/** The connection that a new token is for: one that came by OAuth too, and is still at the provider's own address. */
 async function connectionOfAccount(
   app: App,
   tx: Db,
@@ -122,7 +125,7 @@ async function connectionOfAccount(
   return rows.find((row) => openIfPossible(app, row)?.oauth?.account === wanted.id);
 }
 
-/** The name is others' text: one line, and not a long one. */
+/** The label of a connection. Others chose the account's name, so it is cut to one short line. */
 function labelOf(kind: IntegrationKind, { name }: Account): string {
   const line = name.replace(/[\s\p{C}]+/gu, " ").trim();
   const short = line.slice(0, MAX_NAME_CHARS).toWellFormed();

@@ -14,13 +14,13 @@ import { tellNeedsAuth } from "./needs-auth.ts";
 import { refreshTokens, type TokenOutcome, type Tokens } from "./oauth-client.ts";
 import { providerNamed, providerServer } from "./providers.ts";
 
-/** A token that ends sooner could end on its way. */
+/** A token is renewed so long before its end, so that it does not end on its way. */
 const MARGIN_SECONDS = 60;
 
 /**
- * A token of a connection that is good for at least a minute, refreshed if need be; null when its owner has to
- * connect it again. `refused` is one that the provider has just turned down. Throws AppError "internal" when what is
- * sealed cannot be opened.
+ * A token of a connection that is valid for at least a minute, refreshed if need be; null when its owner has to
+ * connect it again. `refused`: the token that the provider has just refused. Throws AppError "internal" when the
+ * secrets cannot be opened.
  */
 export async function freshToken(app: App, connection_id: string, refused?: string): Promise<string | null> {
   const held = await holdingOf(app, connection_id);
@@ -38,7 +38,7 @@ interface Holding {
   expires_at: number | null;
 }
 
-/** What is in memory counts before what is on the disk. */
+/** Tokens in memory are newer than those on the disk. */
 async function holdingOf(app: App, id: string): Promise<Holding | undefined> {
   const row = await connectionRow(app.db, id);
   return row && { id, row, ...openWithEnd(app, row) };
@@ -48,7 +48,7 @@ function connectionRow(db: Db, id: string): Promise<ConnectionRow | undefined> {
   return db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
-/** A key never ends, and of many a token nobody says when it does. */
+/** Whether a token is about to end. A key never ends, and of many a token nobody says when it does. */
 function isEnding(app: App, { expires_at }: Holding): boolean {
   return expires_at !== null && expires_at - MARGIN_SECONDS <= app.now();
 }
@@ -66,7 +66,7 @@ async function refreshOnce(app: App, id: string, refused: string | undefined): P
 }
 
 async function refreshNow(app: App, id: string, refused: string | undefined): Promise<string | null> {
-  // Anew: somebody may have refreshed between the first look and the lock.
+  // Read again: somebody may have refreshed it between the first look and the lock.
   const held = await holdingOf(app, id);
   if (held === undefined) return null;
   const { credential, oauth } = held.sealed;
@@ -84,7 +84,10 @@ async function refreshNow(app: App, id: string, refused: string | undefined): Pr
   return stillGood(app, held, refused);
 }
 
-/** A provider that is no longer configured may be again tomorrow. */
+/**
+ * Asks for new tokens. A provider that is no longer configured counts as a passing fault: it may be configured again
+ * tomorrow.
+ */
 async function askForTokens(app: App, { row, sealed }: Holding, token: string): Promise<TokenOutcome> {
   try {
     const server = sealed.oauth?.server ?? providerServer(app, providerNamed(row.kind));
@@ -95,7 +98,7 @@ async function askForTokens(app: App, { row, sealed }: Holding, token: string): 
   }
 }
 
-/** Nothing can be done about a token that has ended, or that the provider turned down. */
+/** What is left where no new tokens came: null if the token has ended, or the provider refused it. */
 async function endWithout(app: App, held: Holding, refused: string | undefined): Promise<string | null> {
   const good = stillGood(app, held, refused);
   if (good !== null) return good;
@@ -114,14 +117,13 @@ function stillGood(app: App, { expires_at, sealed }: Holding, refused: string | 
 }
 
 /**
- * Most providers take the old refresh token back as they give a new one, which is therefore used from memory until it
- * is written.
+ * Keeps new tokens in memory until they are written: most providers end the old refresh token as they give a new one.
  */
 async function keepTokens(app: App, used: Holding, tokens: Tokens): Promise<string | null> {
   const { id, row, sealed } = used;
   const spent = sealed.oauth?.refresh_token ?? null;
   const grant: UnwrittenGrant = {
-    // Both: what was in memory may have been written while the provider was asked.
+    // Both tokens count: the one in memory may have been written while the provider was asked.
     instead_of: [openStored(app, row).oauth?.refresh_token ?? null, spent],
     refresh_token: tokens.refresh_token ?? spent,
     credential: tokens.access_token,
@@ -133,10 +135,10 @@ async function keepTokens(app: App, used: Holding, tokens: Tokens): Promise<stri
   return held === undefined || held.sealed.credential === "" ? null : held.sealed.credential;
 }
 
-/** The connection may have been connected anew, changed or deleted while the provider was asked: that then counts. */
+/** Writes tokens, unless the connection was connected anew, changed or deleted while the provider was asked. */
 async function writeGrant(app: App, tx: Db, id: string): Promise<void> {
   const grant = app.unwritten.get(id);
-  // Written meanwhile along with something else.
+  // They were written meanwhile along with something else.
   if (grant === undefined) return;
   afterCommit(tx, () => {
     if (app.unwritten.get(id) === grant) app.unwritten.delete(id);

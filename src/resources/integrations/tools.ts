@@ -24,17 +24,17 @@ import { NOTES, NOTES_TOOLS, notesCalled } from "./notes-tools.ts";
 import { SHEETS, SHEETS_TOOLS } from "./sheets-tools.ts";
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** A shorter secret could stand in any text by chance. */
+/** The shortest secret that is looked for: a shorter one could stand in any text by chance. */
 const MIN_SECRET_CHARS = 8;
-/** Many headers are no secrets, such as the name of an application. */
+/** The shortest header that counts as a secret: many are none, such as the name of an application. */
 const MIN_HEADER_CHARS = 16;
 
 interface ToolSet {
   style: ApiStyle;
   tools: IntegrationTool[];
-  /** As of a `Tool`. */
+  /** As in `Tool`. */
   of_circle: boolean;
-  /** What has a title, where others can give theirs the same one. */
+  /** Finds things by a title, where others can give theirs the same one. */
   called?: (title: string, ask: Ask) => Promise<Told>;
 }
 
@@ -120,12 +120,12 @@ async function outcomeOf(
     if (error instanceof ApiFault)
       return { ok: false, text: error.message, files: [], ...(call?.changed && { unanswered: true }) };
     if (!(error instanceof AppError)) throw error;
-    // What is sealed cannot be opened any more.
+    // The secrets cannot be opened any more.
     return { ok: false, text: `${error.message} Enter the credential of the connection again.`, files: [] };
   }
 }
 
-/** A server must not be able to hand its secrets on by repeating them. */
+/** The text without the secrets that were sent, since a server must not pass them on by repeating them. */
 function withoutSecrets(text: string, { tokens, headers }: Call): string {
   const secrets = [...tokens, ...Object.values(headers).filter((value) => value.length >= MIN_HEADER_CHARS)];
   return secrets
