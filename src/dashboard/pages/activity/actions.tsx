@@ -10,7 +10,7 @@ import { DeleteMessage } from "./delete-message.tsx";
 
 const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
 
-/** What can be done with a message: taken along as it came, and tried again where it failed. */
+/** The buttons of a message: to download it, to try it again where it failed, and to delete it. */
 export function Actions({
   story: { message_id, inbox_id, status, source, raw_available },
 }: {

@@ -27,7 +27,7 @@ export function Activity() {
   const say = useToast();
   const router = useRouter();
   const choose = (search: Choice): void => void navigate({ to: "/", search, replace: true });
-  // What was typed last counts after a pause, in which a row may have been opened: it leads nobody back from there.
+  // Typing filters after a pause. A row may have been opened meanwhile, and the filter must not lead back from there.
   const narrow = (search: Choice): void => {
     if (router.state.location.pathname === "/") choose(search);
   };

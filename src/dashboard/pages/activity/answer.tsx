@@ -6,7 +6,7 @@ import { Time } from "../../ui/time.tsx";
 import { SettingLink } from "./setting-links.tsx";
 import { HELD_HERE, KEPT_HERE } from "./words.ts";
 
-/** What came out, the files made on the way, and whether the answer reached who asked. */
+/** The result of a message, the files that were made, and what became of its answer. */
 export function Answer({ story }: { story: Story }) {
   const { result, attachments } = story;
   return (
@@ -30,7 +30,7 @@ const WORDS: Record<string, string> = {
   suppressed: "was held back.",
 };
 
-/** What has been handed over waits with another server, not here. */
+/** The words for an answer that is on its way: what has been handed over waits at another server, not here. */
 function replyWords(status: string, reply: Story["reply"]): string {
   if (reply?.kept_here) return KEPT_HERE;
   if (reply?.held) return HELD_HERE;
@@ -38,7 +38,7 @@ function replyWords(status: string, reply: Story["reply"]): string {
   return WORDS[status] ?? status;
 }
 
-/** Who may know of it is told of a failure as well. */
+/** What became of the answer; also of a failed message, whose sender may be told of the failure. */
 function Reply({ story }: { story: Story }) {
   const { status, reply, reply_status, reply_error } = story;
   const details = reply?.kept_here ? null : (reply_error ?? reply?.response);

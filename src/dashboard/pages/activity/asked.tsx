@@ -36,7 +36,7 @@ function Marks({ words, marks }: { words: string; marks: string[] }) {
 }
 
 const NOTHING_ASKED = "Nothing here counted as an instruction.";
-/** An instruction is stored with the end of its run. */
+/** Said where there is no instruction: it is stored when the run ends. */
 const ENDED_BEFORE = "It ended before its instruction was read.";
 
 function unreadWords(status: Story["status"], source: Story["source"]): string {
@@ -47,7 +47,7 @@ function unreadWords(status: Story["status"], source: Story["source"]): string {
 
 type Command = NonNullable<Story["command"]>;
 
-/** The parts of an instruction that steer, as they are written in one. */
+/** The target, flags, contexts, tags and macro of an instruction, as they are written in one. */
 function marksOf({ target, options, contexts, tags, macro }: Command): string[] {
   return [
     ...(target === null ? [] : [`@${target}`]),
@@ -58,7 +58,7 @@ function marksOf({ target, options, contexts, tags, macro }: Command): string[] 
   ];
 }
 
-/** The flags that the server knows, or those that it hands to the model as they are. */
+/** The flags that the server knows, or those that it passes on to the model. */
 function flagsOf(options: Command["options"], { known }: { known: boolean }): string[] {
   return Object.entries(options)
     .filter(([name]) => isKnownFlag(name) === known)
@@ -70,7 +70,7 @@ function markOf(name: string, value: unknown): string {
   return value === false ? `--no-${name}` : `--${name}=${String(value)}`;
 }
 
-/** What was read as data, which the model gets behind a fence; before the end of a run all of it may be here. */
+/** The material of a message, which the model gets as data; before the end of a run, all of it may be here. */
 export function Material({
   story: { status, source, content, content_truncated, command, attachments },
 }: {

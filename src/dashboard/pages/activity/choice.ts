@@ -1,7 +1,7 @@
 import type { MessageFilters } from "../../api/messages.ts";
 import { SOURCES, STATUSES } from "./words.ts";
 
-/** What the activity is narrowed by, as the address of the page says it. */
+/** The filters of the activity, as the address of the page has them. */
 export interface Choice {
   status?: string;
   source?: string;
@@ -25,18 +25,18 @@ const MEMBERS: Record<keyof Choice, (value: string) => boolean> = {
   to: isDay,
 };
 
-/** Addresses are also written by hand: what makes no sense is left out. */
+/** Reads the filters in an address; people also write addresses by hand, so what makes no sense is left out. */
 export function choiceOf(search: Record<string, unknown>): Choice {
   const given = Object.entries(MEMBERS).flatMap(([name, makesSense]) => {
     const value = search[name];
-    // The router reads what looks like a number as one.
+    // The router turns a text that looks like a number into one.
     const text = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
     return text !== "" && makesSense(text) ? [[name, text]] : [];
   });
   return Object.fromEntries(given) as Choice;
 }
 
-/** Days are those of whoever looks, from their first second to their last. */
+/** Turns days into moments, in the time zone of the browser, from their first second to their last. */
 export function filtersOf({ from, to, ...same }: Choice): MessageFilters {
   return {
     ...(same as MessageFilters),

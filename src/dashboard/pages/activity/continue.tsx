@@ -18,11 +18,11 @@ import { useVocabulary } from "../playground/vocabulary.ts";
 interface ContinueProps {
   inbox_id: string | null;
   conversation_id: string;
-  /** Where each turn shows by itself once it has ended: then the answer need not be here as well. */
+  /** Set on a page that shows each turn once it has ended, so that the answer need not be here as well. */
   in_thread?: boolean;
 }
 
-/** Goes on with a conversation right where it is read, as an answer by mail would. */
+/** A form that goes on with a conversation where it is read, as an answer by mail would. */
 export function Continue({ inbox_id, ...rest }: ContinueProps) {
   const { data: inboxes } = useQuery(inboxList);
   const inbox = inboxes?.find(({ id }) => id === inbox_id);

@@ -15,7 +15,7 @@ interface FiltersProps {
   onClear: (() => void) | undefined;
 }
 
-/** What the activity is narrowed by. On a phone all but the search waits behind a button. */
+/** The filters of the activity. On a phone, all but the search wait behind a button. */
 export function Filters({ choice, onChoose, onClear }: FiltersProps) {
   const { q = "", ...others } = choice;
   const [open, setOpen] = useState(Object.keys(others).length > 0);

@@ -10,7 +10,7 @@ import { StatusBadge } from "./status.tsx";
 
 const LINK = "min-w-0 text-accent underline";
 
-/** What a message came to and cost, and what belongs to it. */
+/** The outcome and the costs of a message, and what belongs to it. */
 export function Head({ story }: { story: Story }) {
   const { usage, credits_charged, duplicates } = story;
   const { unlimited } = useMe().credits;

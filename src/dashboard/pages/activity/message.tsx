@@ -20,9 +20,9 @@ import { Sender } from "./sender.tsx";
 import { errorWords } from "./story-words.ts";
 import { Working } from "./working.tsx";
 
-/** Webhooks tell nobody how far they are. */
+/** How often deliveries are asked for: the live stream does not tell of them. */
 const REFRESH_MS = 5_000;
-/** That it is begun, nobody tells either. */
+/** How soon a waiting message is asked for again: the live stream does not tell that its run has begun. */
 const SOON_MS = 2_000;
 
 /** One message from its arrival to its answer. */

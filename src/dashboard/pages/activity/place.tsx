@@ -7,27 +7,27 @@ import type { Activity, Page, Story } from "../../api/shapes.ts";
 import { BUTTON } from "../../ui/button.tsx";
 import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 
-/** Where in the history of this tab the list is that a message was opened from. */
+/** The position in this tab's history of the list that a message was opened from. */
 let list_at: number | undefined;
 
-/** How far this page is from the beginning of the tab; the router keeps it. */
+/** The position of this page in the tab's history, which the router keeps. */
 function placeNow(): number {
   return (history.state as { __TSR_index?: number } | null)?.__TSR_index ?? 0;
 }
 
-/** To be called as a message is opened from the list. */
+/** Notes the position of the list; called when a message is opened from it. */
 export function leaveList(): void {
   list_at = placeNow();
 }
 
-/** The way back to where the list was left, and to the messages beside this one in it. */
+/** The links back to where the list was left, and to the messages beside this one. */
 export function Place({ story }: { story: Story }) {
   const choice = choiceOf(useSearch({ strict: false }));
   const { newer, older } = useNeighbours(story, choice);
   const goBack = (event: MouseEvent): void => {
     const steps = list_at === undefined ? 0 : list_at - placeNow();
     if (steps >= 0 || event.metaKey || event.ctrlKey) return;
-    // Not by a link, which would begin at its top.
+    // A step back, because a link would show the top of the list.
     event.preventDefault();
     history.go(steps);
   };
@@ -60,7 +60,7 @@ function Beside({
 }) {
   if (id === null) return null;
   return (
-    // Replaces this page: one step back is the list, however many were looked at.
+    // The link replaces this page, so that the list stays one step back however many messages were looked at.
     <Link
       to="/messages/$message_id"
       params={{ message_id: id }}
@@ -73,7 +73,10 @@ function Beside({
   );
 }
 
-/** In the list that it was opened from, as far as that has been read; else of all messages. */
+/**
+ * The messages beside this one in the list that it was opened from, as far as that has been read; else among all
+ * messages.
+ */
 function useNeighbours({ message_id, newer, older }: Story, choice: Choice): Pick<Story, "newer" | "older"> {
   const { queryKey } = messageList(filtersOf(choice));
   const data = useQueryClient().getQueryData<InfiniteData<Page<Activity>>>(queryKey);

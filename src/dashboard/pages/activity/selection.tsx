@@ -24,7 +24,10 @@ interface SelectionProps {
   onLeave: () => void;
 }
 
-/** What can be done with several messages at once: each by itself, so that what one refuses keeps none of the others. */
+/**
+ * The buttons for several messages. Each message is done by itself, so that a refusal of one does not keep the others
+ * from it.
+ */
 export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
   const queries = useQueryClient();
   const say = useToast();
@@ -80,7 +83,7 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
     setTagging(false);
     const ids = chosen.map(({ message_id }) => message_id);
     const done = await forEach("Tagging", ids, async (id) => {
-      // As they are now: somebody else may have given it one meanwhile.
+      // Read again: somebody else may have tagged it meanwhile.
       const { tags } = await get<Story>(`/messages/${id}`);
       await patch(`/messages/${id}`, { tags: [...tags, word] });
     });

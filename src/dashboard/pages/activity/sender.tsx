@@ -82,7 +82,7 @@ function Check({ words, verdict }: { words: string; verdict: unknown }) {
   );
 }
 
-/** Where it is not our own server that looked. */
+/** Who checked the sender, if it was not this server itself. */
 function Via({ via }: { via: unknown }) {
   if (typeof via !== "string") return null;
   const [kind, name] = via.split(":");

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Story } from "../../api/shapes.ts";
 
-/** Where on the page of an inbox a setting is, and what the way there is called. */
+/** The tab on the page of an inbox that has a setting, and the words of the link to it. */
 const IN_INBOX: Record<string, [tab: string, words: string]> = {
   not_allowlisted: ["senders", "Who may write to this inbox"],
   auth_failed: ["senders", "Who may write to this inbox"],
@@ -27,7 +27,7 @@ const ELSEWHERE: Record<string, [to: "/connections" | "/billing", words: string]
 
 const LINK = "font-medium underline";
 
-/** The way to the very setting that would have let it go another way, where there is one. */
+/** The link to the setting that decided about a mail, if there is one. */
 export function SettingLink({ inbox_id, reason }: Pick<Story, "inbox_id" | "reason">) {
   const elsewhere = ELSEWHERE[reason ?? ""];
   if (elsewhere)
@@ -41,7 +41,7 @@ export function SettingLink({ inbox_id, reason }: Pick<Story, "inbox_id" | "reas
   return <InboxTabLink inbox_id={inbox_id} tab={setting[0]} words={setting[1]} />;
 }
 
-/** The way to a tab on the page of an inbox. */
+/** The link to a tab on the page of an inbox. */
 export function InboxTabLink({ inbox_id, tab, words }: { inbox_id: string; tab: string; words: string }) {
   return (
     <Link to="/inboxes/$inbox_id" params={{ inbox_id }} hash={tab} className={LINK}>

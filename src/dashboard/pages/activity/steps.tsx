@@ -28,7 +28,7 @@ const NOTE = { icon: Info, look: "text-accent" };
 
 /** The standing texts that the model was given with the message. */
 export function Contexts({ steps }: { steps: Step[] }) {
-  // What was asked says itself that the inbox asked it.
+  // The default instruction is left out here: the card of the instruction tells of it.
   const used = steps.filter(({ type, name }) => type === "context" && name !== "default_instruction");
   const { data: contexts = [] } = useQuery({ ...contextList, enabled: used.length > 0 });
   if (used.length === 0) return null;
@@ -57,7 +57,7 @@ export function Contexts({ steps }: { steps: Step[] }) {
   );
 }
 
-/** What a run did on its way, in a card of its own. */
+/** What a run has done, in a card of its own. */
 export function Done({ steps, inbox_id }: Pick<Story, "steps" | "inbox_id">) {
   const done = steps.filter(({ type }) => type !== "context");
   const blocked = done.filter(({ status }) => status === "blocked").length;
@@ -86,7 +86,7 @@ export function Done({ steps, inbox_id }: Pick<Story, "steps" | "inbox_id">) {
   );
 }
 
-/** Steps, each with its arguments and what came of it. */
+/** Steps, each with its arguments and its outcome. */
 export function Steps({ steps }: { steps: Step[] }) {
   if (steps.length === 0) return null;
   return (

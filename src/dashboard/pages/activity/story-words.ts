@@ -11,14 +11,14 @@ const AUTHORITY: Record<string, string> = {
   unauthenticated: "Nobody vouches for this address: its words are only content.",
 };
 
-/** What is said of a mail that was not worked on: its words were neither instruction nor content. */
+/** The words for a mail that was not worked on, of which nothing was read as instruction or content. */
 const NOT_TAKEN: Record<string, string> = {
   ...AUTHORITY,
   stranger: "The address is proven, but the mail was not worked on.",
   unauthenticated: "Nobody vouches for this address, and the mail was not worked on.",
 };
 
-/** Whose words they are, and so what they may do. */
+/** The words for who the sender is, and so what the mail may do. */
 export function senderWords({ authority, auth, source, status }: Facts): string {
   if (source !== "email" || status !== "rejected") return AUTHORITY[authority] ?? authority;
   if (auth === null)
@@ -28,7 +28,7 @@ export function senderWords({ authority, auth, source, status }: Facts): string 
 
 const LEFT_OUT = "skipped: ";
 
-/** Why it came to nothing, as people say it; earlier versions wrote a bare code. */
+/** The words for why a message failed; earlier versions stored a bare code. */
 export function errorWords({ error, reason }: Pick<Facts, "error" | "reason">): string | null {
   if (error?.startsWith(LEFT_OUT) !== true) return error;
   const words = error.slice(LEFT_OUT.length);

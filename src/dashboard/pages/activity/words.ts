@@ -16,8 +16,8 @@ export const SOURCES: Record<Activity["source"], { word: string; icon: typeof Ma
   test: { word: "Test", icon: FlaskConical },
 };
 
-/** What becomes of a mail where outgoing mail is captured. */
+/** The words for what becomes of a mail in capture mode. */
 export const KEPT_HERE = "is kept here: this server mails nothing to anybody.";
 
-/** What becomes of one that was to be delivered before that. */
+/** The words for what becomes, in capture mode, of a mail that was to be delivered before. */
 export const HELD_HERE = "waits: this server mails nothing now, and mails it once it does again.";

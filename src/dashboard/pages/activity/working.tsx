@@ -12,7 +12,7 @@ import { Spinner } from "../../ui/spinner.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { Steps } from "./steps.tsx";
 
-/** A message that has not ended: for how long, what was done so far, and the way to end it. */
+/** A message that has not ended: since when, what was done so far, and the button to cancel it. */
 export function Working({ story }: { story: Story }) {
   const seconds = useSecondsSince(story.created);
   const { data: inboxes } = useQuery(inboxList);

@@ -1,6 +1,6 @@
 import type { Me } from "../../api/shapes.ts";
 
-/** What the account had when this tab left for the page of the payment provider. */
+/** The key in the tab's storage for what the account had when it left for the page of the payment provider. */
 const KEY = "billing-before";
 
 export function holdingsOf({ plan, credits }: Me): string {

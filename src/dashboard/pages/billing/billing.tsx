@@ -18,7 +18,7 @@ const server = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** Everything that is paid for happens on the pages of the payment provider; this one leads there and back. */
+/** The page about the plan. All paying is done on pages of the payment provider, to which this one links. */
 export function Billing() {
   const { checkout } = useSearch({ strict: false });
   const { data, error, refetch } = useQuery(server);

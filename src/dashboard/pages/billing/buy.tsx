@@ -14,7 +14,7 @@ interface HostedPage {
   url: string;
 }
 
-/** The ways to the pages on which something is paid. */
+/** The buttons that lead to the pages of the payment provider. */
 export function Buy() {
   const me = useMe();
   const [interval, setInterval] = useState<"month" | "year">("month");

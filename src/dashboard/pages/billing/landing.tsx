@@ -6,10 +6,10 @@ import { Spinner } from "../../ui/spinner.tsx";
 import { before, holdingsOf } from "./before.ts";
 
 const LOOK_MS = 2_000;
-/** After this nobody waits for news from the payment provider. */
+/** How long the page waits for news from the payment provider. */
 const PATIENCE_MS = 60_000;
 
-/** Where somebody comes back to from the page of the payment provider. */
+/** Shown to somebody who comes back from the page of the payment provider. */
 export function Landing({ checkout }: { checkout: "done" | "cancelled" }) {
   return checkout === "done" ? <Bought /> : <Notice>Nothing was bought, and nothing is paid.</Notice>;
 }

@@ -10,7 +10,7 @@ const programList = queryOptions({
   queryFn: ({ signal }) => get<ToolProgram[]>("/connections/programs", signal),
 });
 
-/** Whether it means a program on the server's own machine: it is asked for no key. */
+/** Whether an address names a program on the server's own machine, which needs no key. */
 export function isProgram({ base_url }: { base_url: string | null }): boolean {
   return base_url?.startsWith("stdio:") === true;
 }
@@ -35,7 +35,9 @@ function Address({ provider, fields, fault, set }: FieldsProps) {
   );
 }
 
-/** A tool server is at an address, or one of the programs that the operator has opened to the account. */
+/**
+ * The field for the address of a tool server, or for one of the programs that the operator has opened to the account.
+ */
 function Place(props: FieldsProps) {
   const { fields, fault, set } = props;
   const { data: programs = [], isPending } = useQuery(programList);

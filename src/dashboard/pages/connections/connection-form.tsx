@@ -19,13 +19,13 @@ import { useConnecting } from "./use-connecting.ts";
 interface FormProps {
   provider: Provider;
   onClose: () => void;
-  /** What is done with the new connection, instead of opening its page, which tests it. */
+  /** Called with the new connection, instead of opening its page, which tests it. */
   onMade?: (connection: Connection) => void;
 }
 
 const TOOL_EXAMPLE = "Calendar";
 
-/** What an instruction will call it by: a tool server by its name, a service always the same. */
+/** The name in instructions: a tool server has its own, a service always the same. */
 function calledBy({ kind, category }: Provider, label: string): string {
   if (category !== "mcp") return kind;
   return shortTarget(`mcp:${toolServerName(label.trim() || TOOL_EXAMPLE)}`);
@@ -89,7 +89,7 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
   );
 }
 
-/** The name of a model, chosen from what there is once that has been asked for. */
+/** The field for the name of a model, which is chosen from a list once that has been asked for. */
 function ModelPart({ provider: { kind }, now: { fields, set, verdict, create, look } }: PartProps) {
   const models = verdict?.models ?? [];
   const required = kind === "openai_compatible";
@@ -115,7 +115,7 @@ function ModelPart({ provider: { kind }, now: { fields, set, verdict, create, lo
   );
 }
 
-/** Nothing has been made: what was entered is still there to be mended. */
+/** Shown after a failed test. Nothing has been made, and what was entered can still be corrected. */
 function Failed({ provider: { kind }, now }: PartProps) {
   const { fields, set, verdict, body, create, look, connect } = now;
   if (!verdict?.error) return null;

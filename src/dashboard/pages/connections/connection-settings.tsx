@@ -17,11 +17,11 @@ import type { Provider } from "./providers.ts";
 interface SettingsProps {
   connection: Connection;
   provider: Provider;
-  /** What a test has found, if there was one. */
+  /** The models that a test has found; none without a test. */
   models: string[];
 }
 
-/** What is not edited shows what the server has, also when that changes. */
+/** The settings of a connection. Fields that are not edited follow the server. */
 export function ConnectionSettings({ connection, provider, models }: SettingsProps) {
   const say = useToast();
   const [draft, setDraft] = useState<Partial<Fields>>({});

@@ -99,13 +99,15 @@ function StateLine({ connection }: { connection: ConnectionRow }) {
   );
 }
 
-/** What a test says of a server that lets nobody in without a key or a sign-in. */
+/** The outcomes of a test at a server that wants a key or a sign-in. */
 const ASKS = new Set(["no_credential", "invalid_credentials"]);
 
-/** For those that know a person and not only a key; `asked`: the last test was turned away for want of one. */
+/**
+ * The button to sign in at a service that takes a person's consent; `asked`: the last test failed for want of a key.
+ */
 function SignIn({ connection, asked }: { connection: ConnectionRow; asked: boolean }) {
   const { id, kind, category, base_url, auth, status } = connection;
-  // Who works without a sign-in, or fails for another reason, is not to be sent there.
+  // Nobody is sent to sign in whose connection works without, or fails for another reason.
   const signs_in = auth === "oauth" || status === "needs_auth";
   if (category === "mcp" && !isProgram({ base_url }) && (signs_in || asked))
     return <SignInThere path={`/integrations/mcp/${id}/connect`} name="this server" />;
@@ -114,7 +116,10 @@ function SignIn({ connection, asked }: { connection: ConnectionRow; asked: boole
   return null;
 }
 
-/** Is made at once where a form has just been sent, and for a tool that works, since it tells what the tool can do. */
+/**
+ * The test of a connection. It begins at once after a form was sent, and for a working tool, since it tells what the
+ * tool can do.
+ */
 function useTest({ id, category, status }: ConnectionRow) {
   const isNew = "test" in useSearch({ strict: false });
   const started = useRef(false);

@@ -50,7 +50,7 @@ export function Connections() {
   );
 }
 
-/** Where the round trip over another side's sign-in ends. */
+/** Shown to somebody who comes back from the consent page of a service. */
 function Arrival({ connections }: { connections: Connection[] }) {
   const search = useSearch({ strict: false });
   const kind = "connected" in search ? search.connected : undefined;

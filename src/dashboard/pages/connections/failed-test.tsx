@@ -6,13 +6,13 @@ import { providerOf } from "./providers.ts";
 
 interface FailedTestProps {
   verdict: ConnectionTest;
-  /** Takes the address at which the test found an interface. */
+  /** Called with the address at which the test found an interface. */
   onMove: (base_url: string) => void;
   busy?: boolean;
   children?: ReactNode;
 }
 
-/** Why a test failed, and the mends that a click can do. */
+/** Why a test failed, with buttons for what can be done about it here. */
 export function FailedTest({ verdict, onMove, busy = false, children }: FailedTestProps) {
   const { error, suggested_base_url } = verdict;
   if (!error) return null;
@@ -36,7 +36,7 @@ export function FailedTest({ verdict, onMove, busy = false, children }: FailedTe
   );
 }
 
-/** Where it was looked for and how it is started: an Ollama runs on a machine of one's own, mostly without an address given. */
+/** Hints for an Ollama that was not reached: it runs on a machine of one's own, mostly at the usual address. */
 function Unreached({ kind }: Pick<ConnectionTest, "kind">) {
   if (kind !== "ollama") return null;
   const usual = providerOf(kind)?.base_url?.placeholder;

@@ -5,14 +5,14 @@ import { TextField } from "../../ui/text-field.tsx";
 import { isProgram } from "./address-field.tsx";
 import type { Provider } from "./providers.ts";
 
-/** A connection as a form holds it: texts alone, secrets empty. */
+/** The fields of a connection in a form: texts alone, secrets empty. */
 export interface Fields {
   label: string;
   credential: string;
   base_url: string;
   model: string;
   fallback_connection_id: string;
-  /** A line each, `Name: value`. */
+  /** One header a line: `Name: value`. */
   headers: string;
   client_id: string;
   client_secret: string;
@@ -35,7 +35,7 @@ export function fieldsOf(connection: Partial<Connection>): Fields {
   };
 }
 
-/** What differs from `before`, as the API takes it. */
+/** The changes against `before`, in the form that the API takes. */
 export function changesOf(
   now: Fields,
   before: Fields,
@@ -80,7 +80,7 @@ export interface FieldsProps {
   set: (change: Partial<Fields>) => void;
 }
 
-/** What few servers need, out of the way of all others. */
+/** Fields that few servers need, folded. */
 export function SpecialFields({ provider, fields, fault, set }: FieldsProps) {
   if (!provider.base_url || isProgram(fields)) return null;
   return (

@@ -5,9 +5,9 @@ import { TextField } from "../../ui/text-field.tsx";
 
 interface ModelFieldProps {
   model: string;
-  /** What a test has found; without any the name is typed. */
+  /** The models that a test has found; without any, the name is typed. */
   models: string[];
-  /** There is no usual one. */
+  /** Set where there is no usual model. */
   required: boolean;
   hint: ReactNode;
   fault: FieldFault | undefined;

@@ -5,9 +5,9 @@ import type { Connection } from "../../api/shapes.ts";
 export interface Provider {
   kind: Connection["kind"];
   name: string;
-  /** What it is called behind "Connect", where that is not its name. */
+  /** Its name behind "Connect", where that is another one. */
   object?: string;
-  /** The name that a connection to it begins with, where that is not `name`; empty where each needs one of its own. */
+  /** The label of a new connection to it, where that is not `name`; empty where each needs one of its own. */
   label?: string;
   category: Connection["category"];
   icon: LucideIcon;

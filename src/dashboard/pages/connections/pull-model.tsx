@@ -6,11 +6,11 @@ import { useMe } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 
-/** What an Ollama is asked where no model is chosen. */
+/** The model that an Ollama is asked where none is chosen. */
 export const USUAL_OLLAMA_MODEL = "llama3.2";
 
 interface PullModelProps {
-  /** The API's path, and what it is sent. */
+  /** The path of the API, and the body that it is sent. */
   path: string;
   body: object;
   model: string;

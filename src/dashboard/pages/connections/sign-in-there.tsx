@@ -6,13 +6,13 @@ import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 
 interface SignInThereProps {
-  /** The path of the API that starts the round trip over the other side's own pages. */
+  /** The path of the API that returns the address of the consent page. */
   path: string;
   name: string;
   look?: "main" | "plain";
 }
 
-/** Leaves for the page where the other side asks whether we may; it leads back to the connections. */
+/** The button that leads to the consent page of a service, which leads back to the connections. */
 export function SignInThere({ path, name, look = "plain" }: SignInThereProps) {
   const { is_admin } = useMe();
   const leave = useChange<void, { authorize_url: string }>({

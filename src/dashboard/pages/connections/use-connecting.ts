@@ -9,11 +9,11 @@ import type { Provider } from "./providers.ts";
 
 interface Attempt {
   fields: Fields;
-  /** It is made whatever a test would say. */
+  /** Set to make the connection without a test. */
   untested?: boolean;
 }
 
-/** A connection that is being entered: it is tried as often as it takes, and made once. */
+/** The state of a connection that is being entered: it is tested as often as it takes, and made once. */
 export function useConnecting(provider: Provider, onMade?: (connection: Connection) => void) {
   const navigate = useNavigate();
   const [fields, setFields] = useState<Fields>(() => fieldsOf({ label: provider.label ?? provider.name }));
@@ -27,7 +27,7 @@ export function useConnecting(provider: Provider, onMade?: (connection: Connecti
   const create = useChange<Attempt, Connection | ConnectionTest>({
     run: async ({ fields: tried, untested = false }) => {
       const found = untested ? undefined : await test(tried);
-      // Where one has to sign in, there has to be a connection first.
+      // Signing in needs a connection, so that it is made first.
       if (found && !found.ok && found.status !== "needs_auth") return found;
       return post<Connection>("/connections", bodyOf(tried));
     },
@@ -42,7 +42,7 @@ export function useConnecting(provider: Provider, onMade?: (connection: Connecti
   const look = useChange<void, ConnectionTest>({
     run: () => test(fields),
     touches: [],
-    // Who asks which models there are has yet to say which one it is to be.
+    // The fault of a missing model is left out: whoever asks for the list has yet to choose one.
     done: (found) => setVerdict(found.error?.code === "model_not_found" ? withoutFault(found) : found),
   });
   const set = (change: Partial<Fields>): void => {

@@ -10,7 +10,7 @@ interface BodyProps {
   onChange: (body: string) => void;
 }
 
-/** The text of a context as it is written, or as it reads. */
+/** The text of a context, to be edited or as it looks. */
 export function ContextBody({ body, fault, onChange }: BodyProps) {
   const [view, setView] = useState<"write" | "preview">("write");
   return (

@@ -10,7 +10,7 @@ interface ScopeProps {
   onChange: (inbox_ids: Context["inbox_ids"]) => void;
 }
 
-/** For which inboxes a context is. */
+/** The inboxes that a context is for. */
 export function ContextScope({ inbox_ids, fault, onChange }: ScopeProps) {
   const { data: inboxes = [] } = useQuery(inboxList);
   const toggle = (id: string, on: boolean): void =>

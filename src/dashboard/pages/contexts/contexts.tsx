@@ -135,7 +135,7 @@ interface Uploaded {
   refused: { name: string; error: unknown }[];
 }
 
-/** One call each: what is wrong with a file does not keep the others from arriving. */
+/** Uploads files by one call each, so that a fault of one does not keep the others from being taken. */
 async function uploadAll(files: File[]): Promise<Uploaded> {
   const uploaded: Uploaded = { made: [], refused: [] };
   for (const file of files) {

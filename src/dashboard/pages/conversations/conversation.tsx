@@ -17,7 +17,7 @@ import { UNDO_MS, useToast } from "../../ui/toast.tsx";
 import { Continue } from "../activity/continue.tsx";
 import { StatusBadge } from "../activity/status.tsx";
 
-/** The newest turns that show at first, and how many more at a time. */
+/** How many of the newest turns are shown at first, and how many more at a time. */
 const SHOWN_TURNS = 20;
 
 export function Conversation() {
@@ -48,7 +48,7 @@ export function Conversation() {
   );
 }
 
-/** For half a minute that can be taken back. */
+/** Deletes a conversation, which can be undone for half a minute. */
 function DeleteConversation({ conversation_id }: { conversation_id: string }) {
   const queries = useQueryClient();
   const navigate = useNavigate();

@@ -141,7 +141,7 @@ function DomainCard({ domain }: { domain: CustomDomain }) {
   );
 }
 
-/** For who runs the server: what all inboxes need that have no domain of their own. */
+/** The records of the domain of all inboxes that have none of their own; for whoever runs the server. */
 function ServiceDomain() {
   return (
     <Card title="The server’s own domain">

@@ -1,11 +1,11 @@
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 
-/** Something to publish in the DNS, and what is there now. */
+/** A record to publish in the DNS, with what is there now. */
 export interface DnsRecord {
   type: string;
   name: string;
-  /** Null where only the owner knows it: the note says what belongs there. */
+  /** The value; null where only the owner knows it: the note says what belongs there. */
   value: string | null;
   priority: number | null;
   purpose: string;
@@ -35,7 +35,7 @@ const STATES: Record<string, { look: BadgeLook; word: string }> = {
   pending: { look: "plain", word: "Not seen yet" },
 };
 
-/** What has to be there, and below it, folded, what only makes things better. */
+/** The records that a domain needs, and below them, folded, those that only help. */
 export function Records({ records }: { records: DnsRecord[] }) {
   const optional = records.filter(({ required }) => !required);
   return (

@@ -7,7 +7,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
-/** What an inbox works by: what is for every inbox and for this one, or what is chosen here. */
+/** The contexts of an inbox: those for every inbox and for this one, or those that are chosen here. */
 export function InboxContexts({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
   const { data: contexts = [] } = useQuery(contextList);

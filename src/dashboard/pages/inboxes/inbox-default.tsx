@@ -8,7 +8,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { useToast } from "../../ui/toast.tsx";
 
-/** Where calls go that name no inbox: here, or here from now on. */
+/** Whether calls that name no inbox go to this one, and the button for that. */
 export function InboxDefault({ inbox }: { inbox: Inbox }) {
   const say = useToast();
   const { data: inboxes = [] } = useQuery(inboxList);

@@ -5,13 +5,13 @@ import type { Inbox } from "../../api/shapes.ts";
 interface InboxLinksProps {
   inboxes: Inbox[];
   uses: (inbox: Inbox) => boolean;
-  /** Where on the page of an inbox it can be given to it. */
+  /** The tab on the page of an inbox where it is chosen. */
   tab: "tools" | "settings";
 }
 
 const TABS = { tools: "Tools", settings: "Settings" };
 
-/** The inboxes that use something, or where it can be given to one: until then it does nothing. */
+/** Links to the inboxes that use something or, if none does, to where it can be chosen: until then it has no effect. */
 export function InboxLinks({ inboxes, uses, tab }: InboxLinksProps) {
   const users = inboxes.filter(uses);
   if (inboxes.length === 0)

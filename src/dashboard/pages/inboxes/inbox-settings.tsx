@@ -40,7 +40,7 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
   );
 }
 
-/** What is done with mail of which the own words ask for nothing. */
+/** The default instruction, for mail whose own words ask for nothing. */
 function Standing({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
   const [draft, setDraft] = useState<string>();
@@ -111,7 +111,7 @@ function Pause({ inbox }: { inbox: Inbox }) {
   );
 }
 
-/** What is not edited shows what the server has, also when that changes. */
+/** The general settings. Fields that are not edited follow the server. */
 function General({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
   const [draft, setDraft] = useState<{ label?: string; model?: string; days?: string }>({});

@@ -77,7 +77,7 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
   );
 }
 
-/** Tool servers that it has, and that its own list of what it may use leaves out. */
+/** Tool servers in the inbox's list that its scope does not allow. */
 function Idle({ tools, inbox, onAllow }: { tools: Tool[]; inbox: Inbox; onAllow: (tool: Tool) => void }) {
   const idle = tools.filter((tool) => isIdle(inbox, tool));
   if (idle.length === 0) return null;

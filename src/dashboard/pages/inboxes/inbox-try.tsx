@@ -89,13 +89,13 @@ function Outcome({ result }: { result: InboxTest }) {
   );
 }
 
-/** The text above goes along as a file, of which its writer knows nothing. */
+/** Names the file of a test as its field is named: whoever filled in the field knows of no file. */
 function namedForReader(step: InboxTest["steps"][number]): InboxTest["steps"][number] {
   const is_text = step.type === "extract" && step.name === "content.txt";
   return is_text ? { ...step, name: "Read from the mail" } : step;
 }
 
-/** What became of the mail with the answer. */
+/** The words for what became of the mail with the answer. */
 function MailWords({ result: { reply, reply_status } }: { result: InboxTest }) {
   const { data: server } = useQuery(serverFacts);
   switch (reply_status) {
@@ -112,7 +112,7 @@ function MailWords({ result: { reply, reply_status } }: { result: InboxTest }) {
   }
 }
 
-/** Where outgoing mail is captured. */
+/** The words for an answer in capture mode. */
 export function keptWords(to: string): string {
   return `The mail to ${to} ${KEPT_HERE}`;
 }

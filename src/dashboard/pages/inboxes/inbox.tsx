@@ -103,7 +103,7 @@ function Paused({ inbox }: { inbox: InboxRow }) {
   );
 }
 
-/** Ways to take the address along: into the contacts of a phone, or to another screen. */
+/** Buttons that take the address along: into the contacts of a phone, or to another screen. */
 function Shares({ inbox }: { inbox: InboxRow }) {
   const [shown, setShown] = useState(false);
   const say = useToast();

@@ -84,7 +84,7 @@ function Tile({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | und
   );
 }
 
-/** Who answers, how much came today, and what went wrong last. */
+/** The model of an inbox, how much came today, and what failed last. */
 function Facts({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | undefined }) {
   const { data: connections } = useQuery(connectionList);
   const model = connections?.find(({ id }) => id === inbox.default_connection_id);
@@ -124,13 +124,13 @@ function modelWords({ label, model }: Connection): string {
   return model === null || model === label ? label : `${label}, ${model}`;
 }
 
-/** Tests and calls are in its activity as well, and are no mail that came. */
+/** The words for a number of mails. Tests and calls are in the activity as well, and are no mail. */
 function mailsWords(mails: number): string {
   if (mails === 0) return "No mail today, tests and calls aside";
   return mails === 1 ? "1 mail today" : `${mails} mails today`;
 }
 
-/** Counted from the midnight of whoever looks. */
+/** The activity since midnight in the time zone of the browser. */
 const activityList = () =>
   queryOptions({
     queryKey: ["inbox-activity"],

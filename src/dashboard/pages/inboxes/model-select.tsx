@@ -7,7 +7,10 @@ type ModelSelectProps = Omit<FieldProps, "children" | "label"> & {
   onChange: (connection_id: string) => void;
 };
 
-/** Whether the server has a model for everybody shows only on an inbox that has none of its own. */
+/**
+ * The words for no choice of a model. Whether the server has a model for everybody is seen only at an inbox that has
+ * none of its own.
+ */
 function useOwnModelWords(): string {
   const { data: inboxes = [] } = useQuery(inboxList);
   const without = inboxes.find(({ default_connection_id }) => default_connection_id === null);
@@ -15,7 +18,7 @@ function useOwnModelWords(): string {
   return without.routed ? "The server’s own" : "The server’s own (none is set up)";
 }
 
-/** One of the account's models by its connection; empty for the one that the server has for everybody. */
+/** A choice among the account's connections to models; empty for the model that the server has for everybody. */
 export function ModelSelect({ value, onChange, ...field }: ModelSelectProps) {
   const { data: connections = [] } = useQuery(connectionList);
   const own_words = useOwnModelWords();

@@ -3,10 +3,10 @@ import { means } from "../../../trust/target-names.ts";
 
 /** Something that an inbox may be allowed to use: a tool server, or the accounts at one service. */
 export interface Tool {
-  /** As an instruction names it. */
+  /** Its name in an instruction. */
   target: string;
   label: string;
-  /** The id of a tool server, which an inbox has to have in its list; services are everywhere. */
+  /** The connection of a tool server, which an inbox has to list; null for a service, which all inboxes have. */
   server_id: string | null;
 }
 
@@ -20,7 +20,7 @@ export function toolsOf(connections: Connection[]): Tool[] {
 
 type Rules = Pick<Inbox, "scope" | "mcp_connection_ids">;
 
-/** Whether nothing but the list of tool servers says what may be used. */
+/** Whether the list of tool servers alone decides what may be used. */
 function usesAll({ scope }: Pick<Inbox, "scope">): boolean {
   return scope === null || scope.targets === null;
 }
@@ -30,7 +30,7 @@ export function mayUse({ scope, mcp_connection_ids }: Rules, { target, server_id
   return attached && (usesAll({ scope }) || lists(scope?.targets ?? [], target));
 }
 
-/** Whether a tool server is in the inbox's list and may not be used all the same. */
+/** Whether a tool server is in the inbox's list, but not allowed by its scope. */
 export function isIdle(rules: Rules, tool: Tool): boolean {
   return tool.server_id !== null && rules.mcp_connection_ids.includes(tool.server_id) && !mayUse(rules, tool);
 }
@@ -39,7 +39,7 @@ export function actsUnasked({ scope }: Rules, { target }: Tool): boolean {
   return lists(scope?.autonomous ?? [], target);
 }
 
-/** A tool server follows its list alone as long as nothing else is restricted. */
+/** The change that allows a tool. As long as nothing else is restricted, it only adds a tool server to the list. */
 export function allow(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
   const { server_id, target } = tool;
   const { scope, mcp_connection_ids: ids } = rules;
@@ -76,7 +76,7 @@ export function letActWhenNamed({ scope }: Rules, { target }: Tool): InboxChange
   };
 }
 
-/** The list that stands, or what it would be if it had to be written down. */
+/** The targets in the scope or, without one, those that the inbox may use anyway. */
 function targetsOf(rules: Rules, tools: Tool[]): string[] {
   if (rules.scope?.targets) return rules.scope.targets;
   return tools.filter((tool) => mayUse(rules, tool)).map(({ target }) => target);

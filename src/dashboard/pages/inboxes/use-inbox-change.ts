@@ -4,7 +4,7 @@ import { inboxList } from "../../api/lists.ts";
 import type { Inbox, InboxChange } from "../../api/shapes.ts";
 import { useToast } from "../../ui/toast.tsx";
 
-/** Changes an inbox, and offers to put back what it was. */
+/** Changes an inbox, and offers to undo that. */
 export function useInboxChange(inbox: Inbox) {
   const say = useToast();
   const touches = [inboxList.queryKey];

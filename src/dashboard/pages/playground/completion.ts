@@ -1,11 +1,11 @@
-/** Something that an instruction may go on with. */
+/** A word with which an instruction may go on. */
 export interface Suggestion {
-  /** What is written; what ends with `=` waits for a value. */
+  /** The text to insert; one that ends with `=` waits for a value. */
   text: string;
   words: string;
 }
 
-/** What this account can name, by what it begins with. */
+/** The names that an instruction of this account can hold, by their sign. */
 export interface Vocabulary {
   targets: Suggestion[];
   contexts: Suggestion[];
@@ -34,20 +34,20 @@ export const FLAGS: Suggestion[] = [
   { text: "--private", words: "Keeps nothing of what is read and answered" },
 ];
 
-/** The word at the end that a token of the command grammar may be; a quoted value may hold blanks. */
+/** The last word, if it may be a token of the command grammar; a quoted value may hold blanks. */
 const TYPED = /(?:^|\s)(--[\w-]+="[^"\n]*|--\S*|[@+$#]\S*)$/;
-/** Nothing is read as a command below a signature or a quoted line. */
+/** A signature or a quoted line, below which nothing is a command. */
 const OVER = /^(?:--[ \t]*|>.*)\n/m;
-/** A target comes first, a macro first or right behind it. */
+/** Nothing but blanks: a target stands first, a macro first or right behind it. */
 const LEADS = /^\s*$/;
 const LEADS_MACRO = /^\s*(@\S+\s+)?$/;
 
-/** What may follow `before`, which ends at the caret, and how much of its end that replaces. */
+/** What may complete `before`, the text up to the caret, and how much of its end that replaces. */
 export function complete(before: string, known: Vocabulary): { typed: string; fitting: Suggestion[] } {
   const typed = OVER.test(before) ? "" : (TYPED.exec(before)?.[1] ?? "");
   const offered = typed === "" ? [] : offeredFor(typed, before.slice(0, before.length - typed.length), known);
   const wanted = typed.toLowerCase();
-  // Who has written it out wants to go on, with Enter too.
+  // A word that is complete gets no suggestions, so that Enter does what it usually does.
   if (offered.some(({ text }) => text === typed && !text.endsWith("="))) return { typed, fitting: [] };
   // A tool server may be named without its prefix.
   const fits = (text: string): boolean =>

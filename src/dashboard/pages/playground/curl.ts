@@ -1,11 +1,11 @@
 interface Call {
   url: string;
   body: Record<string, unknown>;
-  /** They are read from the folder where the command is run. */
+  /** The files, which are read from the folder where the command is run. */
   files: { filename: string; content_type: string }[];
 }
 
-/** More than this in one argument is too much for some shells; it goes through a pipe then. */
+/** The longest argument: some shells take no more, so that a pipe is used beyond it. */
 const MAX_ARGUMENT_CHARS = 50_000;
 
 /** A call as a command for any POSIX shell, to be pasted as it is. */
@@ -39,7 +39,7 @@ function print(text: string): string {
   return `  printf %s ${quoted(text)}`;
 }
 
-/** In single quotes a shell takes all but the single quote as it is. */
+/** A text in single quotes, within which a shell changes nothing but a single quote. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -65,7 +65,7 @@ export function Attach({ files, fault, onFiles }: AttachProps) {
   );
 }
 
-/** All of them, each once. */
+/** All files, each once. */
 export function joined(files: File[], more: File[]): File[] {
   return [...new Map([...files, ...more].map((file) => [keyOf(file), file])).values()];
 }
@@ -85,7 +85,7 @@ export function refusalOf(files: File[]): string | undefined {
     : undefined;
 }
 
-/** For the element that files may be dropped on; elsewhere the browser would leave the page for them. */
+/** The handlers of an element on which files may be dropped; elsewhere the browser would leave the page for them. */
 export function useFileDrop(onFiles: (files: File[]) => void) {
   const [over, setOver] = useState(false);
   const carriesFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer.types.includes("Files");

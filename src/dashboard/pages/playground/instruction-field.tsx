@@ -26,7 +26,7 @@ export function InstructionField({ value, fault, known, onChange }: InstructionP
   const take = ({ text }: Suggestion): void => {
     area.current?.setSelectionRange(caret - typed.length, caret);
     const gap = text.endsWith("=") || /^\s/.test(value.slice(caret)) ? "" : " ";
-    // The one way to write into a field that its own undo knows of.
+    // The one way to insert text that the field's own undo knows of.
     document.execCommand("insertText", false, `${text}${gap}`);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -92,7 +92,7 @@ function Sign({ text }: { text: string }) {
 interface OptionsProps {
   id: string;
   fitting: Suggestion[];
-  /** Index of the one that the keys are at. */
+  /** The index of the suggestion that the keys have chosen. */
   at: number;
   onTake: (suggestion: Suggestion) => void;
 }

@@ -21,7 +21,7 @@ import { Outcome } from "./outcome.tsx";
 import { contentTypeOf, type Input, plainBodyOf, useRun } from "./run.ts";
 import { useVocabulary } from "./vocabulary.ts";
 
-/** The routing call, tried by hand: it does what a mail or a script would, and costs what they cost. */
+/** A form for a call: it does what a mail or a script would, and costs the same. */
 export function Playground() {
   const { data: inboxes, error, refetch } = useQuery(inboxList);
   const usual = inboxes?.find(({ is_default }) => is_default);
@@ -60,7 +60,7 @@ function Bench({ inboxes, first }: { inboxes: Inbox[]; first: Inbox }) {
   const place = useRef<HTMLDivElement>(null);
   const start = (): void => {
     run.start(input);
-    // On a phone it is below the form.
+    // On a phone, the outcome is below the form.
     place.current?.scrollIntoView({ block: "nearest" });
   };
   return (

@@ -8,17 +8,17 @@ import type { RoutingResult } from "../../api/shapes.ts";
 
 const POLL_MS = 700;
 
-/** What is to be run, as it stands in the form. */
+/** What is to be run, as the form has it. */
 export interface Input {
   instruction: string;
   content: string;
   inbox_id: string;
   files: File[];
-  /** Goes on in this one. */
+  /** The conversation to go on with. */
   conversation_id?: string;
 }
 
-/** Runs a call and follows it: `result` has its steps while it goes on. `accepted` hears once it is under way. */
+/** Runs a call and follows it: while it goes on, `result` has its steps. `accepted` is called once it is under way. */
 export function useRun(accepted?: () => void) {
   const queries = useQueryClient();
   const [started, setStarted] = useState<RoutingResult>();
@@ -55,7 +55,7 @@ export function useRun(accepted?: () => void) {
   };
 }
 
-/** The answer of a private run is kept nowhere: only who waits for it gets it. */
+/** Whether a run is private: its answer is stored nowhere, so only the call that waits for it gets it. */
 function isPrivate({ instruction }: Input): boolean {
   return Object.hasOwn(parseCommand(instruction).options, "private");
 }

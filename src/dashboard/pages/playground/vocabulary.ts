@@ -8,7 +8,7 @@ import type { Suggestion, Vocabulary } from "./completion.ts";
 const MESSAGES_READ = 100;
 const TAGS_STALE_MS = 60_000;
 
-/** What an instruction to this inbox can name. */
+/** The names that an instruction to this inbox can hold. */
 export function useVocabulary(inbox: Inbox | undefined): Vocabulary {
   const { data: connections = [] } = useQuery(connectionList);
   const { data: contexts = [] } = useQuery(contextList);

@@ -80,7 +80,7 @@ function toolWords(targets: string[]): string {
   return `the only tools that it may use are ${targets.map((target) => providerOf(target)?.name ?? target).join(", ")}`;
 }
 
-/** What has to be connected for it, and whether it is. */
+/** The connections that a recipe needs, and whether they are there. */
 function Needs({ requires }: { requires: string[] }) {
   const { data: connections } = useQuery(connectionList);
   if (!connections) return null;

@@ -85,7 +85,7 @@ function Tile({ recipe, onChoose }: { recipe: Recipe; onChoose: () => void }) {
   );
 }
 
-/** What somebody cannot have yet; plans have names only where they are sold. */
+/** The plan that a recipe needs; plans have names only where they are sold. */
 function PlanBadge({ recipe: { min_plan } }: { recipe: Recipe }) {
   const { plan } = useMe();
   const sold = useSold();

@@ -14,7 +14,7 @@ import { isStale, SignInAgain } from "../settings/sign-in-again.tsx";
 
 export const ACCOUNTS = ["admin", "users"];
 export const PLANS: Record<AdminUser["plan"], string> = { free: "Free", pro: "Pro", team: "Team" };
-/** Where the accounts are. */
+/** The address of the list of accounts. */
 const HERE = "/app/server#accounts";
 
 export function InviteDialog({ onClose }: { onClose: () => void }) {
@@ -63,7 +63,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** For somebody who cannot get in. */
+/** The ways to help somebody who cannot sign in. */
 export function Help({ user: { id, email, has_password } }: { user: AdminUser }) {
   const me = useMe();
   const say = useToast();

@@ -66,7 +66,7 @@ export function Backups() {
   );
 }
 
-/** Says once that the backup somebody waits for is there; that it failed stays on the page. */
+/** Tells once that the backup which somebody waits for is made; a failure stays on the page. */
 function useWordsAtTheEnd(report: Report | undefined): void {
   const say = useToast();
   const before = useRef<Report>(undefined);

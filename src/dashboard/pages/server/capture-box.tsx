@@ -25,7 +25,7 @@ const LOOKS: Record<string, BadgeLook> = {
   suppressed: "warn",
 };
 
-/** What has left the server or, where outgoing mail is captured, stays in it. */
+/** The mail that has left the server or, in capture mode, stays in it. */
 export function CaptureBox() {
   const [chosen, setChosen] = useState<string>();
   const [q, setQ] = useState("");
@@ -146,7 +146,7 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
   );
 }
 
-/** Its words first, then all of it, for who looks into signatures and the like. */
+/** The text of a mail, and below it the source, for whoever looks into signatures and the like. */
 function Words({ mail: { text }, raw }: { mail: OutgoingMailDetail; raw: string }) {
   return (
     <>

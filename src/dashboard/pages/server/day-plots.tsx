@@ -6,7 +6,7 @@ import { Plot } from "../../ui/plot.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { serverDays } from "./queries.ts";
 
-/** The last 30 days of the whole server. */
+/** Plots of the last 30 days of the whole server. */
 export function DayPlots() {
   const { data, error, refetch } = useQuery(serverDays);
   const series = useMemo(

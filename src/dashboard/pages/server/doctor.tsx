@@ -92,7 +92,7 @@ function Ended({ at }: { at: number }) {
   );
 }
 
-/** What needs somebody's care comes first; the rest is there for who wants to know. */
+/** The findings: first those that somebody has to look at, the rest below. */
 function Findings({ findings }: { findings: Finding[] }) {
   const those = (verdict: Finding["verdict"]): Finding[] =>
     findings.filter((finding) => finding.verdict === verdict);

@@ -9,7 +9,7 @@ import { overview } from "./queries.ts";
 
 const TOUCHES = [overview.queryKey, ["admin", "queue"], ["admin", "backups"]];
 
-/** Stops work from being begun, and lets it go on. */
+/** The switches that hold kinds of work, and let them go on. */
 export function Holds() {
   const { data } = useQuery(overview);
   const hold = useChange({ run: () => post("/admin/queue/hold", {}), touches: TOUCHES });

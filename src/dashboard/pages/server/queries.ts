@@ -3,7 +3,7 @@ import { get } from "../../api/client.ts";
 import type { Overview, ServerDays } from "../../api/shapes.ts";
 
 const OVERVIEW_MS = 10_000;
-/** All of today is counted for it. */
+/** How often the figures of the days are asked for: each time, all of today is counted. */
 const DAYS_MS = 60_000;
 
 export const overview = queryOptions({

@@ -18,7 +18,7 @@ const TABS = [
 ] as const;
 type Tab = (typeof TABS)[number]["id"];
 
-/** For who runs the server. The address remembers the tab. */
+/** The page for whoever runs the server. Its address names the open tab. */
 export function Server() {
   const hash = useLocation({ select: (place) => place.hash });
   const navigate = useNavigate();

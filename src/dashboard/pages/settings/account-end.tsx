@@ -11,7 +11,7 @@ import { Card } from "../../ui/page.tsx";
 import { PasswordField, TextField } from "../../ui/text-field.tsx";
 import { Export } from "./export.tsx";
 
-/** Taking everything along, and leaving for good. */
+/** The export of the account, and its deletion. */
 export function AccountEnd() {
   const [asked, setAsked] = useState(false);
   return (

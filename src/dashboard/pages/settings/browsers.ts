@@ -1,4 +1,4 @@
-/** What says its name last in what a browser calls itself comes first here: Edge also says Chrome, and Chrome Safari. */
+/** Names of browsers, in an order in which the first that fits is right: Edge also says Chrome, and Chrome Safari. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdgA?\//, "Edge"],
   [/\bOPR\//, "Opera"],
@@ -16,7 +16,7 @@ const SYSTEMS: [RegExp, string][] = [
   [/Linux/, "Linux"],
 ];
 
-/** What a browser calls itself, as people would: "Firefox on Windows". What nobody knows stays as it is. */
+/** The name of a browser as people say it: "Firefox on Windows". An unknown one stays as it is. */
 export function browserName(user_agent: string): string {
   const named = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(user_agent))?.[1];
   const [browser, system] = [named(BROWSERS), named(SYSTEMS)];

@@ -6,7 +6,10 @@ import { Button } from "../../ui/button.tsx";
 import { sizeOf } from "../../ui/files.tsx";
 import { Fault } from "../../ui/notice.tsx";
 
-/** Everything of the account as one file, with how much of it has come, since nobody knows its size before. */
+/**
+ * The download of all that the account has as one file. It shows how much has come, since nobody knows the size
+ * before.
+ */
 export function Export() {
   const [come, setCome] = useState(0);
   const fetching = useMutation({
@@ -36,6 +39,6 @@ function save(name: string, bytes: Blob): void {
   link.href = URL.createObjectURL(bytes);
   link.download = name;
   link.click();
-  // The browser has begun with it by then.
+  // By then the browser has begun to save the file.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Field, Select } from "../../ui/field.tsx";
 import { Card } from "../../ui/page.tsx";
 
-/** Kept in this browser alone; `theme.js` reads it before the first paint. */
+/** The choice between light and dark, which this browser alone keeps; `theme.js` reads it before the first paint. */
 export function Look() {
   const [theme, setTheme] = useState(() => localStorage.getItem("theme") ?? "");
   const choose = (value: string): void => {

@@ -61,7 +61,7 @@ function Happening({ event }: { event: SecurityEvent }) {
   );
 }
 
-/** What has been done to the account's access, so that its owner sees what was not them. */
+/** The security events of the account, so that its owner sees what was not their doing. */
 export function SecurityLog() {
   const {
     data: events,

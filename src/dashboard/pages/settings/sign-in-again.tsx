@@ -12,9 +12,12 @@ export function isStale(error: unknown): boolean {
 }
 
 interface SignInAgainProps {
-  /** Where one comes back to. */
+  /** The page to come back to. */
   to: string;
-  /** Goes on with what was refused; then who has a password signs in right here, and what was typed stays. */
+  /**
+   * Called once the person has signed in again. With it, whoever has a password signs in right here, and what was
+   * typed stays.
+   */
   onAgain?: () => void;
 }
 

@@ -3,7 +3,10 @@ import { Button } from "../../ui/button.tsx";
 import { ServiceDns, serviceDns } from "../domains/service-dns.tsx";
 import { Step, type StepState } from "./step.tsx";
 
-/** Only for who runs the server. It may be left for later: the mail of the steps that follow stays inside. */
+/**
+ * The step about the DNS, only for whoever runs the server. It may be left for later: the mail of the next steps
+ * stays inside.
+ */
 export function DnsStep({ state, onDone }: { state: StepState; onDone: () => void }) {
   const { data } = useQuery(serviceDns);
   return (

@@ -7,7 +7,7 @@ export interface FirstSteps {
   done: { model: boolean; inbox: boolean; mail: boolean };
   models: Connection[];
   inbox: Inbox | undefined;
-  /** The newest message that was answered, be it a test. */
+  /** The newest message that was answered, which may be a test. */
   answered: Activity | undefined;
 }
 
@@ -16,7 +16,7 @@ const newestAnswered = queryOptions({
   queryFn: async ({ signal }) => (await get<Page<Activity>>("/messages?status=done&limit=1", signal)).items,
 });
 
-/** How far the account is. It is told by the server, so that what is done stays done. */
+/** How far the account is. The server tells it, so that what is done stays done. */
 export function useFirstSteps(): { steps?: FirstSteps; error: unknown } {
   const connections = useQuery(connectionList);
   const inboxes = useQuery(inboxList);

@@ -52,7 +52,7 @@ export function MailStep({ state, inbox, model, answered }: MailStepProps) {
   );
 }
 
-/** An inbox that was made before there was a model gets it with one click. */
+/** The button that gives the model to an inbox which was made before there was one. */
 function Attach({ inbox, model }: { inbox: Inbox; model: Connection | undefined }) {
   const attach = useChange({
     run: () => patch(`/inboxes/${inbox.id}`, { default_connection_id: model?.id }),

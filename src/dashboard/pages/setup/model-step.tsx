@@ -13,7 +13,7 @@ import { Step, type StepState } from "./step.tsx";
 
 const OTHERS = PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo");
 const touches = [connectionList.queryKey, inboxList.queryKey];
-/** The key of every change here that makes or tries a model. */
+/** The key of every change on this page that makes or tests a model. */
 export const MODEL_CHANGE = ["first-model"];
 const testOf = (id: string) => post<ConnectionTest>(`/connections/${id}/test`);
 
@@ -23,7 +23,10 @@ interface ModelStepProps {
   onDone: () => void;
 }
 
-/** A model that has answered once. What a test found out is kept by the server, so that it is here after a reload too. */
+/**
+ * The step that ends once a model has answered. The server keeps what a test found out, so that it is here after a
+ * reload too.
+ */
 export function ModelStep({ state, models, onDone }: ModelStepProps) {
   const [chosen, setChosen] = useState<Provider>();
   const done = (verdict: ConnectionTest): void => {

@@ -11,7 +11,7 @@ import { Loading } from "../../ui/spinner.tsx";
 import { EmailField, PasswordField, TextField } from "../../ui/text-field.tsx";
 import { Doorstep } from "../sign-in/doorstep.tsx";
 
-/** The link that a new server prints at its start leads here: makes the account that runs it. */
+/** The page behind the link that a new server prints at its start. It makes the account that runs the server. */
 export function Setup() {
   const { token } = useSearch({ from: "/setup" });
   const { data: server, error, refetch } = useQuery(serverFacts);
@@ -37,7 +37,7 @@ function FirstAccount({ token }: { token: string }) {
     onSuccess: async (me) => {
       rememberWay("password");
       queries.setQueryData(session.queryKey, me);
-      // It is under way until the next page is there: a second account cannot be made.
+      // The change lasts until the next page is shown, so that no second account can be made.
       await navigate({ to: "/welcome" });
     },
   });

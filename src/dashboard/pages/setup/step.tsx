@@ -6,9 +6,9 @@ import { classes } from "../../ui/class-names.ts";
 export interface StepState {
   number: number;
   done: boolean;
-  /** The one that is to be done now, or that somebody wants to see again. */
+  /** Whether it is the step to be done now, or one that somebody wants to see again. */
   open: boolean;
-  /** Whether it was opened by something that the person did, so that the focus goes along. */
+  /** Whether the person's own doing opened it, so that the focus moves there. */
   moved: boolean;
   onOpen: () => void;
 }
@@ -16,14 +16,14 @@ export interface StepState {
 interface StepProps {
   title: string;
   state: StepState;
-  /** What came of it, once it is done. */
+  /** The outcome, once it is done. */
   summary?: ReactNode;
-  /** The word on the button that opens it again. */
+  /** The words on the button that opens it again. */
   again?: string;
   children: ReactNode;
 }
 
-/** One of several, of which the one that is next is open. */
+/** One of several steps, of which the next one is open. */
 export function Step({ title, state, summary, again, children }: StepProps) {
   const { number, done, open, moved, onOpen } = state;
   const id = useId();

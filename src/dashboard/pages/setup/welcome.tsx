@@ -12,12 +12,12 @@ import { MailStep } from "./mail-step.tsx";
 import { MODEL_CHANGE, ModelStep } from "./model-step.tsx";
 import { Step, type StepState } from "./step.tsx";
 
-/** Who went past the DNS on this browser: nothing on the server tells of it. */
+/** The key in the browser's storage that says that somebody went past the DNS: the server does not know it. */
 const PAST_DNS = "past-dns";
 
 type StepName = "account" | "dns" | "model" | "inbox" | "mail";
 
-/** From an empty account to the first answer. */
+/** The page that leads from an empty account to the first answer. */
 export function Welcome() {
   const { steps, error } = useFirstSteps();
   if (steps) return <Steps steps={steps} />;
@@ -41,9 +41,10 @@ function Steps({ steps: { models, inbox, answered, ...steps } }: { steps: FirstS
     ? ["account", "dns", "model", "inbox", "mail"]
     : ["account", "model", "inbox", "mail"];
   const waits = (name: StepName): boolean => {
-    // The DNS may wait, and what it says may change while it is read: only the person goes past it, once.
+    // The step about the DNS ends only when the person goes past it: it may wait, and what it says may change while
+    // it is read.
     if (name === "dns") return !isPastDns && models.length === 0;
-    // What is made in the steps that follow would be without the model.
+    // The next steps wait for the model, without which they would make things that do not work.
     return !done[name] || (name === "model" && isModelUnderWay);
   };
   const open = chosen ?? names.find(waits) ?? "mail";

@@ -9,7 +9,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { EmailField, TextField } from "../../ui/text-field.tsx";
 import { useWelcome, type WayProps } from "./welcome.ts";
 
-/** First the address, then the six digits that were mailed to it. */
+/** Signing in by code: first the address, then the six digits that were mailed to it. */
 export function ByCode({ opened, email, onEmail }: WayProps) {
   const [sent, setSent] = useState(false);
   const [again, setAgain] = useState(false);
@@ -88,7 +88,7 @@ function CodeForm({ email }: { email: string }) {
   );
 }
 
-/** Names the button beside it as the mend; the server's own names a call as well. */
+/** Rewrites an error so that it names the button here; the server's own words name a call. */
 function mendHere(error: unknown): never {
   if (!(error instanceof ApiError) || error.problem.code !== "invalid_code") throw error;
   throw new ApiError({ ...error.problem, fix: "Ask for a new one with “Send again”." });
@@ -98,7 +98,7 @@ function timeOf(seconds: number): string {
   return seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
-/** Seconds left, and how to start them. */
+/** A countdown: the seconds left, and the function that starts it. */
 function useCountdown(): [number, (seconds: number) => void] {
   const [left, setLeft] = useState(0);
   useEffect(() => {

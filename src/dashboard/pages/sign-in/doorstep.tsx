@@ -7,7 +7,7 @@ interface DoorstepProps {
   children: ReactNode;
 }
 
-/** The frame of the pages that somebody sees who is not signed in. */
+/** The frame of pages for somebody who is not signed in. */
 export function Doorstep({ title, heading, words, children }: DoorstepProps) {
   useEffect(() => {
     document.title = `${title} · Mailwright`;

@@ -8,10 +8,10 @@ import { ByCode } from "./by-code.tsx";
 import { ByPassword } from "./by-password.tsx";
 import { Doorstep } from "./doorstep.tsx";
 
-/** Two ways in: a code by mail, which also makes an account, or a password for who has chosen one. */
+/** The page for signing in: by a code, which also makes an account, or by a password. */
 export function SignIn() {
   const { email: invited } = useSearch({ from: "/sign-in" });
-  // Who comes by the link of an invitation has no password yet.
+  // Whoever comes by an invitation has no password yet.
   const [way, setWay] = useState<Way>(invited === undefined ? lastWay : "code");
   const [email, setEmail] = useState(invited ?? "");
   const [opened, setOpened] = useState(true);
@@ -46,7 +46,7 @@ export function SignIn() {
   );
 }
 
-/** What a stranger has to know of this server before trying. */
+/** What strangers have to know of this server before they try. */
 function ServerNotice() {
   const { data: server } = useQuery(serverFacts);
   if (server?.needs_setup)

@@ -6,13 +6,13 @@ import type { Me } from "../../api/shapes.ts";
 import { isPage } from "../../shell/own-paths.ts";
 
 export interface WayProps {
-  /** Whether the page has opened on it, so that one can type at once. */
+  /** Whether the page opened with this way, so that its field has the focus. */
   opened: boolean;
   email: string;
   onEmail: (email: string) => void;
 }
 
-/** Goes on to where the person wanted to be; who has no address yet is shown how to get one. */
+/** Returns a function that goes on to the page that the person wanted; without an inbox, to the first steps. */
 export function useWelcome(way: Way): (me: Me) => Promise<void> {
   const queries = useQueryClient();
   const router = useRouter();

@@ -36,7 +36,7 @@ function DayPlot({ name, report, times, of }: DayPlotProps) {
   return <Plot label={`${name} by day`} times={times} values={values} />;
 }
 
-/** The figures of the plots. */
+/** The figures of the plots as a table. */
 export function DayTable({ report }: { report: Usage }) {
   return (
     <details className="rounded-xl border border-line bg-card">

@@ -18,7 +18,7 @@ const COUNTED: Measure[] = [
 ];
 const WITH_CREDITS: Measure[] = [...COUNTED, { name: "Credits", of: ({ credits }) => credits }];
 
-/** What is counted, in the order in which people ask for it; of credits only where they come to an end. */
+/** The measures in the order in which people ask for them; credits only where they are bounded. */
 export function useMeasures(): Measure[] {
   return useMe().credits.unlimited ? COUNTED : WITH_CREDITS;
 }

@@ -7,7 +7,7 @@ interface SharesProps {
   rows: (Sums & { key: string; name: string })[];
 }
 
-/** Who had how much of it: a bar for the answers of each, and the figures. */
+/** The shares in the usage: a bar for the answers of each row, and its figures. */
 export function Shares({ title, rows }: SharesProps) {
   const measures = useMeasures();
   const most = Math.max(1, ...rows.map(({ runs }) => runs));
@@ -50,7 +50,7 @@ export function Shares({ title, rows }: SharesProps) {
   );
 }
 
-/** How much of a whole it is; the figures beside it say the same. */
+/** A bar for a share of the whole; the figures beside it say the same. */
 export function Bar({ share }: { share: number }) {
   return (
     <svg aria-hidden className="mt-1 h-1.5 w-full rounded-full bg-hover">

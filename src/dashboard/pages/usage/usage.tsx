@@ -17,7 +17,7 @@ import { DAY_SECONDS } from "../../../lib/durations.ts";
 const BYTES_OF_MB = 1_048_576;
 const SPANS = [7, 30, 90, 365];
 
-/** What ran, what it used, and what is left. */
+/** The page about what ran, what it used, and what is left. */
 export function Usage() {
   const [days, setDays] = useState(30);
   const { data, error, refetch } = useQuery({
@@ -52,7 +52,7 @@ export function Usage() {
   );
 }
 
-/** Today and the days before it, each whole, as the server counts them. */
+/** The beginning of the range: whole days, as the server counts them. */
 function sinceOf(days: number): number {
   const today = Math.floor(Date.now() / 1_000 / DAY_SECONDS);
   return (today - days + 1) * DAY_SECONDS;

@@ -16,7 +16,7 @@ import { useReplay } from "./replay.tsx";
 import { deliveriesKey, deliveryList, MAX_LISTED } from "./queries.ts";
 import { EVENT_WORDS, faultWords, STATUSES } from "./words.ts";
 
-/** What was sent to an endpoint, what it answered, and the way to send it again. */
+/** The deliveries of an endpoint with their answers, and the button to send one again. */
 export function Deliveries({ endpoint }: { endpoint: Endpoint }) {
   const { data: deliveries, error, isPending, refetch } = useQuery(deliveryList(endpoint.id));
   const someFailed = deliveries?.some(({ status }) => status === "failed") ?? false;
@@ -78,7 +78,7 @@ function Detail({ delivery, endpoint }: { delivery: Delivery; endpoint: Endpoint
   const path = `/v1/webhooks/${endpoint.id}/deliveries/${delivery.id}`;
   const key = deliveriesKey(endpoint.id);
   const { data, error, refetch } = useQuery({
-    // What it comes to changes with each attempt.
+    // The key changes with each attempt, whose outcome the detail shows.
     queryKey: [...key, delivery.id, delivery.status, delivery.attempts],
     queryFn: ({ signal }) => get<DeliveryDetail>(path, signal),
   });

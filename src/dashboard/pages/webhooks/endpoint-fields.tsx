@@ -21,7 +21,7 @@ export function settingsOf({ url, description, event_types }: Endpoint): Setting
   return { url, description: description ?? "", event_types };
 }
 
-/** As the server takes it, for a new endpoint and for a change. */
+/** The body of a request for a new endpoint, or for a change. */
 export function bodyOf({ url, description, event_types }: Settings) {
   return { url, event_types, description: description || null };
 }
@@ -32,7 +32,7 @@ interface FieldsProps {
   onChange: (settings: Settings) => void;
 }
 
-/** What an endpoint is told, and where. */
+/** The fields of an endpoint: its address and the events that it gets. */
 export function EndpointFields({ settings, fault, onChange }: FieldsProps) {
   const { url, description, event_types } = settings;
   const toggle = (type: string, on: boolean): void =>

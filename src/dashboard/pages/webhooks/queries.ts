@@ -2,16 +2,16 @@ import { queryOptions } from "@tanstack/react-query";
 import { get } from "../../api/client.ts";
 import type { Delivery } from "../../api/shapes.ts";
 
-/** More than this the server does not list. */
+/** The most deliveries that the server lists. */
 export const MAX_LISTED = 100;
 export const REFRESH_MS = 5_000;
-/** While an attempt is about to come to something. */
+/** How often the list is asked for while an attempt is about to end. */
 const SOON_MS = 700;
 const SOON_SECONDS = 10;
 
 export const deliveriesKey = (endpoint_id: string) => ["deliveries", endpoint_id];
 
-/** Newest first, and followed while it is looked at. */
+/** The deliveries of an endpoint, newest first; the list is asked for again while it is looked at. */
 export const deliveryList = (endpoint_id: string) =>
   queryOptions({
     queryKey: deliveriesKey(endpoint_id),

@@ -9,11 +9,11 @@ import { deliveriesKey } from "./queries.ts";
 
 const LOOK_MS = 1_000;
 
-/** Sends everything again that failed, after asking how much that is, and shows how far it has come. */
+/** Sends all failed deliveries again, after asking with their number, and shows how many have been sent. */
 export function useReplay({ id, url }: Endpoint) {
   const queries = useQueryClient();
   const [asked, setAsked] = useState(false);
-  /** How many are sent again. */
+  /** The number of deliveries that are sent again. */
   const [sent, setSent] = useState<number>();
   const { data: counts, error } = useQuery({
     queryKey: ["delivery-counts", id],

@@ -9,7 +9,10 @@ import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { useToast } from "../../ui/toast.tsx";
 
-/** What signs the deliveries of an endpoint: hidden until it is wanted, and changed with a day of overlap. */
+/**
+ * The signing secret of an endpoint: hidden until it is wanted. After a change, the former one signs as well for a
+ * day.
+ */
 export function Secret({ endpoint }: { endpoint: Endpoint }) {
   const say = useToast();
   const path = `/v1/webhooks/${endpoint.id}`;

@@ -18,7 +18,7 @@ export function SignatureCheck({ endpoint }: { endpoint: Endpoint }) {
   const [pasted, setPasted] = useState({ headers: "", body: "", secret: "" });
   const { data: deliveries = [] } = useQuery(deliveryList(endpoint.id));
   const secretOf = () => get<{ secret: string }>(`/v1/webhooks/${endpoint.id}/secret`);
-  /** As the log has it, if it is in there. */
+  /** The body that was sent, if the list of deliveries still has it. */
   const sentBody = async (): Promise<string | undefined> => {
     const event_id = EVENT_ID.exec(`${pasted.headers} ${pasted.body}`)?.[0];
     const delivery = deliveries.find((one) => one.event_id === event_id);

@@ -1,36 +1,36 @@
 /** How old a delivery may be when it comes in, as the verifiers of the guide have it. */
 const TOLERANCE_SECONDS = 300;
-/** `t=<unix>,v1=<hex>`, more than once `v1` while two secrets sign; among other headers or alone. */
+/** `t=<unix>,v1=<hex>`, with several `v1` while two secrets sign; among other headers or alone. */
 const SIGNATURE =
   /(?:^[ \t]*|service-signature["']?\s*[:=]\s*(?:["']\s*)?)t=(\d{1,12})((?:\s*,\s*v1=[0-9a-f]{64})+)(?![\w,=])/im;
 
-/** What a program got, as somebody pastes it. */
+/** A delivery as a program got it and somebody pasted it. */
 interface Pasted {
   body: string;
   headers: string;
   secret: string;
 }
 
-/** What the server knows, and a stranger would not. */
+/** What the server knows about the delivery, and a stranger would not. */
 interface Known {
-  /** Unix seconds. */
+  /** This moment, in unix seconds. */
   now: number;
   /** The secret of the endpoint that the delivery is for. */
   endpoint_secret?: string | undefined;
-  /** What was sent, byte for byte. */
+  /** The body that was sent, byte for byte. */
   sent_body?: string | undefined;
 }
 
 export type Verdict =
   | { kind: "no_signature" }
   | { kind: "genuine" | "too_old" | "too_early"; signed_at: number }
-  /** `how` says what happened to it, where that can be told. */
+  /** `how` says what was done to it, where that can be told. */
   | { kind: "changed_body"; how?: string }
   | { kind: "other_secret"; how?: string }
-  /** An HMAC says that it does not fit, and not what of it. */
+  /** An HMAC does not tell which part does not fit. */
   | { kind: "changed_or_other" };
 
-/** Whether what was pasted is a delivery of ours, and if not, why: by WebCrypto, here. */
+/** Whether a pasted delivery is one of this server's and, if not, why; worked out in the browser by WebCrypto. */
 export async function checkSignature(pasted: Pasted, known: Known): Promise<Verdict> {
   const [, time = "", hexes = ""] = SIGNATURE.exec(pasted.headers) ?? [];
   if (time === "") return { kind: "no_signature" };
@@ -51,7 +51,7 @@ function ageOf(signed_at: number, now: number): "genuine" | "too_old" | "too_ear
   return signed_at - now > TOLERANCE_SECONDS ? "too_early" : "genuine";
 }
 
-/** What programs do to a body before they look at it, undone. */
+/** The bodies from which programs could have made this one: each change that is common, undone. */
 function mendedBodies(body: string): [how: string, original: string][] {
   const json = compactJson(body);
   const all: [string, string][] = [

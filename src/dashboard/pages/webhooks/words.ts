@@ -25,7 +25,7 @@ const FAULT_WORDS: Record<string, string> = {
   interrupted: "The server ended in the middle of it.",
 };
 
-/** Why a delivery failed, for people. */
+/** The words for why a delivery failed. */
 export function faultWords(error: string): string {
   const status = /^http_(\d+)$/.exec(error)?.[1];
   return status
