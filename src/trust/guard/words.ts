@@ -1,4 +1,4 @@
-/** A list of words with a blank between them. */
+/** The set of the words in a text, which have single blanks between them. */
 export function wordSet(words: string): ReadonlySet<string> {
   return new Set(words.split(" "));
 }

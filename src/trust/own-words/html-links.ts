@@ -1,14 +1,14 @@
 import type { HtmlElement } from "./html-style.ts";
 
 const MAX_HREF_CHARS = 500;
-/** The words of a link that are longer are not its address. */
+/** The longest address that the words of a link are compared with. */
 const MAX_ADDRESS_CHARS = 4_000;
 
 /** A link of an HTML mail while it is read. */
 export interface Link {
   href: string;
   shown: string;
-  /** Its words with marks around them, where they stand, and without the marks: they may turn out to be its address. */
+  /** Its words where they stand, with marks around them, and without the marks: they may turn out to be its address. */
   words: { parts: string[]; at: number; text: string }[];
 }
 
@@ -18,7 +18,7 @@ export function linkOf({ name, attributes }: HtmlElement): Link | null {
   return href === undefined ? null : { href: href.trim().slice(0, MAX_ADDRESS_CHARS), shown: "", words: [] };
 }
 
-/** Whether the address of a link is one to follow, and not its words anyway. */
+/** Whether the address of a link leads to a page or a mail, and is not what its words say anyway. */
 export function isWorthShowing({ href, shown }: Link): boolean {
   const is_address = href.length <= MAX_HREF_CHARS && /^(https?:|mailto:)[^\s<>]+$/i.test(href);
   const bare = (text: string): string =>
@@ -29,7 +29,7 @@ export function isWorthShowing({ href, shown }: Link): boolean {
   return is_address && shown.trim() !== "" && bare(href) !== bare(shown);
 }
 
-/** Takes note of words of a link that stand in `parts`, last of all. */
+/** Notes words of a link, which are the last of `parts`. */
 export function addWords(link: Link, text: string, parts: string[] | null): void {
   if (link.shown.length > MAX_ADDRESS_CHARS) return;
   link.shown += text.slice(0, MAX_ADDRESS_CHARS + 1);

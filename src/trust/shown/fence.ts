@@ -20,9 +20,12 @@ export function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString("hex");
 }
 
-/** Untrusted text as a model gets it: of a longer one the head and the tail, what nobody sees taken out, between marks. */
+/**
+ * Puts untrusted text between marks for a model. Invisible characters are taken out, and of a long text only the head
+ * and the tail are kept.
+ */
 export function fence(material: string, nonce: string, max_chars: number): Fenced {
-  // Cut before it is cleaned: what nobody will see must not cost anything.
+  // The text is cut before it is cleaned, so that what nobody will see costs nothing.
   const { text, left } = headAndTail(material, max_chars);
   const visible = stripHiddenCharacters(text);
   const clean = visible.text.replaceAll(nonce, "").replaceAll(MARK, "[mark removed]");
