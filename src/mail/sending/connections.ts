@@ -63,7 +63,7 @@ const MAX_KEPT = 100;
 const KEEP_MS = 4_000;
 const QUIT_MS = 2_000;
 
-/** The sessions with one address, and the callers who wait for one. */
+/** What is known of one address: its sessions, and the callers who wait for one. */
 interface Desk {
   open: number;
   kept: Map<Connection, Timer>;
@@ -112,7 +112,7 @@ export function createConnections(options: ConnectionOptions): Connections {
       }
     },
     giveBack(connection) {
-      // It may have ended while it was lent; nothing would take it off the desk again.
+      // A session that ended while it was lent is not kept: nothing would remove it again.
       if (connection.smtp.destroyed) return;
       if (connection.mails >= MAX_MAILS || open.size > MAX_KEPT) return hangUp(connection);
       const desk = deskOf(connection.server);
@@ -139,7 +139,7 @@ function settingsOf(options: ConnectionOptions, { host, address }: MailServer, p
     port: options.port,
     connectionTimeout: options.connect_ms,
     greetingTimeout: options.greeting_ms,
-    // Whoever sends a mail has limits of its own for that.
+    // The sending of a mail has time limits of its own.
     socketTimeout: NEVER_MS,
     secure: false,
     // RFC 7435: a certificate nobody checked still keeps listeners out, and the alternative is plain text. Where more is
@@ -159,7 +159,8 @@ function greet(smtp: SMTPConnection, server: MailServer, { plain, deadline }: Wi
   const timer = waitLimit(Math.max(0, deadline - Date.now()), () =>
     fail(new Error("it did not answer in time")),
   );
-  // It stays for what goes wrong later, which the one who sends is told in another way.
+  // The listener stays, because an error without one would end the process; the sender of a mail is told of later
+  // errors in another way.
   smtp.on("error", fail);
   smtp.once("end", () => reject(new Error("the connection was closed")));
   smtp.connect((error) => {

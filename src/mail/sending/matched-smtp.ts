@@ -14,7 +14,10 @@ export function matchReplies(): void {
   Object.assign(SMTPConnection.prototype, MATCHED);
 }
 
-/** Entries of the list of commands that are none: the connection itself, and the mail before and after its last dot. */
+/**
+ * Entries in the list of commands that are no commands: the connection itself, and the mail before and after its last
+ * dot.
+ */
 const CONNECTION = "the connection";
 const UNENDED = "the mail before its end";
 const MAIL = "the mail";
@@ -49,13 +52,13 @@ const MISMATCH = "EMISMATCH";
 interface Session {
   /** The commands that wait for a reply. */
   asked?: string[];
-  /** It has said more than it was asked: nothing more is asked of it. */
+  /** Set once the server has sent more replies than it was sent commands: it is sent none any more. */
   is_ahead?: boolean | undefined;
   destroyed: boolean;
   close(): void;
   _responseQueue: string[];
   _responseActions: ((reply: string) => void)[];
-  /** What has come of a reply that is not whole yet, and whether whole lines of it stand in the queue. */
+  /** The part of an incomplete reply that has arrived, and whether whole lines of it stand in the queue. */
   _remainder: string;
   _responsePartial: boolean;
   _sendCommand(command: string, logged?: string): void;
@@ -92,7 +95,7 @@ const MATCHED: Methods & ThisType<Session> = {
     const all_good = this._responseQueue.every((one) => one.startsWith("2") || isLeaving(one));
     const fault = faultOf(command, reply, { is_ahead, all_good });
     if (fault !== undefined) return giveUp(this, fault);
-    // Whatever came behind what was sent of the mail would be taken for a part of it.
+    // A further command would be taken for a part of the mail.
     if (command === UNENDED) this.is_ahead = true;
     _processResponse.call(this);
     if (command === UNENDED) this.close();
