@@ -22,9 +22,9 @@ export async function recipientOrRefusal(app: App, address: string): Promise<Rec
 }
 
 /**
- * What a sender hears of a recipient that can take no mail of theirs now: its account has no room, or it is the one
- * because of which the mail was put off before for all. This is as much as is known before the mail has come. It is
- * said per recipient here, because a whole mail gets only one answer.
+ * The refusal of a recipient that can take no mail from this sender now: its account has no room, or a mail for
+ * several was put off before because of it. This is as much as is known before the mail has come. It is said per
+ * recipient here, because a whole mail gets only one answer.
  */
 export async function refuseForNow(
   app: App,
