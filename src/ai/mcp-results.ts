@@ -6,7 +6,7 @@ import type { ToolFile, ToolOutcome } from "../trust/guard/tool.ts";
 
 const MAX_TEXT_CHARS = 200_000;
 const MAX_FILES = 10;
-/** Each is made into a line of its own. */
+/** The most parts that are read: each becomes a line of its own. */
 const MAX_PARTS = 1_000;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}$/;
 const ANY_TYPE = "application/octet-stream";
@@ -19,7 +19,7 @@ const ENDINGS: Record<string, string> = {
   "audio/x-wav": "wav",
 };
 
-/** Whether it is what MCP means by the result of a call; the library has not looked at it. */
+/** Whether a result has the form that MCP gives the result of a call; the library has not checked it. */
 export function isCallResult(result: unknown): boolean {
   const content = member(result, "content") ?? [];
   return Array.isArray(content) && content.slice(0, MAX_PARTS).every(isPart);
@@ -85,7 +85,7 @@ function takeMedia(part: unknown, type: string, taken: Taken): string {
   return takeFile(taken, { filename: `${type}-${count}.${ending}`, part, data: stringOf(part, "data") });
 }
 
-/** Keeps a file, and gives the line that says so. */
+/** Keeps a file, and returns the line that says so. */
 function takeFile(
   { files, secrets }: Taken,
   given: { filename: string; part: unknown; data: string },
@@ -101,7 +101,7 @@ function takeFile(
   return `(File ${filename}, ${content_type}, ${bytes.byteLength} bytes.)`;
 }
 
-/** Only named: what it leads to is the model's to judge, and nothing is fetched. */
+/** The line about a link, which is only named: nothing is fetched from it. */
 function linkLine(part: unknown): string {
   return [stringOf(part, "name"), stringOf(part, "uri"), stringOf(part, "description")]
     .filter(Boolean)

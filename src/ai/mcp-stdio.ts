@@ -18,7 +18,7 @@ import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
 
 /** How much of a program's last output on standard error is kept. */
 const MAX_LAST_WORDS_CHARS = 2_048;
-/** How long the output of a program's last moment is waited for. */
+/** How long the last output of a program is waited for after it has ended. */
 const LAST_OUTPUT_MS = 100;
 const LOOK_AGAIN_MS = 20;
 const MEND = "The operator of this server can see to it in [mcp.stdio] of the configuration.";
@@ -29,7 +29,7 @@ interface StdioOptions {
   parse: (line: string) => JSONRPCMessage;
   /** Its messages, one after the other. */
   incoming: Incoming;
-  /** From the request to end until it is ended. */
+  /** The time that a program has to end once it is asked to. */
   end_ms: number;
 }
 
@@ -43,7 +43,7 @@ export class StdioWire implements Transport {
   onmessage?: Transport["onmessage"];
   onerror?: Transport["onerror"];
   onclose?: Transport["onclose"];
-  /** Two members by which the library knows that this is a program. */
+  /** Two members by which the library recognises a program. */
   readonly stderr = null;
   pid: number | null = null;
   /** Why it ended by itself, as soon as it did. */
@@ -97,7 +97,7 @@ export class StdioWire implements Transport {
       await child?.stdin.write(`${JSON.stringify(message)}\n`);
       await child?.stdin.flush();
     } catch {
-      // It does not listen any more, and why is known in a moment.
+      // The program does not read any more; why, is known in a moment.
       await Promise.race([this.#watched, Bun.sleep(LAST_OUTPUT_MS * 2)]);
       if (this.ended === undefined) throw fault(this.#who, BROKE_OFF);
     }
@@ -112,7 +112,7 @@ export class StdioWire implements Transport {
   async #watch(child: Child): Promise<void> {
     const heard = Promise.allSettled([this.#readMessages(child.stdout), this.#readLastWords(child.stderr)]);
     const code = await child.exited;
-    // What it started may hold its outputs open.
+    // Programs that it started may hold its outputs open.
     await Promise.race([heard, Bun.sleep(LAST_OUTPUT_MS)]);
     this.#child = undefined;
     void endGroup(child, this.#end_ms);
@@ -153,7 +153,7 @@ export class StdioWire implements Transport {
   }
 }
 
-/** The lines as they come; undefined, as the last, in place of one that is too long. */
+/** The lines of an output as they come; the last one is undefined if it is too long. */
 async function* linesOf(
   output: ReadableStream<Uint8Array>,
   incoming: Incoming,
@@ -179,7 +179,7 @@ async function* linesOf(
   }
 }
 
-/** Asks a program and all that it started to end, and makes them. */
+/** Asks a program and all that it started to end, and kills what has not ended in time. */
 async function endGroup(child: Child, within_ms: number): Promise<void> {
   signalGroup(child, "SIGTERM");
   for (let waited = 0; waited < within_ms && signalGroup(child, 0); waited += LOOK_AGAIN_MS)
@@ -187,7 +187,7 @@ async function endGroup(child: Child, within_ms: number): Promise<void> {
   signalGroup(child, "SIGKILL");
 }
 
-/** Whether there was anybody left. */
+/** Sends a signal to a program and all that it started; false if none of them is left. */
 function signalGroup({ pid }: Child, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal);

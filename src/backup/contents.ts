@@ -19,7 +19,7 @@ export async function keyFiles(dir: string): Promise<string[]> {
 export interface SegmentCopy {
   name: string;
   size: number;
-  /** Asked once. `onMissing` hears of bytes that are not there. */
+  /** The bytes of the copy, to be read once. `onMissing` is told of bytes that are not there. */
   read: (onMissing: (bytes: number) => void) => AsyncGenerator<Buffer>;
 }
 

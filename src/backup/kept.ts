@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import { backupFault } from "./faults.ts";
 
-/** How the folders begin in which an archive is written until it is whole. */
+/** The beginning of the names of folders in which an archive is written until it is whole. */
 export const DRAFT = ".mailwright-draft-";
 /** Names of the archives that the server makes by itself: nothing else is ever deleted. */
 export const SCHEDULED = /^mailwright-\d{8}T\d{6}Z\.zip$/;
@@ -18,7 +18,7 @@ export interface KeptBackup {
   before_upgrade: boolean;
 }
 
-/** What a backup that is being made has come to; null when none is. */
+/** The bytes that have been written of a backup that is being made; null when none is. */
 export async function bytesWritten(dir: string): Promise<number | null> {
   const names = await readdir(dir).catch(() => []);
   const drafts = names.filter((name) => name.startsWith(DRAFT)).map((name) => join(dir, name, "archive.zip"));
@@ -44,7 +44,7 @@ export async function listBackups(dir: string): Promise<KeptBackup[]> {
     names
       .filter((name) => name.endsWith(".zip"))
       .map(async (name): Promise<KeptBackup[]> => {
-        // Deleted meanwhile, as by `keepNewest`.
+        // The file may have been deleted meanwhile, as by `keepNewest`.
         const about = await stat(join(dir, name)).catch(() => undefined);
         if (!about?.isFile()) return [];
         const created = Math.floor(about.mtimeMs / 1_000);
@@ -54,7 +54,7 @@ export async function listBackups(dir: string): Promise<KeptBackup[]> {
   return found.flat().sort((a, b) => b.created - a.created || (a.name < b.name ? 1 : -1));
 }
 
-/** Not what it is in: where a disk is not mounted, its backups must not fill another one. */
+/** Makes the folder of backups, but none above it: if a disk is not mounted, its backups must not fill another one. */
 export async function ensureFolder(dir: string): Promise<void> {
   await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw backupFault(error, dir);

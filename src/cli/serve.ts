@@ -17,8 +17,8 @@ import { reportToManager } from "./supervision.ts";
 const LOOPBACK = ["127.0.0.1/32", "::1/128"];
 
 /**
- * For a machine of one's own: mail from it is trusted, and nobody else reaches it. What is configured stays; only
- * the defaults are others.
+ * The defaults of `--dev`, for a machine of one's own: mail from it is trusted, and nobody else reaches it. What is
+ * configured stays.
  */
 function devOverrides({ server, smtp }: Config): ConfigOverrides {
   const usual = defaultConfig();
@@ -42,12 +42,13 @@ export function serveCommand(): Command {
     .action(async (options: CommonOptions & { dev?: boolean }) => {
       const given = configOf(options);
       const config = options.dev ? configOf(options, devOverrides(given)) : given;
-      // Before: once it is up, it must be ready for a signal.
+      // This comes first: once the server is up, it must be ready for a signal.
       const stopped = firstSignal();
       const found = await misfits(config);
       const apart = folderApart(options, config);
       const server = await serve(config);
-      // What keeps it from starting has been said; the rest would be found out at the first backup.
+      // Warned of now, because it would be found out at the first backup; what keeps a server from starting was said
+      // as an error.
       if (apart !== undefined) server.app.log.warn(apart);
       for (const { path, words } of found) server.app.log.warn(`${path} ${words}`);
       await untilStopped(server, stopped);
@@ -83,8 +84,8 @@ function firstSignal(): Promise<NodeJS.Signals> {
 /** Resolves when the server has been told to stop and has drained. */
 async function untilStopped(server: Server, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { app } = server;
-  // Without anything to reload it means what it means to every program: the terminal is gone. Systemd has none, and
-  // sends it for `systemctl reload` whatever the configuration is.
+  // Without anything to reload, SIGHUP ends the server as it ends any program whose terminal is gone. Systemd has no
+  // terminal, and sends it for `systemctl reload` whatever the configuration is.
   const reload = server.reload ?? (supervisor() && (async () => app.log.info("there is nothing to reload")));
   if (reload)
     process.on(

@@ -13,12 +13,12 @@ import { keepNote, readNote } from "./installation.ts";
 import { dayAt } from "../lib/durations.ts";
 
 const ROW = "mail_position";
-/** After which a database that is older than the files of mails is here to stay. */
+/** How long a database may be older than the files of mails; after that it is taken as the one that is meant. */
 const PATIENCE_SECONDS = 14 * 86_400;
 
 /** The content of `position.json`: the furthest end of the mail files that any database used with them has known. */
 interface Kept extends Position {
-  /** Unix seconds: since when a database is in use that may name less. */
+  /** Since when a database is in use that may name less, in unix seconds. */
   older_since?: number;
 }
 
@@ -36,8 +36,8 @@ interface Keeping extends Reading {
 }
 
 /**
- * What a person should know when a newer database was in use with the files of mails, which names mails in them that this
- * one knows nothing of; undefined while it is the newest, and once it is here to stay.
+ * A warning that the files of mails were in use with a newer database, which names mails in them that this one does
+ * not know; undefined if this is the newest, or has been taken as the one that is meant.
  */
 export async function olderWords(app: Reading): Promise<string | undefined> {
   const kept = await readKept(app);
@@ -50,13 +50,14 @@ export async function olderWords(app: Reading): Promise<string | undefined> {
 }
 
 /**
- * Writes down where the files of mails end, in the database and then beside them: every minute in which that has changed,
- * and at the end. Not in a database that is older than they are: so it stays known as such.
+ * Writes down where the files of mails end, first in the database and then beside them: once a minute if it has
+ * changed, and at the end. A database that is older than the files is left as it is, so that it is still known to be
+ * older.
  */
 export async function keepPosition(app: Keeping): Promise<AsyncDisposable> {
   if (databasePath(app.config.database.url) === ":memory:") return { [Symbol.asyncDispose]: async () => {} };
   let reported: string | null = null;
-  // A disk that takes nothing keeps no server from its start or its end.
+  // A disk that takes no writes must not keep a server from starting or ending.
   const trySaving = async (): Promise<void> => {
     const problem = await save(app).then(() => null, messageOf);
     if (problem !== null && problem !== reported)
@@ -81,7 +82,7 @@ function stillOlder({ segments, calmNow }: Keeping, kept: Kept): Kept {
   return { segment, offset, older_since: kept.older_since ?? calmNow() };
 }
 
-/** Returns what the database knows from now on. */
+/** Notes in the database where the files end, and returns that. */
 async function noteEnd({ db, write, segments }: Keeping): Promise<Kept> {
   const noted = await readNote<Position>(db, ROW);
   const { segment, offset } = segments.position();
@@ -104,7 +105,10 @@ function isBefore(one: Position, other: Position): boolean {
   return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset);
 }
 
-/** Undefined where there is none, and where it is damaged. Throws MailFilesError where the folder of mails cannot be used. */
+/**
+ * Reads `position.json`; undefined if there is none, or if it is damaged. Throws MailFilesError if the folder of
+ * mails cannot be used.
+ */
 async function readKept(app: Reading): Promise<Kept | undefined> {
   const text = await onMailFiles(() => readIfThere(fileOf(app)));
   const kept = text === undefined ? undefined : storedJson<Partial<Kept> | null>(text, null);

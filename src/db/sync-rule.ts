@@ -4,17 +4,20 @@ import type { SharedRead } from "./shared-read.ts";
 import { isStorageFault } from "./storage-faults.ts";
 import type { SyncSpeed } from "./sync-speed.ts";
 
-/** How long a commit that the disk has taken stands for the next ones. */
+/** For how long after a synced commit the disk is trusted to take the next ones. */
 const TRUSTED_MS = 1_000;
 
-/** Which commits are synced. */
+/** Decides which commits are synced. */
 export interface SyncRule {
-  /** Before a transaction: `promises` says whether somebody is promised that it lasts. */
+  /** Called before a transaction. `promises`: somebody is promised that its commit lasts. */
   begin: (promises: boolean) => void;
-  /** After its commit, which took so long. */
+  /** Called after its commit, with the time that this took. */
   committed: (ms: number) => void;
   failed: (error: unknown) => void;
-  /** A statement may have changed something: a commit without any writes nothing, and says nothing of the disk. */
+  /**
+   * Called when a statement may have changed something: a commit without any writes nothing, and so shows nothing of
+   * the disk.
+   */
   wrote: () => void;
 }
 
@@ -32,7 +35,7 @@ export function createSyncRule(
   let synced = true;
   return {
     begin(promises) {
-      // It cannot be set within a transaction, that of reads included.
+      // The rule cannot be set within a transaction, that of reads included.
       reads.end();
       synced = promises || performance.now() - taken_ms > TRUSTED_MS;
       setSync(synced);

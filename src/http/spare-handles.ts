@@ -11,7 +11,7 @@ import {
 import { type HttpDoor, peerName } from "./listen.ts";
 
 const LOOK_MS = 250;
-/** More than these are not needed for anything, however many the process may have. */
+/** The most handles that count, however many the process may have: no more are needed for anything. */
 const MAX_HANDLES = 65_536;
 const WARNINGS = { limit: 5, window_seconds: 3_600 };
 
@@ -60,7 +60,10 @@ interface Doors {
   ports: number[];
 }
 
-/** Where strangers reach us; port 0 is known of the first door alone. */
+/**
+ * The ports at which strangers connect. Where port 0 is configured, the real one is known of the first listener
+ * alone.
+ */
 function portsOf({ config }: App, door: HttpDoor): number[] {
   const { acme, metrics, server } = config;
   const others = [server.tls === "acme" ? acme.listen : "", metrics.listen];
@@ -71,10 +74,10 @@ function portsOf({ config }: App, door: HttpDoor): number[] {
 /** Once three quarters of the handles are in use, ends connections until half of them are, or HTTP has a quarter. */
 async function keepBack(app: App, { connections, door, ports }: Doors): Promise<void> {
   const open = handlesInUse();
-  // It cannot be read without a handle, and then all that there may be are open.
+  // The limit cannot be read without a handle; then all that there may be are open.
   const limit = Math.min(handleLimit() ?? open, MAX_HANDLES);
   if (open <= (3 / 4) * limit) return;
-  // Handles are given out from the lowest on, and some have been given back.
+  // The system gives out the lowest free handle, and some have been closed since: so twice as many are looked at.
   const all = await connections.list(ports, 2 * Math.min(open, limit));
   const too_many = Math.min(open - limit / 2, all.length - limit / 4);
   if (too_many <= 0) return;
@@ -92,7 +95,7 @@ async function keepBack(app: App, { connections, door, ports }: Doors): Promise<
     );
 }
 
-/** Returns those that have been idle for longest, in the networks that have the most. */
+/** Returns the connections that have been idle for longest, in the networks that have the most. */
 function leastEntitled(connections: TakenConnection[], count: number): TakenConnection[] {
   const known = connections.map((connection) => ({
     connection,

@@ -2,12 +2,14 @@ import { member, parseJson } from "./foreign-json.ts";
 import { headOf } from "./text-length.ts";
 
 const MAX_QUOTED_CHARS = 300;
-/** So many times `max_chars` are read, so that enough remains once secrets are cut out, and the work stays bounded. */
+/**
+ * How many times `max_chars` are read: so that enough remains once secrets are cut out, while the work stays bounded.
+ */
 const READ_FACTOR = 2;
 const MAX_RAW_CHARS = 8_000;
-/** Shorter secrets would also match ordinary words. */
+/** The shortest secret that is looked for: shorter ones would also match ordinary words. */
 const MIN_SECRET_CHARS = 4;
-/** So much of a longer secret in one piece is taken for a part of it. */
+/** The shortest piece of a longer secret that counts as a part of it. */
 const MIN_PART_CHARS = 8;
 /** How providers blank out the middle of a key that they repeat. */
 const MASKED_WORD = /(?<!\S)\S*(?:\*{2,}|\.{3}|…|•{2,})\S*/gu;
@@ -49,7 +51,7 @@ export function repeatsPart(text: string, secret: string): boolean {
   return hideParts(text, formsOf(secret)) !== text;
 }
 
-/** How a secret may be written. */
+/** The forms in which a secret may be written. */
 function formsOf(secret: string): string[] {
   return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])];
 }
@@ -85,7 +87,7 @@ function sharedChars(text: string, at: number, secret: string): number {
   return length;
 }
 
-/** ASCII alone, so that every character keeps its place. */
+/** Lower case for ASCII alone, so that every character keeps its place. */
 function inLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

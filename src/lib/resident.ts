@@ -1,6 +1,9 @@
 let known = Number.NaN;
 
-/** Bytes of memory that this process has; to look takes a file handle, and without one the last figure stands, NaN if there is none. */
+/**
+ * Bytes of memory that this process has. Looking needs a file handle: without one the last figure is returned, or NaN
+ * if there is none.
+ */
 export function residentBytes(): number {
   try {
     known = process.memoryUsage.rss();

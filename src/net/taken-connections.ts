@@ -25,9 +25,12 @@ export interface TakenConnection {
 }
 
 export interface TakenConnections extends Disposable {
-  /** All at these ports of ours, of the handles below `end`. */
+  /** Lists the connections at these ports of ours among the handles below `end`. */
   list(ports: number[], end: number): Promise<TakenConnection[]>;
-  /** Has them end as if the others had hung up; whoever serves them notices. Leaves alone what has ended meanwhile. */
+  /**
+   * Ends connections as if the other side had; whoever serves them notices. One that has ended meanwhile is left
+   * alone.
+   */
   hangUp(connections: TakenConnection[]): Promise<void>;
 }
 
@@ -68,7 +71,7 @@ export async function openTakenConnections(): Promise<TakenConnections> {
       for (let handle = 0; handle < end; handle++) {
         if (handle % HANDLES_A_TURN === 0) await turn();
         if (!ports.includes(portOf(handle) ?? 0)) continue;
-        // A listener has nobody at its other end.
+        // A listening socket has no other end.
         const peer = peerOf(handle);
         if (peer) found.push({ handle, ...peer, idle_ms: idleOf(handle) });
       }
@@ -77,7 +80,8 @@ export async function openTakenConnections(): Promise<TakenConnections> {
     async hangUp(connections) {
       for (const [count, { handle, address, port }] of connections.entries()) {
         if (count % HANDLES_A_TURN === 0) await turn();
-        // Its handle may be another's by now. Nothing else happens on this thread between the look and the end.
+        // The handle may belong to another connection by now. Nothing else happens on this thread between the look
+        // and the end.
         const peer = peerOf(handle);
         if (peer?.address === address && peer.port === port) symbols.shutdown(handle, SHUT_RDWR);
       }

@@ -15,7 +15,7 @@ const MAX_ANSWER_BYTES = 1_048_576;
 const NO_ACCOUNT = "urn:ietf:params:acme:error:accountDoesNotExist";
 const BAD_NONCE = "urn:ietf:params:acme:error:badNonce";
 
-/** What a conversation with an authority goes over. */
+/** The means by which requests to an authority are sent. */
 interface Wire {
   fetch: SafeFetch;
   signal: AbortSignal;
@@ -25,7 +25,7 @@ interface Wire {
 export interface Authority {
   client: acme.Client;
   crypto: typeof acme.crypto;
-  /** Ends it. */
+  /** Ends the conversation. */
   signal: AbortSignal;
 }
 
@@ -40,7 +40,7 @@ export async function withAuthority<T>(
 ): Promise<T> {
   const { config } = self;
   const { directory, email } = config.acme;
-  // One for all users of the library in this process, so each call finds its own wire.
+  // The library has one adapter for all of its users in this process, so each call has to find its own wire.
   acme.axios.defaults.adapter = overOwnWire as NonNullable<typeof acme.axios.defaults.adapter>;
   const accountKeyPem = await accountKey(config, async () =>
     String(await acme.crypto.createPrivateEcdsaKey()),
@@ -74,7 +74,7 @@ async function ownFetch({ config, resolver }: { config: Config; resolver: Resolv
   return createSafeFetch(ca === undefined ? rules : { ...rules, ca });
 }
 
-/** What the library's HTTP client gives to an adapter, and wants back. */
+/** A request as the library's HTTP client gives it to an adapter. */
 interface WireRequest {
   url?: string;
   method?: string;
@@ -85,7 +85,7 @@ interface WireRequest {
 async function overOwnWire(request: WireRequest): Promise<object> {
   const { response, data } = await exchange(request);
   const problem = response.ok ? undefined : problemIn(data);
-  // The library asks again by itself after that one (RFC 8555 §6.5).
+  // The library repeats a request by itself after that problem (RFC 8555 §6.5).
   if (!response.ok && problem?.type !== BAD_NONCE)
     throw new AcmeError(
       [problem ?? { type: "", detail: `It answered with HTTP status ${response.status}.`, name: "" }],
@@ -125,7 +125,9 @@ function textHeaders(headers: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(given);
 }
 
-/** RFC 8555 §6.7; undefined when the answer is something else, as of a proxy in between. */
+/**
+ * The problem in an answer (RFC 8555 §6.7); undefined when the answer is something else, as from a proxy in between.
+ */
 function problemIn(text: string): AcmeProblem | undefined {
   try {
     const { type, detail } = JSON.parse(text) as { type?: unknown; detail?: unknown };

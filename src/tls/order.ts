@@ -17,7 +17,7 @@ const MAX_LOOK_MS = 5_000;
 export interface Applicant {
   config: Config;
   resolver: Resolver;
-  /** Has the doors answer a challenge with this (RFC 8555 §8.3); resolves once they do. */
+  /** Has the HTTP listeners answer a challenge with this (RFC 8555 §8.3); resolves once they do. */
   showProof: (token: string, answer: string) => Promise<void>;
   hideProof: (token: string) => void;
 }
@@ -104,7 +104,7 @@ function overHttp({ challenges }: Authorization) {
   return challenges.find(({ type }) => type === "http-01");
 }
 
-/** From an order whose names are proven to the chain in PEM form. */
+/** Finishes an order whose names are proven: returns the chain in PEM form. */
 async function finish(
   { client, crypto, signal }: Authority,
   order: Order,
@@ -124,7 +124,7 @@ async function finish(
   return client.getCertificate(await settled(["valid"]));
 }
 
-/** Looks again and again, less and less often, until there is something. */
+/** Looks at growing intervals until there is something. */
 async function untilChanged<T>(signal: AbortSignal, look: () => Promise<T | undefined>): Promise<T> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, MAX_LOOK_MS)) {
     const found = await look();
@@ -133,7 +133,7 @@ async function untilChanged<T>(signal: AbortSignal, look: () => Promise<T | unde
   }
 }
 
-/** What an order or a challenge says of its failure. */
+/** The reason that an order or a challenge gives for its failure. */
 function problemOf(error: object | undefined, about?: Authorization): AcmeProblem {
   const { type = "", detail = "" } = (error ?? {}) as Partial<AcmeProblem>;
   return { type, detail, name: about?.identifier.value ?? "" };
