@@ -141,14 +141,21 @@ function sentenceOf(status: number): string {
   return "refused the request. Check the base URL and the headers of the connection.";
 }
 
-/** An error of JSON-RPC: the server understood and said no. */
+/** An error of JSON-RPC. Only some codes say that nothing was begun: -32603, say, is also what a fault after the work becomes. */
 function saidNo(who: Speaker, error: unknown): McpFault {
-  return fault(
-    who,
-    `answered with an error (${String(member(error, "code"))}).${said(who, member(error, "message"))}`,
-    { undone: true },
-  );
+  const code = member(error, "code");
+  const words = member(error, "message");
+  // Some servers call an answer of their own tool invalid params, if it does not fit what they announced of it.
+  const is_of_output =
+    code === INVALID_PARAMS && typeof words === "string" && /output|structured/i.test(words);
+  return fault(who, `answered with an error (${String(code)}).${said(who, words)}`, {
+    undone: NOTHING_BEGUN.has(code) && !is_of_output,
+  });
 }
+
+const INVALID_PARAMS = -32_602;
+/** Codes for a request that was not understood, not known or not fit (JSON-RPC 2.0 §5.1), or needs a person first (MCP). */
+const NOTHING_BEGUN = new Set<unknown>([-32_700, -32_600, -32_601, INVALID_PARAMS, -32_042]);
 
 /** Somebody else's words, fit to be shown. */
 function said(who: Speaker, words: unknown): string {

@@ -63,10 +63,15 @@ export function wasNeverSent(error: unknown): boolean {
 const NOT_SENT =
   /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENODATA|EREFUSED|EBADNAME|ETIMEOUT)$|CERT|ISSUER|SIGNATURE/;
 
-/** Whether an answer with this error status says that the request was not carried out (RFC 9110 §15.5 and §15.6). */
+/**
+ * Whether an answer with this error status says that the request was not carried out (RFC 9110 §15.4 to §15.6). A 503 does
+ * not: gateways also send it when the server behind them breaks off. After a 303, and in practice 301 and 302, it was.
+ */
 export function saysUndone(status: number): boolean {
-  return status === 501 || status === 503 || (status < 500 && status !== 408);
+  return UNDONE.has(status) || (status >= 400 && status < 500 && status !== 408);
 }
+
+const UNDONE = new Set([307, 308, 501]);
 
 /** As a sentence for people; what the runtime says may name the options of its functions. */
 export function networkWords(error: unknown): string {

@@ -6,7 +6,12 @@ const titles = (room: ToolRoom) => room.tools.calls.map(({ args }) => args["titl
 const down = () => Response.json({ error: { message: "overloaded" } }, { status: 503 });
 const stepsOf = async (room: ToolRoom) => JSON.parse((await room.newest()).steps);
 
-type Answer = (genuine: Response) => Response;
+type Answer = (genuine: Response, id: unknown) => Response;
+
+/** An error of JSON-RPC, for the request that the next answer belongs to. */
+function rpcError(code: number, message: string): Answer {
+  return (_genuine, id) => Response.json({ jsonrpc: "2.0", id, error: { code, message } });
+}
 
 /** Stands in front of the tool server, and answers the first call otherwise than that does. */
 function proxyTo(url: string, spoil: Answer) {
@@ -21,7 +26,7 @@ function proxyTo(url: string, spoil: Answer) {
       const told = new Response(await genuine.arrayBuffer(), genuine);
       if (spoilt || !body.includes('"tools/call"')) return told;
       spoilt = true;
-      return spoil(told);
+      return spoil(told, JSON.parse(body).id);
     },
   });
   return { url: `http://127.0.0.1:${server.port}/mcp`, [Symbol.asyncDispose]: () => server.stop(true) };
@@ -31,6 +36,11 @@ const LOST: [how: string, Answer][] = [
   ["a gateway that waited no longer", () => new Response("Gateway Timeout", { status: 504 })],
   ["a gateway that heard nothing good", () => new Response("<h1>Bad Gateway</h1>", { status: 502 })],
   ["a fault behind the work", () => new Response("oh", { status: 500 })],
+  ["a gateway whose server broke off", () => new Response("upstream reset", { status: 503 })],
+  ["a server that shows its page after the work", () => new Response("", { status: 303 })],
+  ["an error after the work", rpcError(-32_603, "Internal error")],
+  ["an error of its own", rpcError(-32_000, "failed to say what was made")],
+  ["an answer that does not fit", rpcError(-32_602, "Output validation error: no structured content")],
   [
     "a connection that broke off",
     () => {
@@ -106,9 +116,20 @@ describe("a call that was made, and whose answer was lost by", () => {
   });
 });
 
-test.each([400, 401, 403, 429, 503])(
-  "a call that was refused (%d) is made again as soon as it is asked for, and nobody is told that it may be done",
-  async (status) => {
+const REFUSED: [how: string, (id: unknown) => Response][] = [
+  ...[400, 401, 403, 429, 501].map((status): (typeof REFUSED)[number] => [
+    String(status),
+    () => new Response("no", { status }),
+  ]),
+  ...[-32_601, -32_602, -32_600].map((code): (typeof REFUSED)[number] => [
+    String(code),
+    (id) => rpcError(code, "no")(new Response(), id),
+  ]),
+];
+
+test.each(REFUSED)(
+  "a call that was refused (%s) is made again as soon as it is asked for, and nobody is told that it may be done",
+  async (_how, refusal) => {
     let refused = false;
     await using stack = new AsyncDisposableStack();
     const room = stack.use(await toolRoom([[event("Lunch")], [event("Lunch")], "Booked."]));
@@ -119,7 +140,7 @@ test.each([400, 401, 403, 429, 503])(
         const body = await request.text();
         if (!refused && body.includes('"tools/call"')) {
           refused = true;
-          return new Response("no", { status });
+          return refusal(JSON.parse(body).id);
         }
         const { method, headers } = request;
         return fetch(room.tools.url, { method, headers, ...(body === "" ? {} : { body }) });
