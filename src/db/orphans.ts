@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Db } from "./database.ts";
+import { jsonMember } from "./json.ts";
 
 /** The jobs of a kind that are still to be done, by what they are for. One that cannot be read is for nothing. */
 const jobsFor = (kind: "route_message" | "send_mail", name: "message_id" | "outgoing_id") => sql`
@@ -40,5 +41,24 @@ export async function orphanMails(tx: Db, user_id: string, limit: number): Promi
     select id from outgoing_mails
     where user_id = ${user_id} and completed is null and id not in (${jobsFor("send_mail", "outgoing_id")})
     order by id limit ${limit}`.execute(tx);
+  return rows.map(({ id }) => id);
+}
+
+/** What a job that was given up would be done again on: without it nobody can try it, and what it says of people is of no use. */
+const LEFT_OF = [
+  ["send_mail", "outgoing_id", "outgoing_mails where raw is not null and status <> 'sent' and"],
+  ["route_message", "message_id", "messages where"],
+  ["tell_failure", "message_id", "messages where"],
+  ["fan_out_event", "event_id", "events where"],
+] as const;
+
+/** Jobs that were given up, and of which nothing is left. One that cannot be read is for the operator to drop. */
+export async function deadOfNothing(tx: Db, limit: number): Promise<string[]> {
+  const found = LEFT_OF.map(([kind, name, left]) => {
+    const named = jsonMember("jobs.payload", name);
+    return sql`select id from jobs where kind = ${kind} and status = 'dead' and ${named} is not null
+      and not exists (select 1 from ${sql.raw(left)} id = ${named})`;
+  });
+  const { rows } = await sql<{ id: string }>`${sql.join(found, sql` union all `)} limit ${limit}`.execute(tx);
   return rows.map(({ id }) => id);
 }

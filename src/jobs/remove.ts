@@ -1,5 +1,6 @@
 import type { Db } from "../db/database.ts";
 import { jsonMember, jsonTexts } from "../db/json.ts";
+import { deadOfNothing } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 
@@ -22,6 +23,16 @@ export const deleteJobWithKey = prepared((db, job: { dedupe_key: string }) =>
 export const deleteWaitingJobWithKey = prepared((db, job: { dedupe_key: string }) =>
   db.deleteFrom("jobs").where("dedupe_key", "=", job.dedupe_key).where("status", "=", "pending"),
 );
+
+/** Jobs that one step takes. */
+const AT_ONCE = 200;
+
+/** Takes some jobs that were given up, and of which nothing is left, out of the queue; true while there may be more. */
+export async function deleteJobsOfNothing(tx: Db): Promise<boolean> {
+  const gone = await deadOfNothing(tx, AT_ONCE);
+  for (const id of gone) await deleteJob(tx, { id });
+  return gone.length === AT_ONCE;
+}
 
 /**
  * Takes out of the queue the jobs of a kind that name one of `values` as what they are for. Looks through all jobs of

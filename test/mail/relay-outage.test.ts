@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { pass, purge } from "../support/purge.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 
 /** Lets the whole schedule of tries go by. */
@@ -67,3 +68,55 @@ test.each(["550 5.1.1 No such user", "451 4.3.0 Come back later"])(
     expect(await retryDead(room)).toBe(0);
   },
 );
+
+/** A room whose only answer was given up because of the relay. */
+async function givenUp(retention: Record<string, number> = {}) {
+  await using stack = new AsyncDisposableStack();
+  const sink = stack.use(await startSmtpSink({ reject: () => "530 5.7.0 Authentication required" }));
+  const relay_url = `smtp://127.0.0.1:${sink.port}`;
+  const outbound = { mode: "relay" as const, relay_url, retry: [60] };
+  const room = stack.use(await mailroom({ config: { outbound, retention } }));
+  await room.send({});
+  await outlast(room);
+  expect(await deadJobs(room)).toHaveLength(1);
+  const kept = stack.move();
+  return { ...room, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+async function deadJobs({ app }: Mailroom) {
+  return app.db.selectFrom("jobs").select(["kind", "last_error"]).where("status", "=", "dead").execute();
+}
+
+test.each([
+  [
+    "its message is deleted",
+    {},
+    async (room: Mailroom) => {
+      const { status } = await room.owner.delete(`/messages/${(await room.newest()).id}`);
+      expect(status).toBe(204);
+      await outlast(room);
+      await outlast(room);
+    },
+  ],
+  ["its mail is not kept any longer", { raw_days: 1 }, (room: Mailroom) => pass(room, 2)],
+  [
+    "its account is deleted",
+    {},
+    async (room: Mailroom) => {
+      const body = JSON.stringify({ confirm: "ada@example.com" });
+      const headers = { "content-type": "application/json", "x-api-key": room.owner.key };
+      const { status } = await room.request("/auth/account", { method: "DELETE", headers, body });
+      expect(status).toBe(204);
+      // Until the farewell, too, is given up.
+      for (let count = 0; count < 4; count += 1) await outlast(room);
+    },
+  ],
+])("what was given up because of the relay is forgotten when %s", async (_when, retention, end) => {
+  await using room = await givenUp(retention);
+  // The control: a look at what has been kept for long enough leaves it.
+  await purge(room);
+  expect(await deadJobs(room)).toHaveLength(1);
+  await end(room);
+  expect(await deadJobs(room)).toEqual([]);
+  expect(await queueWarnings(room.app)).not.toHaveProperty("dead");
+});

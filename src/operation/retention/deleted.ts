@@ -2,6 +2,7 @@ import type { App } from "../../app.ts";
 import { prepared } from "../../db/prepared.ts";
 import { eraseLater } from "../../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { beginShift, goThrough, takeTurns } from "../../jobs/shift.ts";
 import { ERASED_AFTER_SECONDS } from "../../resources/messages/delete.ts";
@@ -34,7 +35,9 @@ export async function eraseDeletedNow(
       erased += ended.length;
     },
   );
-  await takeTurns(beginShift(app, signal), step);
+  const shift = beginShift(app, signal);
+  await takeTurns(shift, step);
+  await takeTurns(shift, deleteJobsOfNothing);
   await writeOutcome(app, signal, async (tx) => {
     if (erased > 0) await eraseLater(app, tx, []);
     const [left] = await anyDeleted(tx, { user_id });

@@ -8,6 +8,7 @@ import { allEntrustedMails } from "../../db/orphans.ts";
 import { prepared } from "../../db/prepared.ts";
 import { eraseLater, sweepLater } from "../../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { deleteMessages } from "./messages.ts";
 import { beginShift, isOver, type Step, takeTurns } from "../../jobs/shift.ts";
@@ -38,6 +39,7 @@ export async function eraseAccountNow(
   for (const table of LONG_TABLES) await takeTurns(shift, rowsOf(table, user_id));
   await takeTurns(shift, keysOf(user_id));
   await takeTurns(shift, mailKeysOf(user_id));
+  await takeTurns(shift, deleteJobsOfNothing);
   await removeProgramFolders(app, user_id);
   const done = await writeOutcome(app, signal, (tx) => finish(app, tx, job, isOver(shift)));
   if (!done) return;

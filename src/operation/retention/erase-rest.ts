@@ -5,6 +5,7 @@ import { clearInbox } from "../../resources/inboxes/delete-inbox.ts";
 import { eraseLater, eraseRestLater } from "../../jobs/erase.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { clearEndpoint } from "../../resources/webhooks/delete-endpoint.ts";
 import { beginShift, isOver, type Step, takeTurns } from "../../jobs/shift.ts";
@@ -15,6 +16,7 @@ const AT_ONCE = 100;
 export async function eraseRestNow(app: App, job: Job<"erase_rest">, signal: AbortSignal): Promise<void> {
   const shift = beginShift(app, signal);
   await takeTurns(shift, clearing(job.payload));
+  await takeTurns(shift, deleteJobsOfNothing);
   await writeOutcome(app, signal, async (tx) => {
     if (isOver(shift)) return deferJob(tx, job, app.now());
     await eraseLater(app, tx, []);

@@ -3,6 +3,7 @@ import { longestUncounted, recountStorage } from "../../db/account-storage.ts";
 import type { Db } from "../../db/database.ts";
 import { hasten } from "../../jobs/hasten.ts";
 import { deferJob, enqueue, type Job } from "../../jobs/queue.ts";
+import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { nextTime } from "../../lib/schedule.ts";
 import { endDelays } from "../../mail/sending/delays.ts";
@@ -35,6 +36,7 @@ export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal)
   for (const step of stepsOf(app)) await takeTurns(shift, step);
   await recountOne(app);
   await takeTurns(shift, eraseRestsAgain(app));
+  await takeTurns(shift, deleteJobsOfNothing);
   await tidyUp(shift);
   const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
