@@ -90,7 +90,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
     ),
   );
   started.use(app.worker);
-  const dns = started.use(keepDnsWatch(app.dns_counts, config.dns.servers, app.log));
+  const dns = started.use(keepDnsWatch(app));
   const doors = { smtp: null as string | null };
   const http = await startHttp(app, {
     ready: () => readiness(app, doors),

@@ -109,11 +109,34 @@ export interface WatchedDns extends Disposable {
   warning: () => string | undefined;
 }
 
+/** Asks for a name, and counts what comes of it. */
+type Ask = (name: string, rrtype: "NS", options: { fresh: true }) => Promise<unknown>;
+
+/**
+ * Once some look-up was in vain, asks for what no single domain can be at fault for: only then is it the DNS. Any answer
+ * shows that the name servers work, also one of a network that has names of its own only.
+ */
+export async function askForProof(counts: DnsCounts, ask: Ask, own_domain: string): Promise<void> {
+  if (unanswered(counts) === 0) return;
+  await Promise.allSettled(["com", own_domain].map((name) => ask(name, "NS", { fresh: true })));
+}
+
+interface Watched {
+  config: { dns: { servers: string[] }; smtp: { domain: string } };
+  dns_counts: DnsCounts;
+  resolver: Ask;
+  log: Log;
+}
+
 /** Looks each minute at what was answered, and keeps no process alive. */
-export function keepDnsWatch(counts: DnsCounts, servers: string[], log: Log): WatchedDns {
-  const watch = watchDns(counts);
-  const warning = (): string | undefined => dnsWarning(watch, servers);
-  const timer = setInterval(dnsTeller(log, warning), MINUTE_MS);
+export function keepDnsWatch({ config, dns_counts, resolver, log }: Watched): WatchedDns {
+  const watch = watchDns(dns_counts);
+  const warning = (): string | undefined => dnsWarning(watch, config.dns.servers);
+  const tell = dnsTeller(log, warning);
+  const timer = setInterval(() => {
+    tell();
+    void askForProof(dns_counts, resolver, config.smtp.domain);
+  }, MINUTE_MS);
   timer.unref();
   return { warning, [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -3,7 +3,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createResolver } from "../../src/net/dns.ts";
-import { type DnsCounts, dnsTeller, dnsWarning, newDnsCounts, watchDns } from "../../src/net/dns-standing.ts";
+import {
+  askForProof,
+  type DnsCounts,
+  dnsTeller,
+  dnsWarning,
+  newDnsCounts,
+  watchDns,
+} from "../../src/net/dns-standing.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 
 const MINUTE = 60_000;
@@ -22,6 +29,7 @@ function standing(servers: string[], system_file?: string) {
       await Promise.allSettled(names.map((name) => resolve(name, "TXT")));
       for (let minute = 0; minute < minutes; minute += 1) {
         watch.silentMinutes();
+        await askForProof(counts, resolve, "mw.test");
         now += MINUTE;
       }
     },
@@ -51,20 +59,52 @@ test.each(["drop", "servfail", "refused"] as const)(
   },
 );
 
-test("a name server that nobody asks, or that was asked once, says nothing of the DNS", async () => {
+test("a name server that nobody asks says nothing of the DNS; one that failed once is asked for proof", async () => {
   await using dns = await silentServer("drop");
   const at = standing([dns.address]);
   await at.ask(10);
   expect(at.words()).toBeUndefined();
-  await at.ask(10, "a.one.test", "b.two.test");
+  await at.ask(2, "a.one.test");
   expect(at.words()).toBeUndefined();
+  await at.ask(2);
+  expect(at.words()).toContain("answered for 4 minutes");
 });
 
 test("one domain whose own name servers are down is no fault of the DNS", async () => {
-  await using dns = await silentServer("servfail");
+  await using dns = await startDnsServer({});
   const at = standing([dns.address]);
-  for (const name of ["one.test", "_dmarc.one.test", "s._domainkey.one.test", "one.test"])
+  for (const name of ["one.test", "_dmarc.one.test", "s._domainkey.one.test", "one.test"]) {
+    dns.fault(name, "servfail");
     await at.ask(5, name);
+  }
+  expect(at.words()).toBeUndefined();
+});
+
+test.each(["drop", "servfail"] as const)(
+  "many domains whose own name servers are down (%s) are no fault of the DNS either",
+  async (fault) => {
+    await using dns = await startDnsServer({});
+    const at = standing([dns.address]);
+    for (const name of ["one.test", "two.test", "three.test", "four.test"]) {
+      dns.fault(name, fault);
+      await at.ask(2, name);
+      expect(at.words()).toBeUndefined();
+    }
+    // The control: as soon as nothing else is answered either, it is.
+    dns.fault("*", fault);
+    await at.ask(4, "one.test");
+    expect(at.words()).toContain("No look-up of a name was answered");
+  },
+);
+
+test("a name server that knows names of its own network only is one that answers", async () => {
+  await using dns = await startDnsServer({});
+  dns.fault("com", "refused");
+  dns.fault("one.test", "servfail");
+  dns.fault("two.test", "servfail");
+  const at = standing([dns.address]);
+  await at.ask(3, "one.test");
+  await at.ask(3, "two.test");
   expect(at.words()).toBeUndefined();
 });
 
