@@ -22,12 +22,13 @@ type Person = Pick<UserRow, "email" | "email_verified">;
 
 /** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
 export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts): SenderVerdict {
-  const allowlist = allowlistOf(inbox);
   const policy = policyOf(inbox);
   const isOwner = sender.from_address === user.email && user.email_verified === 1;
+  // This comes before the list, which may be damaged: the owner needs no entry.
+  if (sender.authenticated && isOwner) return { accepted: true, authority: "owner", no_reply_reason: null };
+  const allowlist = allowlistOf(inbox);
   const listed = isListed(sender.from_address, allowlist);
   if (sender.authenticated) {
-    if (isOwner) return { accepted: true, authority: "owner", no_reply_reason: null };
     if (listed) return { accepted: true, authority: "listed", no_reply_reason: null };
     if (allowlist.length === 0) return { accepted: true, authority: "stranger", no_reply_reason: null };
     return { accepted: false, authority: "stranger", reason: "not_allowlisted" };

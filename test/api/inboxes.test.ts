@@ -35,6 +35,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     default_instruction: null,
     enabled: true,
     is_default: true,
+    problem: null,
     routed: false,
     created: t.app.now(),
     updated: t.app.now(),

@@ -151,15 +151,15 @@ describe("mail whose inbox is deleted", () => {
 describe("a notice of a failure that cannot be made", () => {
   async function untellable(room: Mailroom): Promise<void> {
     await hold(room.app, ["tell_failure"]);
-    await room.send({ subject: "Milk" });
+    await room.send({ from: BOB, subject: "Milk" });
     const [job] = await room.app.db.selectFrom("jobs").select("id").execute();
     await dropJob(room.app, job?.id ?? "", "the model is being moved");
-    // A damaged row of the database makes these.
+    // A damaged row of the database makes these for whoever is on the list.
     await room.app.db.updateTable("inboxes").set({ allowlist_senders: "[" }).execute();
   }
 
   test("is shown on its message once it is given up, and told to the owner", async () => {
-    await using room = await mailroom();
+    await using room = await mailroom({ inbox: LISTED });
     await untellable(room);
     await release(room.app, ["tell_failure"]);
     await wait(room);
@@ -168,11 +168,11 @@ describe("a notice of a failure that cannot be made", () => {
       reply_status: "suppressed",
       reply_error: expect.stringContaining("Nobody was told of the failure"),
     });
-    await expectOneLetter(room, "ada@example.com", "Milk", "the model is being moved");
+    await expectOneLetter(room, "bob@example.org", "Milk", "the model is being moved");
   });
 
   test("is shown on its message when the operator drops it, and told to the owner", async () => {
-    await using room = await mailroom();
+    await using room = await mailroom({ inbox: LISTED });
     await untellable(room);
     const job = await room.app.db
       .selectFrom("jobs")
@@ -190,11 +190,11 @@ describe("a notice of a failure that cannot be made", () => {
   });
 
   test("is made once what kept it is mended, and then says nothing of that", async () => {
-    await using room = await mailroom();
+    await using room = await mailroom({ inbox: LISTED });
     await untellable(room);
     await release(room.app, ["tell_failure"]);
     await wait(room);
-    await room.app.db.updateTable("inboxes").set({ allowlist_senders: "[]" }).execute();
+    await room.app.db.updateTable("inboxes").set({ allowlist_senders: '["bob@example.org"]' }).execute();
     const job = await room.app.db
       .selectFrom("jobs")
       .select("id")

@@ -1,4 +1,4 @@
-import { allowlistOf, scopeOf, toolServersOf } from "../../db/inbox-columns.ts";
+import { scopeOf, storedAllowlist, toolServersOf } from "../../db/inbox-columns.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
@@ -198,6 +198,9 @@ export async function inboxView(app: App, db: Db, user: UserRow, row: InboxRow):
   });
 }
 
+const DAMAGED_LIST =
+  "Who may write to this inbox cannot be read any more: the database is damaged there. Set allowlist_senders anew: until then only your own mail is taken, and that of all others is put off.";
+
 /** `enabled`: whether the plan has room for it. */
 function viewInbox(
   app: App,
@@ -216,7 +219,8 @@ function viewInbox(
     mcp_connection_ids: toolServersOf(row),
     context_ids: row.every_context === 1 ? null : listedIn(row),
     reply_enabled: row.reply_enabled === 1,
-    allowlist_senders: allowlistOf(row),
+    allowlist_senders: storedAllowlist(row) ?? [],
+    problem: storedAllowlist(row) === null ? DAMAGED_LIST : null,
     scope: scopeOf(row),
     inbound_policy: policyOf(row),
     retention_days: row.retention_days,

@@ -94,6 +94,12 @@ export const InboxShape = t.Object(
       description: "Whether calls that name no inbox go to it. The oldest is, until you choose another.",
     }),
     routed: t.Boolean({ description: "Whether there is a model to work on its mail." }),
+    problem: t.Nullable(
+      t.String({
+        description: "What keeps it from its work, and how that is mended; null while all is well.",
+        examples: [null],
+      }),
+    ),
     created: moment("When it was made"),
     updated: moment("When it was last changed"),
   },

@@ -66,6 +66,7 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
           Delete another inbox, or ask for more room.
         </Notice>
       )}
+      {inbox.problem !== null && <Notice look="bad">{inbox.problem}</Notice>}
       {inbox.paused !== null && <Paused inbox={inbox} />}
       {!inbox.routed && (
         <Notice look="warn">
