@@ -88,6 +88,23 @@ describe("relay", () => {
     expect((await t.sink.next()).rcpt_to).toEqual(["ann@bücher.example"]);
   });
 
+  test("is given an address with letters beyond ASCII only if it takes such, and else the mail is failed at once", async () => {
+    const mail = { ...MAIL, envelope_to: "jürgen@there.example" };
+    await using able = await relay();
+    expect(await able.sender.send(mail)).toMatchObject({ status: "sent" });
+    expect((await able.sink.next()).rcpt_to).toEqual(["jürgen@there.example"]);
+    await using unable = await relay({ smtputf8: false });
+    const outcome = await unable.sender.send(mail);
+    expect(outcome).toMatchObject({
+      status: "failed",
+      enhanced: "5.6.7",
+      response: expect.stringMatching(/^The relay 127\.0\.0\.1 takes no addresses with letters beyond ASCII/),
+    });
+    // Others go out as before.
+    expect(await unable.sender.send(MAIL)).toMatchObject({ status: "sent" });
+    expect(unable.sink.mails).toHaveLength(1);
+  });
+
   test("is given many mails over few connections, which are kept", async () => {
     await using t = await relay();
     const outcomes = await Promise.all(Array.from({ length: 40 }, () => t.sender.send(MAIL)));

@@ -14,10 +14,11 @@ export function matchReplies(): void {
   Object.assign(SMTPConnection.prototype, MATCHED);
 }
 
-/**
- * Entries in the list of commands that are no commands: the connection itself, and the mail before and after its last
- * dot.
- */
+/** The code of the error for an address that the server cannot be given. */
+export const NO_UTF8 = "ENOUTF8";
+const BEYOND_ASCII = /[^\0-\x7f]/;
+
+/** Entries of the list of commands that are none: the connection itself, and the mail before and after its last dot. */
 const CONNECTION = "the connection";
 const UNENDED = "the mail before its end";
 const MAIL = "the mail";
@@ -63,14 +64,20 @@ interface Session {
   _responsePartial: boolean;
   _sendCommand(command: string, logged?: string): void;
   _processResponse(): void;
+  _supportedExtensions: string[];
   _createSendStream(done: Done): Transform;
+  _setEnvelope(envelope: { from: string | false; to: string[] }, done: Done): void;
+  _formatError(message: string, code: string, reply: false, command: string): Error;
   _onError(error: Error, code: string, reply: string | false, command: string): void;
 }
 
 type Done = (error: Error | null, reply?: string) => void;
-type Methods = Pick<Session, "_sendCommand" | "_processResponse" | "_createSendStream" | "_onError">;
+type Methods = Pick<
+  Session,
+  "_sendCommand" | "_processResponse" | "_createSendStream" | "_setEnvelope" | "_onError"
+>;
 
-const { _sendCommand, _processResponse, _createSendStream, _onError } =
+const { _sendCommand, _processResponse, _createSendStream, _setEnvelope, _onError } =
   SMTPConnection.prototype as unknown as Methods;
 
 const MATCHED: Methods & ThisType<Session> = {
@@ -107,6 +114,13 @@ const MATCHED: Methods & ThisType<Session> = {
       const at = asked.indexOf(UNENDED);
       if (at !== -1) asked[at] = MAIL;
     });
+  },
+  // By itself the library says such an address to servers that do not take any (RFC 6531 §3.2), in bytes that they guess at.
+  _setEnvelope(envelope, done) {
+    const needs_utf8 = BEYOND_ASCII.test([envelope.from || "", ...envelope.to].join(""));
+    if (!needs_utf8 || this._supportedExtensions.includes("SMTPUTF8"))
+      return _setEnvelope.call(this, envelope, done);
+    done(this._formatError("the server does not offer SMTPUTF8", NO_UTF8, false, "MAIL FROM"));
   },
   _onError(error, code, reply, command) {
     _onError.call(this, error, code === MISMATCH ? "ECONNECTION" : code, reply, command);

@@ -6,13 +6,14 @@ import { allowedByOperator, isPublicAddress } from "../../net/guarded-fetch.ts";
 import { refuseOwnFault } from "../../lib/own-faults.ts";
 import { quote } from "../../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
-import { matchReplies } from "./matched-smtp.ts";
+import { matchReplies, NO_UTF8 } from "./matched-smtp.ts";
 import type { Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
 import {
   commandAddress,
   MAIL_COMMANDS,
   type MailError,
   NO_LOGIN,
+  noUtf8,
   notRelayed,
   offersNoLogin,
   replyOnOneLine,
@@ -77,6 +78,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
           tls: relay.always_tls,
         };
       } catch (error) {
+        if ((error as MailError).code === NO_UTF8) return noUtf8(`The relay ${relay.host}`, to);
         if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
         return outcomeAt(error as MailError, `The relay ${relay.host}`, { to, body });
       } finally {
