@@ -50,6 +50,8 @@ export interface AcceptedMail {
   tags: string[];
   /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
   slot: boolean;
+  /** Why it is not worked on, although it is kept so that its owner can have that done (decision L.5d). */
+  over_cap?: string | null;
 }
 
 export interface IncomingFile {
@@ -122,9 +124,15 @@ export async function acceptMail(
     hop: mail.hop,
     tags: JSON.stringify(mail.tags),
   };
+  if (typeof mail.over_cap === "string") {
+    await insertEnded(app, tx, row, { state: "skipped", reason: "loop_cap", error: mail.over_cap });
+    // A letter a day, from an address that takes no mail, cannot become part of a loop, whoever answers it.
+    await tellOwnerLater(app, tx, { user_id: row.user_id, kind: "mail_left_out", message_id: row.id });
+    return { row, job: null };
+  }
   if (await hasRoom(app, tx, mail.user, inbox))
     await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
-  else await insertLimited(app, tx, row, { reason: "plan_limit", error: NO_ROOM });
+  else await insertEnded(app, tx, row, { state: "limited", reason: "plan_limit", error: NO_ROOM });
   if (row.state === "limited") {
     const kind = row.reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
     if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
@@ -276,19 +284,19 @@ async function insertAndReserve(
   const whose = row.authority === "owner" || row.authority === "listed" ? "household" : "strangers";
   if (!free && !(await reserveCredit(app, tx, user, { message_id: row.id, whose }))) {
     const error = whose === "household" ? limit_text : STRANGERS_LIMITED;
-    return insertLimited(app, tx, row, { reason: "credit_limit", error });
+    return insertEnded(app, tx, row, { state: "limited", reason: "credit_limit", error });
   }
   await insertRow(tx, "messages", row);
   await recordState(app, tx, row);
 }
 
-async function insertLimited(
+async function insertEnded(
   app: App,
   tx: Db,
   row: MessageRow,
-  why: { reason: "credit_limit" | "plan_limit"; error: string },
+  end: { state: "limited" | "skipped"; reason: "credit_limit" | "plan_limit" | "loop_cap"; error: string },
 ): Promise<void> {
-  Object.assign(row, { ...why, state: "limited", completed: app.now(), duration_ms: 0 });
+  Object.assign(row, { ...end, completed: app.now(), duration_ms: 0 });
   await insertRow(tx, "messages", row);
   await recordState(app, tx, row);
 }

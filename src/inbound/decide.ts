@@ -23,7 +23,7 @@ import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
 import { countAgain } from "./same-mail.ts";
-import { type Standing, standingOf } from "./standing.ts";
+import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
 export interface Delivery {
@@ -290,7 +290,9 @@ async function acceptNew(
     (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
   const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
   const cap = await brokenCap(app, tx, weighed);
-  if (cap !== null) return skip(app, tx, { standing, mail, reason: "loop_cap", text: cap });
+  // What the owner or a listed sender wrote is kept whole: they may have written so often themselves.
+  if (cap !== null && (!isOfHousehold(standing) || standing.left_out))
+    return skip(app, tx, { standing, mail, reason: "loop_cap", text: cap });
   const { row } = await acceptMail(app, tx, {
     inbox,
     user,
@@ -311,6 +313,7 @@ async function acceptNew(
     hop: mail.hop,
     authority,
     no_reply_reason,
+    over_cap: cap,
   });
   taken.set(inbox.id, row);
   addLogField("message_id", row.id);

@@ -1,5 +1,4 @@
 import type { App } from "../app.ts";
-import { tellOwnerLater } from "../resources/billing/notices.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { takeTurn } from "../db/rate-limits.ts";
@@ -64,7 +63,7 @@ async function logSkipped(
   { standing, mail, reason, text = leftOutWords(reason) }: Skipped,
   row: Pick<MessageRow, "state" | "reason" | "authority" | "dedupe_key" | "vouched">,
 ): Promise<void> {
-  const { id: message_id, user_id } = await logRefusedMail(app, tx, {
+  await logRefusedMail(app, tx, {
     ...row,
     inbox: standing.inbox,
     error: text,
@@ -74,10 +73,6 @@ async function logSkipped(
     auth: storedChecks(mail.identity),
     body_hash: mail.body_hash,
   });
-  // Only the owner and listed senders are reported to the account. A letter a day, from an address that takes no mail,
-  // cannot become part of a loop, whoever answers it.
-  if (reason === "loop_cap" && isOfHousehold(standing))
-    await tellOwnerLater(app, tx, { user_id, kind: "mail_left_out", message_id });
 }
 
 /**

@@ -199,5 +199,6 @@ function turnsOf(db: Db, mail: Turns) {
     .where("source", "=", "email")
     .where("created", ">", mail.since)
     .where("created", "<=", mail.until)
+    .where("state", "not in", ["rejected", "skipped"])
     .limit(mail.limit);
 }

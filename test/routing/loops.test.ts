@@ -57,6 +57,62 @@ test("a machine that answers everything and hides that it is one is answered ten
   expect((await room.activity())[0]).toMatchObject({ status: "rejected", reason: "loop_cap" });
 });
 
+test.each([
+  ["a thread", { replies_per_conversation_hour: 2 }],
+  ["the same words", { same_body_per_hour: 2 }],
+])(
+  "the owner's own mail beyond a cap, by %s, is kept whole, told of, and done when the owner says so",
+  async (how, limits) => {
+    await using room = await mailroom({ config: { limits } });
+    const write = async (count: number) => {
+      const [last] = (await room.outgoing()).filter(({ kind }) => kind === "reply").slice(-1);
+      const thread = how === "a thread" && last ? { "In-Reply-To": `<${last.rfc_message_id}>` } : {};
+      const text = how === "a thread" ? `Book table ${count}` : "Book a table";
+      const headers = { "Message-ID": `<own-${count}@example.com>`, ...thread };
+      expect(await room.send({ subject: "Tables", text, headers })).toStartWith("250");
+      await room.drain();
+    };
+    for (let count = 1; count <= 3; count += 1) await write(count);
+    const [left_out, ...others] = await room.activity();
+    expect(left_out).toMatchObject({ status: "rejected", reason: "loop_cap", sender: "ada@example.com" });
+    expect(others.map(({ status }) => status)).toEqual(["done", "done"]);
+    const story = await room.owner.get(`/messages/${left_out.message_id}`);
+    expect(story.body).toMatchObject({ raw_available: true });
+    const told = (await room.outgoing()).filter(({ kind }) => kind === "notice");
+    expect(String(told.map(({ raw }) => Buffer.from(raw ?? [])))).toContain("Have it try again there");
+    const retry = await room.owner.post(`/messages/${left_out.message_id}/retry`);
+    expect(retry.status).toBe(202);
+    await room.drain();
+    const done = (await room.activity())[0];
+    expect(done).toMatchObject({
+      status: "done",
+      retry_of: left_out.message_id,
+      conversation_id: left_out.conversation_id,
+    });
+    const asked = room.model.requests.at(-1)?.body?.messages.at(-1)?.content;
+    expect(asked).toContain(how === "a thread" ? "Book table 3" : "Book a table");
+    expect(room.model.requests).toHaveLength(3);
+    // Done twice it is not, neither by the owner nor by the sender's server.
+    expect((await room.owner.post(`/messages/${left_out.message_id}/retry`)).status).toBe(409);
+    room.clock.advance("2h");
+    await write(3);
+    expect(room.model.requests).toHaveLength(3);
+  },
+);
+
+test("mail of a stranger beyond a cap is left out as before, and not kept", async () => {
+  await using room = await mailroom({ config: { limits: { same_body_per_hour: 1 } } });
+  for (let count = 1; count <= 2; count += 1) {
+    const headers = { "Message-ID": `<eve-${count}@example.org>` };
+    await room.send({ from: "eve@example.org", text: "Hello", headers });
+    await room.drain();
+  }
+  const [left_out] = await room.activity();
+  expect(left_out).toMatchObject({ reason: "loop_cap" });
+  expect((await room.newest()).raw_mail_id).toBeNull();
+  expect((await room.owner.post(`/messages/${left_out.message_id}/retry`)).status).toBe(409);
+});
+
 /** Carries every answer that `from` wrote since `seen` mails over to `to`, and lets it be worked on. */
 async function carry(from: Mailroom, to: Mailroom, seen: number): Promise<number> {
   await from.drain();

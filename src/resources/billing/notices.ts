@@ -170,7 +170,7 @@ async function undoneLetter(
       `A mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")} was taken by your Mailwright, but not worked on:`,
       asCode(error ?? ""),
       `${leftOut ? "Such mail gets no answer, as it may come from a machine that answers everything." : "Its sender was not told."} Nothing was charged for it.`,
-      `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. ${leftOut ? "Send again what still matters." : "Once the cause is mended, have it try again there what still matters."}`,
+      `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. ${leftOut ? "Have it try again there" : "Once the cause is mended, have it try again there"} what still matters.`,
     ],
   });
 }

@@ -12,12 +12,14 @@ const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
 
 /** The buttons of a message: to download it, to try it again where it failed, and to delete it. */
 export function Actions({
-  story: { message_id, inbox_id, status, source, raw_available },
+  story: { message_id, inbox_id, status, reason, source, raw_available },
 }: {
   story: Story;
 }) {
   const navigate = useNavigate();
   const say = useToast();
+  // Such mail is kept only where its owner may say that it is no loop.
+  const may_retry = status === "failed" || (reason === "loop_cap" && raw_available);
   const retry = useChange<void, RoutingResult>({
     run: () => post<RoutingResult>(`/messages/${message_id}/retry`),
     touches: [["story", message_id]],
@@ -36,7 +38,7 @@ export function Actions({
           </span>
         </a>
       )}
-      {status === "failed" && source !== "test" && (
+      {may_retry && source !== "test" && (
         <Button icon={<RotateCcw />} busy={retry.isPending} onClick={() => retry.mutate()}>
           Try again
         </Button>
