@@ -6,7 +6,7 @@ import { refuseLost } from "../db/bring-back.ts";
 import { openDatabase } from "../db/database.ts";
 import { lockStores } from "../db/locks.ts";
 import { AppError } from "../errors.ts";
-import { refuseAsRoot } from "../lib/start-faults.ts";
+import { refuseAsRoot, refuseReadOnly } from "../lib/start-faults.ts";
 import { createLog } from "../lib/log.ts";
 import { type CommonOptions, configOf } from "./options.ts";
 
@@ -26,6 +26,7 @@ export async function withApp(
       `Note: a new server begins in ${resolve(config.data.dir)}: there was none, and neither a config.toml is here nor a folder named.`,
     );
   refuseAsRoot(config.data.dir);
+  refuseReadOnly(config.data.dir);
   using lock = lockStores(config);
   const log = createLog({ level: "warn", format: "text", aside: true });
   await using app = await createApp(config, { log, lock, may_migrate: lock !== undefined });
@@ -51,6 +52,7 @@ export async function besideServer(
  * that is half restored.
  */
 export async function lookForLoss(config: Config): Promise<"running" | "looked"> {
+  refuseReadOnly(config.data.dir);
   using lock = lockStores(config);
   await endRestore(config.data.dir, false);
   if (!lock) return "running";

@@ -1,5 +1,6 @@
-import { existsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { resolve } from "node:path";
 import { AppError, codeOf, messageOf } from "../errors.ts";
 
 const UNOPENED = /^SQLITE_(CANTOPEN|READONLY)/;
@@ -69,4 +70,17 @@ export function refuseAsRoot(dir: string): void {
   throw new AppError("unavailable", `The data folder ${dir} belongs to another user than root.`, {
     fix: `Run this as that user, with: sudo -u "$(stat -c %U ${dir})" mailwright …`,
   });
+}
+
+/** The database cannot be opened where nothing can be written beside it, not even to read it beside a server. */
+export function refuseReadOnly(dir: string): void {
+  try {
+    accessSync(dir, constants.W_OK);
+  } catch (error) {
+    if (codeOf(error) !== "EROFS") return;
+    const folder = resolve(dir);
+    throw new AppError("unavailable", `The data folder ${folder} is on a disk that can only be read.`, {
+      fix: `Have it written to again (mount -o remount,rw; after a fault of the disk see dmesg first), or work on a copy: cp -a ${folder} /elsewhere/data, and then the same command with MAILWRIGHT_DATA__DIR=/elsewhere/data`,
+    });
+  }
 }

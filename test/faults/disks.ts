@@ -29,6 +29,13 @@ export async function memoryDisk(megabytes: number, files = 10_000): Promise<Dis
   return mounted(["-t", "tmpfs", "-o", `size=${megabytes}m,nr_inodes=${files}`, "tmpfs"]);
 }
 
+/** Has a folder seen as one of a disk that is mounted read-only, until this is disposed. */
+export async function readOnly(dir: string): Promise<AsyncDisposable> {
+  await run("mount", "--bind", dir, dir);
+  await run("mount", "-o", "remount,ro,bind", dir);
+  return { [Symbol.asyncDispose]: () => run("umount", "--lazy", dir) };
+}
+
 export interface Image extends AsyncDisposable {
   mount(): Promise<Disk>;
   /** The image as it is this moment: what a power cut now would leave. */
