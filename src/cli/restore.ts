@@ -1,7 +1,12 @@
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { countsInWords, type Manifest } from "../backup/manifest.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import type { Config } from "../config/config.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
@@ -10,7 +15,10 @@ import { shown } from "./shown.ts";
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("put a backup in the place of what is in the data folder; the server must not be running")
-    .argument("<file>", "an archive that `mailwright backup` or the server has made")
+    .argument(
+      "<file>",
+      'an archive that `mailwright backup` or the server has made; "-" for the standard input',
+    )
     .option(
       "--hold-queue",
       "send nothing until `mailwright queue release`: what waited back then may have been sent since",
@@ -22,7 +30,8 @@ export function restoreCommand(): Command {
       const config = configOf(options);
       refuseAsRoot(config.data.dir);
       const { restoreBackup } = await import("../backup/restore.ts");
-      const restored = await restoreBackup(config, file, {
+      await using archive = await archiveAt(file);
+      const restored = await restoreBackup(config, archive.path, {
         now: Math.floor(Date.now() / 1_000),
         hold: options.holdQueue === true,
         confirm: async (manifest, replaces) =>
@@ -37,6 +46,27 @@ export function restoreCommand(): Command {
         ...cautionLines(manifest, options.holdQueue === true),
       ]);
     });
+}
+
+/** What comes in by the standard input is kept until it is restored: an archive is read from its end. */
+async function archiveAt(file: string): Promise<AsyncDisposable & { path: string }> {
+  if (file !== "-") return { path: file, [Symbol.asyncDispose]: () => Promise.resolve() };
+  if (process.stdin.isTTY)
+    throw new AppError("unavailable", "No archive comes in by the standard input.", {
+      fix: "Name its file, or send it in, such as: ssh host 'cat mailwright.zip' | mailwright restore - --yes",
+    });
+  const folder = await mkdtemp(join(tmpdir(), "mailwright-restore-"));
+  const path = join(folder, "archive.zip");
+  const forget = () => rm(folder, { recursive: true, force: true });
+  try {
+    await pipeline(process.stdin, createWriteStream(path, { mode: 0o600 }));
+    return { path, [Symbol.asyncDispose]: forget };
+  } catch (error) {
+    await forget();
+    throw new AppError("unavailable", `The archive could not be kept in ${tmpdir()}: ${messageOf(error)}.`, {
+      fix: "See that it has room for all of it, or name another folder with TMPDIR. Nothing was changed.",
+    });
+  }
 }
 
 async function ask(manifest: Manifest, dir: string): Promise<boolean> {

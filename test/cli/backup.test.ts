@@ -11,10 +11,12 @@ import {
   utimes,
   writeFile,
 } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { account, type House, house } from "../faults/house.ts";
 import { closing } from "../faults/load.ts";
+import { builtBinary } from "../support/binary.ts";
 import { entriesOf, withManifest } from "../support/backups.ts";
 import { zipOf } from "../support/files.ts";
 import { until } from "../support/until.ts";
@@ -58,6 +60,31 @@ test("writes to the standard output, and its words elsewhere", async () => {
   const { out, err } = await at.cli("backup", "-");
   expect(err).toStartWith("Backup written.\n");
   expect(out).toStartWith("PK");
+});
+
+test("what was written to the standard output is restored from the standard input", async () => {
+  await using own = await house();
+  await account(own, "ann@client.example");
+  const path = join(own.dir, "../piped.zip");
+  await own.cli("backup", path);
+  const left = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("mailwright-restore-"));
+  const before = await left();
+  const restore = async (...words: string[]) => {
+    const command = [
+      await builtBinary(),
+      "restore",
+      "-",
+      ...words,
+      "--config",
+      join(own.dir, "../config.toml"),
+    ];
+    const child = Bun.spawn(command, { stdin: Bun.file(path), stdout: "pipe", stderr: "pipe" });
+    const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    return { code: await child.exited, out: said[0], err: said[1] };
+  };
+  expect(await restore()).toMatchObject({ code: 1, err: expect.stringContaining("Say --yes") });
+  expect(await restore("--yes")).toMatchObject({ code: 0, out: expect.stringContaining("1 account") });
+  expect(await left()).toEqual(before);
 });
 
 test("writes all of it to a program that reads slowly, and stops in words where that has ended", async () => {
