@@ -90,7 +90,7 @@ export async function prepareReply(
     ...(answer.notes === undefined ? {} : { notes: answer.notes }),
     ...(answer.build === undefined ? {} : { build: answer.build }),
     attachments: attachmentsOf(answer),
-    ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
+    ...(await footerOf(app, inbox, answer)),
     date: new Date(app.wallMs()),
     kind: answer.kind,
   });
@@ -114,6 +114,12 @@ export async function prepareReply(
       return sendLater(app, tx, { ...mail, event_id });
     },
   };
+}
+
+/** A notice was written by nobody but this server. */
+async function footerOf({ db }: App, inbox: InboxRow, { kind }: Answer): Promise<{ footer?: string }> {
+  if (kind === "notice" || !(await wantsFooter(db, inbox))) return {};
+  return { footer: `Sent by AI on behalf of ${inbox.label}` };
 }
 
 /** The thread that an answer to a message goes on with, for its sender. */

@@ -149,8 +149,18 @@ describe("what is wrong is found", () => {
       "open registration",
       "registration",
       "warn",
-      /Everybody/,
+      /Everybody.*spend the model/,
       ({ app }) => void (app.config.auth.registration = "open"),
+    ],
+    [
+      "open registration without a model of the operator's",
+      "registration",
+      "warn",
+      /^Everybody with a mail address can make an account here\.$/,
+      ({ app }) => {
+        app.config.auth.registration = "open";
+        app.config.llm.kind = "";
+      },
     ],
     [
       "MX elsewhere",

@@ -74,6 +74,8 @@ describe("a model that refuses", () => {
     const { text, headers, subject, inReplyTo } = await simpleParser(Buffer.from(notice?.raw ?? []));
     expect(unfolded(text)).toContain(entry.error);
     expect(text).toContain("Nothing was charged.");
+    // No AI has written it.
+    expect(text).not.toContain("Sent by AI");
     const there = `http://mw.test/app/messages/${entry.message_id}`;
     expect(unfolded(text)).toContain(
       `send your mail again or have it tried again in the activity <${there}>`,

@@ -14,7 +14,7 @@ export function judgeCertificate(
   const { raw } = socket.getPeerCertificate();
   const leaf = new X509Certificate(raw);
   const days = Math.floor((Date.parse(leaf.validTo) - now_ms) / DAY_MS);
-  const mend = `Get one for ${name} from a public authority: name its files in server.cert and server.key, in place of what is named there, or let the server get it by itself (server.tls = "acme").`;
+  const mend = `Get one for ${name} from a public authority: name its files in server.cert and server.key, or let the server get it by itself (server.tls = "acme").`;
   const judge = self_signed === "fail" ? fail : warn;
   if (leaf.issuer === leaf.subject)
     return judge("The certificate is self-signed: others can encrypt, but not tell who answers.", mend);

@@ -70,10 +70,10 @@ async function checkOutbound({ app }: Bench): Promise<Outcome> {
 
 async function checkRegistration({ app }: Bench): Promise<Outcome> {
   if (app.config.auth.registration === "closed") return ok("Only the operator makes accounts.");
-  const spend = app.config.llm === null ? "" : ", and spend the model under [llm]";
+  const spend = app.config.llm.kind === "" ? "" : ", and spend the model under [llm]";
   return warn(
     `Everybody with a mail address can make an account here${spend}.`,
-    'Unless that is meant: auth.registration = "closed".',
+    'Set auth.registration = "closed", unless strangers are meant to have accounts.',
   );
 }
 

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
@@ -108,7 +109,7 @@ function Detail({ delivery, endpoint }: { delivery: Delivery; endpoint: Endpoint
 }
 
 function Facts({ delivery }: { delivery: Delivery }) {
-  const { error, attempts, max_attempts, next_attempt_at, last_attempt_at, url } = delivery;
+  const { error, attempts, max_attempts, next_attempt_at, last_attempt_at, url, message_id } = delivery;
   return (
     <div className="grid gap-1 text-sm wrap-anywhere">
       {error && <p className="text-bad">{faultWords(error)}</p>}
@@ -126,6 +127,13 @@ function Facts({ delivery }: { delivery: Delivery }) {
         )}
         .
       </p>
+      {message_id !== null && (
+        <p>
+          <Link to="/messages/$message_id" params={{ message_id }} className="underline">
+            The message that it tells of
+          </Link>
+        </p>
+      )}
     </div>
   );
 }
