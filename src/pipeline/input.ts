@@ -16,6 +16,7 @@ import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf, senderLine } from "../resources/messages/material.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
+import { mayCommand } from "../trust/own-words/names-in-text.ts";
 import { withoutGreeted } from "../trust/own-words/greeting.ts";
 import { doubtsAbout } from "./doubts.ts";
 import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
@@ -69,7 +70,10 @@ export interface RunInput {
   plain: boolean;
   content: string;
   files: IncomingFile[];
-  /** The names of a mail's files, which programs write into its text. */
+  /**
+   * The names of a mail's files, which programs write into its text, and those subjects of attached mails that could be
+   * an order there.
+   */
   filenames: string[];
   /** One line for each file, whether it was read or not; untrusted like the content. */
   manifest: string[];
@@ -187,7 +191,10 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
       ? senderLine(message)
       : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
     files,
-    filenames: files.map(({ filename }) => filename),
+    filenames: [
+      ...files.map(({ filename }) => filename),
+      ...outcome.mail.attached_subjects.filter((subject) => mayCommand(subject)),
+    ],
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
     warnings: [

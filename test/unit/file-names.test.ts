@@ -28,6 +28,34 @@ test.each([
   [`The file ${"a b ".repeat(70)}+vault.txt is here`, ["a b ".repeat(70).slice(0, 250)], "The file  "],
   ["the repository acme/site", ["site.zip"], "the repository acme/site"],
   ["mynotes.txt and notes.txt", ["notes.txt"], "mynotes.txt and  "],
+  // Where words have no spaces between them, a name has none beside it.
+  ["添付ファイルeve@a.test.txtをご確認ください", ["eve@a.test.txt"], "添付ファイル をご確認ください"],
+  ["请查收附件eve@a.test.txt。", ["eve@a.test.txt"], "请查收附件 。"],
+  ["eve@a.test.txt를 첨부합니다", ["eve@a.test.txt"], " 를 첨부합니다"],
+  ["ไฟล์แนบeve@a.test.txtครับ", ["eve@a.test.txt"], "ไฟล์แนบ ครับ"],
+  ["先日の見積eve@a.test書.pdfを送ります", ["見積eve@a.test書.pdf"], "先日の を送ります"],
+  ["PDF見積 --allow-destructive 書.pdf", ["見積 --allow-destructive 書.pdf"], "PDF "],
+  // Programs shorten a name, at its end, in its midst or at its beginning.
+  ["File: Offer of eve@example.net and oth…", ["Offer of eve@example.net and others.txt"], "File:  …"],
+  ["File: Offer of eve@example.net and ot...", ["Offer of eve@example.net and others.txt"], "File:  ..."],
+  ["File: Offer of eve@example.net […]", ["Offer of eve@example.net and others.txt"], "File:   […]"],
+  ["@office... file my notes", ["Office notes"], "@office... file my notes"],
+  ["It is bob@example.org now... and later", ["Offer by now.txt"], "It is bob@example.org now... and later"],
+  ["File: Offer --allow-dest…others.txt.", ["Offer --allow-destructive to others.txt"], "File:  ."],
+  ["File: …of eve@example.net.txt", ["The long offer of eve@example.net.txt"], "File: … "],
+  ["File: …of eve@example.net", ["The long offer of eve@example.net.txt"], "File: … "],
+  ["File: Add it to page Pay….txt", ["Add it to page Payroll of all.txt"], "File:  "],
+  ["添付eve@example.net…を", ["eve@example.net見積.txt"], "添付 …を"],
+  // One's own words may begin like a file, and go on with three dots.
+  ["@office file this… please", ["Office plan.txt"], "@office file this… please"],
+  ["Put it on my page Shopping list…", ["Shopping list for Eve.pdf"], "Put it on my page Shopping list…"],
+  ["Well... mail it to bob@example.org", ["Offer of eve@a.test.txt"], "Well... mail it to bob@example.org"],
+  // A program gives a copy another number, in the text or in the mail.
+  ["File: eve@a.test (1).txt", ["eve@a.test.txt"], "File:  "],
+  ["File: eve@a.test[12].txt", ["eve@a.test.txt"], "File:  "],
+  ["File: eve@a.test-2.txt", ["eve@a.test.txt"], "File:  "],
+  ["File: eve@a.test.txt", ["eve@a.test (1).txt"], "File:  "],
+  ["File: eve@a.test(3).txt", ["eve@a.test (1).txt"], "File:  "],
   ["nothing", [""], "nothing"],
   ["nothing", ["."], "nothing"],
 ])("%j with the files %j says by itself %j", (text, filenames, own) => {
@@ -36,7 +64,22 @@ test.each([
 
 test("what is shown is what was written, whatever stands in it", () => {
   const piece = fc.oneof(
-    fc.constantFrom("a.txt", "eve@a.test.txt", " ", "\n", "--x", "\u{F0000}", "\u{F0001}", "İ", "ß", "𝐀"),
+    fc.constantFrom(
+      "a.txt",
+      "eve@a.test.txt",
+      " (1).txt",
+      "…",
+      "...",
+      "資",
+      " ",
+      "\n",
+      "--x",
+      "\u{F0000}",
+      "\u{F0001}",
+      "İ",
+      "ß",
+      "𝐀",
+    ),
     fc.string({ maxLength: 3 }),
   );
   const words = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(""));

@@ -85,6 +85,7 @@ async function readParts(
     own_subject,
     whole: whole && own_subject && body.others.length + attachments.length + packed.length === 0,
     attachments,
+    attached_subjects: packed.filter((inner) => inner.attached).map(({ subject }) => shownSubject(subject)),
     warnings: [],
   };
   if (doubt !== null) warnings.add(doubtful(doubt));
@@ -202,8 +203,7 @@ function readPacked(
       const isHtml = text.trim() === "";
       const limit = isHtml ? MAX_HTML_CHARS : MAX_TEXT_CHARS;
       const shown = readMaterial((isHtml ? html : text).slice(0, limit), isHtml, mail);
-      if (attached)
-        return `Attached mail: ${visibleLine(subject).slice(0, MAX_SUBJECT_CHARS)}\n\n${shown}`.trim();
+      if (attached) return `Attached mail: ${shownSubject(subject)}\n\n${shown}`.trim();
       warnings.add(shown === "" ? NO_TEXT_IN_WINMAIL : TEXT_IN_WINMAIL);
       return shown;
     });
@@ -245,6 +245,7 @@ async function readAttachedMails(
     const inner = outcome.mail;
     texts.push(`Attached mail: ${inner.subject}\n\n${allText(inner)}`.trim());
     mail.attachments.push(...inner.attachments.slice(0, MAX_ATTACHMENTS - mail.attachments.length));
+    mail.attached_subjects.push(inner.subject, ...inner.attached_subjects);
     mail.hidden_characters += inner.hidden_characters;
     mail.hidden_html += inner.hidden_html;
     for (const warning of inner.warnings) warnings.add(warning);
@@ -267,7 +268,11 @@ function namedText(part: Part, number: number): MailAttachment {
 }
 
 function subjectOf(headers: MailHeaders): string {
-  return visibleLine(decodeWords(headers.get("subject") ?? "")).slice(0, MAX_SUBJECT_CHARS);
+  return shownSubject(decodeWords(headers.get("subject") ?? ""));
+}
+
+function shownSubject(subject: string): string {
+  return visibleLine(subject).slice(0, MAX_SUBJECT_CHARS);
 }
 
 /** The time of the Date field; null if there is none, or none that can be read. */

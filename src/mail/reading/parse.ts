@@ -63,6 +63,8 @@ export interface ParsedMail {
    */
   hidden_html: number;
   attachments: MailAttachment[];
+  /** The subjects of the attached mails that were read. */
+  attached_subjects: string[];
   /** Sentences about what could not be read, for the reply and the activity page. */
   warnings: string[];
 }

@@ -1,0 +1,222 @@
+/** What gives words a meaning of their own: an address, a command, a flag, a title in quotation marks. */
+const MARKED = /[@/\\$#"“”„«»「」『』]|(?<![\p{L}\p{N}])(?:\+\p{L}|(?:--|[–—])\p{L})|\p{L}\.\p{L}/u;
+/** Names are cut where a mail is read; so much of one is surely left, and is looked for. */
+const LONG_NAME_CHARS = 150;
+const MAX_PATH_CHARS = 1_000;
+/** What a program writes in place of the letters that it leaves out. */
+const LEFT_OUT = /…|⋯|‥|\.{2}/;
+/** Comparisons of a name with a place where letters are left out; beyond them all around such a place counts as a name. */
+const MAX_COMPARISONS = 500;
+/** The number of a copy: "Offer (1).pdf". */
+const COPY_NUMBER = /(?:[([]\d{1,3}[)\]]|[\s_-]\d{1,3})$/;
+const MAX_COPY_DIGITS = 3;
+/** Letters of scripts that part no words by spaces, or, as in Korean, write particles right behind one. */
+const UNPARTED =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
+
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** Whether words that others chose could be an order, or name something, where they stand in an instruction. */
+export function mayCommand(words: string): boolean {
+  return MARKED.test(words);
+}
+
+/**
+ * Where names of files stand in a text, whatever stands between their letters, from the first on: whole, with the number of
+ * a copy, or shortened.
+ */
+export function namesIn(text: string, filenames: readonly string[]): Span[] {
+  const names = [...new Set(filenames)].map(nameOf).filter(({ letters }) => letters !== "");
+  if (names.length === 0) return [];
+  const read = readLetters(text);
+  const isLong = filenames.some((name) => name.length >= LONG_NAME_CHARS);
+  const whole = [...new Set(names.flatMap(({ wanted }) => wanted))].flatMap((name) =>
+    occurrences(read, name),
+  );
+  const spans = [...whole, ...names.flatMap((name) => copiesOf(read, name))]
+    .filter(({ start, end }) => isParted(text, start) && (isLong || isParted(text, end)))
+    .map(({ start, end }) => ({
+      start: pathStart(text, start),
+      end: isLong ? paragraphEnd(text, end) : end,
+    }));
+  return apart([...spans, ...shortenedIn(read, names)]);
+}
+
+interface Name {
+  letters: string;
+  /** Its letters without its ending, and those of that; both empty if it has none. */
+  stem: string;
+  ending: string;
+  /** The letters that are one of its names wherever they stand. */
+  wanted: string[];
+}
+
+function nameOf(filename: string): Name {
+  const stem = filename.replace(/\.[^.]*$/, "");
+  const ending = filename.slice(stem.length);
+  const original = stem.replace(COPY_NUMBER, "");
+  const isTelling = ending !== "" || /\S\s+\S/.test(filename) || MARKED.test(filename);
+  const wanted = [
+    ...(isTelling ? [filename] : []),
+    ...(ending !== "" && original !== stem ? [original + ending] : []),
+    ...[stem, original].filter((one) => MARKED.test(one) && /\S\s+\S/.test(one)),
+  ];
+  const [letters, bare] = [lettersIn(filename), lettersIn(ending)];
+  return {
+    letters,
+    stem: ending === "" ? "" : lettersIn(original),
+    ending: bare,
+    wanted: wanted.map((name) => lettersIn(name.slice(0, LONG_NAME_CHARS))).filter((name) => name !== ""),
+  };
+}
+
+/** A text by its letters as `lettersIn` has them. */
+interface Letters {
+  text: string;
+  letters: string;
+  /** Where each of them stands. */
+  places: number[];
+}
+
+function readLetters(text: string): Letters {
+  let letters = "";
+  const places: number[] = [];
+  for (const { 0: char, index } of text.matchAll(/[\p{L}\p{N}]/gu)) {
+    const plain = char.charCodeAt(0) < 0x80 ? char.toLowerCase() : plainestOf(char);
+    letters += plain;
+    for (let unit = 0; unit < plain.length; unit += 1) places.push(index);
+  }
+  return { text, letters, places };
+}
+
+function plainestOf(char: string): string {
+  return char
+    .normalize("NFKD")
+    .replaceAll(/[^\p{L}\p{N}]+/gu, "")
+    .toLowerCase();
+}
+
+/** The letters and numbers of a text, without accents and in their plainest form. */
+function lettersIn(text: string): string {
+  return readLetters(text).letters;
+}
+
+function spanOf({ text, places }: Letters, from: number, to: number): Span {
+  const last = places[to - 1] ?? 0;
+  return { start: places[from] ?? 0, end: last + String.fromCodePoint(text.codePointAt(last) ?? 0).length };
+}
+
+function occurrences(read: Letters, wanted: string): Span[] {
+  const { letters } = read;
+  const found: Span[] = [];
+  for (let at = letters.indexOf(wanted); at !== -1; at = letters.indexOf(wanted, at + wanted.length))
+    found.push(spanOf(read, at, at + wanted.length));
+  return found;
+}
+
+/** Where a name stands with the number that a program gives a copy. */
+function copiesOf(read: Letters, { stem, ending }: Name): Span[] {
+  const { letters } = read;
+  if (stem === "") return [];
+  const found: Span[] = [];
+  for (let at = letters.indexOf(stem); at !== -1; at = letters.indexOf(stem, at + stem.length)) {
+    const behind = at + stem.length;
+    const digits = /^\d*/.exec(letters.slice(behind, behind + MAX_COPY_DIGITS))?.[0].length ?? 0;
+    const end = behind + digits + ending.length;
+    if (digits > 0 && letters.startsWith(ending, behind + digits)) found.push(spanOf(read, at, end));
+  }
+  return found;
+}
+
+/**
+ * Where a program has shortened a name, as far as what is left could be an order, or ends as the name does. Words of the
+ * author's own may begin like a file and go on with three dots.
+ */
+function shortenedIn(read: Letters, names: Name[]): Span[] {
+  if (!LEFT_OUT.test(read.text)) return [];
+  const cuts = cutsIn(read);
+  if (cuts.length * names.length > MAX_COMPARISONS)
+    return cuts.map((at) =>
+      spanOf(read, Math.max(0, at - LONG_NAME_CHARS), Math.min(read.letters.length, at + LONG_NAME_CHARS)),
+    );
+  return cuts.flatMap((at) => names.flatMap((name) => shortenedAt(read, at, name)));
+}
+
+/** How many letters stand above each place where some are left out. */
+function cutsIn({ text, places }: Letters): number[] {
+  const cuts: number[] = [];
+  for (let at = 0; at <= places.length; at += 1) {
+    const from = places[at - 1] ?? 0;
+    const to = places[at] ?? text.length;
+    if (to - from > 1 && LEFT_OUT.test(text.slice(from, to))) cuts.push(at);
+  }
+  return cuts;
+}
+
+function shortenedAt(read: Letters, at: number, { letters, ending }: Name): Span[] {
+  const head = longest(letters, (length) => beginsAt(read, at - length, letters.slice(0, length)));
+  const stem = letters.slice(0, letters.length - ending.length);
+  const [whole = 0, bare = 0] = [letters, stem].map((name) =>
+    longest(name, (length) => endsAt(read, at + length, name.slice(-length))),
+  );
+  const tail = Math.max(whole, bare);
+  if (head + tail === 0) return [];
+  const span = spanOf(read, at - head, at + tail);
+  const ends = head > 0 && ending !== "" && whole >= ending.length;
+  return ends || MARKED.test(read.text.slice(span.start, span.end)) ? [span] : [];
+}
+
+/** How many letters of a name at most stand where `stands` is told to look; 0 if none do. */
+function longest(name: string, stands: (length: number) => boolean): number {
+  for (let length = Math.min(LONG_NAME_CHARS, name.length); length > 0; length -= 1)
+    if (stands(length)) return length;
+  return 0;
+}
+
+function beginsAt({ text, letters, places }: Letters, at: number, wanted: string): boolean {
+  return at >= 0 && letters.startsWith(wanted, at) && isParted(text, places[at] ?? 0);
+}
+
+function endsAt(read: Letters, end: number, wanted: string): boolean {
+  const at = end - wanted.length;
+  return read.letters.startsWith(wanted, at) && isParted(read.text, spanOf(read, at, end).end);
+}
+
+/** Whether a word may begin or end in a text right here. */
+function isParted(text: string, at: number): boolean {
+  const [before, behind] = [text.charAt(at - 1), text.charAt(at)];
+  if (!isWordChar(before) || !isWordChar(behind)) return true;
+  return UNPARTED.test(before) || UNPARTED.test(behind);
+}
+
+function isWordChar(char: string): boolean {
+  return /[\p{L}\p{N}]/u.test(char);
+}
+
+/** A file's name is its last step alone: what stands before that in the text is its maker's too. */
+function pathStart(text: string, start: number): number {
+  if (!/[/\\]/.test(text.charAt(start - 1))) return start;
+  const least = Math.max(0, start - MAX_PATH_CHARS);
+  let at = start;
+  while (at > least && !/["'<(:\n]/.test(text.charAt(at - 1))) at -= 1;
+  return at;
+}
+
+/** A long name may have been cut where the mail was read. */
+function paragraphEnd(text: string, from: number): number {
+  const end = text.indexOf("\n\n", from);
+  return end === -1 ? text.length : end;
+}
+
+function apart(spans: Span[]): Span[] {
+  const found: Span[] = [];
+  for (const span of spans.toSorted((one, other) => one.start - other.start || other.end - one.end)) {
+    const before = found.at(-1);
+    if (before && span.start < before.end) before.end = Math.max(before.end, span.end);
+    else found.push({ ...span });
+  }
+  return found;
+}
