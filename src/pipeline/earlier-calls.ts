@@ -25,7 +25,16 @@ export interface Journal {
   /** By the same fingerprint, the round of the talk in which a call was answered with the outcome of another call. */
   put_off: Map<string, number>;
   /** By the same fingerprint, the calls of this try that nobody answered. */
-  unanswered: Map<string, EarlierCall>;
+  unanswered: Map<string, LostCall>;
+}
+
+interface LostCall extends EarlierCall {
+  /** The round of the talk in which it was made. */
+  round: number;
+  /** The round in which another call of its tool was answered with it. */
+  stood_in?: number;
+  /** The last round in which it was asked for again. */
+  repeated?: number;
 }
 
 export function journalOf(earlier: EarlierCall[]): Journal {
@@ -60,15 +69,15 @@ interface EarlierAnswer {
   call: EarlierCall;
   /** The earlier calls that the model may have meant, `call` first; undefined if `call` is exactly what it asks for. */
   others?: EarlierCall[];
-  /** Whether this try has made the call, and nobody answered it. */
-  lost?: true;
+  /** Whether this try has made the call, and nobody answered it; or, in "other" words, may have made it. */
+  lost?: "same" | "other";
 }
 
 /**
- * The earlier call whose outcome is told instead of making this call in `round` of the talk: the same call, or the
- * next one of the same tool, as a model seldom words a text twice alike. A call of this try that nobody answered
- * counts as an earlier one. Undefined if this call is to be made: it is one more than the earlier try had made, or it
- * is asked for once more in a later round, when the model has read why it was not made.
+ * The earlier call whose outcome is told instead of making this call in `round` of the talk: the same call, or the next
+ * one of the same tool, as a model seldom words a text twice alike. So it is with a call of this try that nobody
+ * answered: the same one, and the first other one of its tool that is asked for once the model knows. Undefined if this call is to be made: it is one more than the earlier try had made, or it is asked for once more in
+ * a later round, when the model has read why it was not made.
  */
 export function earlierAnswer(
   journal: Journal,
@@ -88,7 +97,14 @@ export function earlierAnswer(
   const lost = unanswered.get(first);
   if (lost) {
     put_off.set(first, round);
-    return { call: lost, lost: true };
+    lost.repeated = round;
+    return { call: lost, lost: "same" };
+  }
+  const reworded = [...unanswered.values()].find((call) => mayMean(call, tool, round));
+  if (reworded) {
+    put_off.set(first, round);
+    reworded.stood_in = round;
+    return { call: reworded, lost: "other" };
   }
   const others = notAsked(journal).filter((call) => isDoneBy(tool, call));
   const [call] = others;
@@ -96,6 +112,11 @@ export function earlierAnswer(
   put_off.set(first, round);
   asked.add(call.fingerprint);
   return { call, others };
+}
+
+/** Whether a call in `round` may be the one that nobody answered, in other words. Beside that itself it is not. */
+function mayMean(call: LostCall, tool: Tool, round: number): boolean {
+  return call.round < round && call.stood_in === undefined && call.repeated !== round && isDoneBy(tool, call);
 }
 
 /** Whether an earlier call of this tool may have taken effect. One that failed cannot be done twice. */

@@ -73,7 +73,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const outcome = notePlaces(talk, {
     tool,
     args,
-    outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted }),
+    outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted, round: asked.round }),
   });
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(run.message)),
@@ -99,8 +99,11 @@ function toldOfEarlier(
   const answer = earlierAnswer(run.journal, tool, asked);
   if (answer === undefined) return undefined;
   const { call, others, lost } = answer;
-  if (lost) {
-    const text = `Not called again: ${call.text} If it was not done, ask for it once more just so.`;
+  if (lost !== undefined) {
+    const text =
+      lost === "same"
+        ? `Not called again: ${call.text} If it was not done, ask for it once more just so.`
+        : `Not called: this call of the same tool was made before, and its answer was lost. If yours is to do the same, look first whether it was done. If it is another one, ask for it again just so.\n\n${storiesOf([call])}`;
     return { text, said: true, step: doneStep(tool, asked.args, { ok: false, text }) };
   }
   run.steps.push(...doubtsAbout(call));
@@ -118,6 +121,7 @@ interface Making {
   args: Record<string, unknown>;
   sent: Record<string, unknown>;
   tainted: boolean;
+  round: number;
 }
 
 /** Makes the call. If the run is ended in the middle of it, there is still an outcome to tell. */
@@ -144,7 +148,7 @@ async function write(
   app: App,
   run: Run,
   signal: AbortSignal,
-  { tool, args, sent, tainted }: Making,
+  { tool, args, sent, tainted, round }: Making,
 ): Promise<ToolOutcome> {
   const { first, fingerprint } = nextCall(run.journal, tool, args);
   countCall(run.journal, first);
@@ -161,10 +165,11 @@ async function write(
   await endCall(app, entry, { ...outcome, step });
   if (said.of_server === true && said.unanswered !== true)
     run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)} was not done: ${said.text}`));
+  run.journal.unanswered.delete(first);
   if (said.unanswered === true) {
     const { ok, text } = outcome;
     run.journal.put_off.delete(first);
-    run.journal.unanswered.set(first, { fingerprint, ok, text, step, unknown: true });
+    run.journal.unanswered.set(first, { fingerprint, ok, text, step, unknown: true, round });
     run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)}: ${MAY_BE_DONE}`));
   }
   return outcome;

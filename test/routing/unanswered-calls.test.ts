@@ -99,6 +99,45 @@ describe("a call that was made, and whose answer was lost by", () => {
     expect(titles(room)).toEqual(["Lunch", "Dinner", "Lunch"]);
   });
 
+  test.each(LOST)("%s: is not made in other words until the model insists", async (_how, spoil) => {
+    await using room = await roomBehind(spoil, [
+      [event("Lunch")],
+      [event("Lunch with Eve")],
+      [event("Lunch with Eve")],
+      "Booked.",
+    ]);
+    expect(titles(room)).toEqual(["Lunch", "Lunch with Eve"]);
+    const told = room.model.requests.map(({ body }) => body?.messages.at(-1)?.content ?? "");
+    expect(told[2]).toContain("Not called:");
+    expect(told[2]).toContain('{"title":"Lunch"}');
+    expect(told[2]).toContain("If it is another one, ask for it again just so.");
+    expect(told[3]).not.toContain("Not called");
+  });
+
+  test("whatever: holds up no other call that was asked for with it, nor more than one behind it", async () => {
+    const lose = () => new Response("", { status: 504 });
+    await using room = await roomBehind(lose, [
+      [event("Lunch"), event("Dinner")],
+      [event("Tea"), event("Cake")],
+      [event("Tea")],
+      [event("Walk")],
+      "Booked.",
+    ]);
+    expect(titles(room)).toEqual(["Lunch", "Dinner", "Cake", "Tea", "Walk"]);
+  });
+
+  test("whatever: is in doubt no more once it is made again and answered", async () => {
+    const lose = () => new Response("", { status: 504 });
+    await using room = await roomBehind(lose, [
+      [event("Lunch")],
+      [event("Lunch")],
+      [event("Lunch")],
+      [event("Dinner")],
+      "Booked.",
+    ]);
+    expect(titles(room)).toEqual(["Lunch", "Lunch", "Dinner"]);
+  });
+
   test.each(LOST)("%s: is not made again in other words when its run is done again", async (_how, spoil) => {
     await using room = await roomBehind(spoil, [
       [event("Lunch")],
