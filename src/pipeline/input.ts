@@ -8,6 +8,7 @@ import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters
 import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
 import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
 import type { FreshCall, IncomingFile } from "../inbound/accept.ts";
+import { filesOf } from "../mail/reading/mail-text.ts";
 import { headersAs } from "../mail/reading/headers-as.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
@@ -174,7 +175,6 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
-  const { texts, ...material } = await readMaterial(app, others, { signal, from });
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
   const words = trustedWords(message, outcome.mail, {
@@ -182,11 +182,12 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
     answers: saysItAnswers(headers),
   });
   const plain = alone && isWhole(outcome.mail) && isTyped(words);
+  // If all the rest is obeyed, what a mail signature block says or shows is not read.
+  const { texts, ...material } = await readMaterial(app, plain ? [] : others, { signal, from });
   const at_click = hasAuthority(message) && isSentAtClick(outcome.mail.new_text.trim());
   return {
     ...words,
     plain,
-    // If all the rest is obeyed, what a mail signature block says is not read.
     content: plain
       ? senderLine(message)
       : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
@@ -252,7 +253,7 @@ function trustedWords(
   const subject = alone && may_share === null ? ownSubject(message, mail) : "";
   return {
     instruction: text || subject,
-    sure: text === "" && mail.attachments.length === 0 ? subject : sure,
+    sure: text === "" && filesOf(mail).length === 0 ? subject : sure,
     page,
     // A quote that was not recognised begins below the first empty line at the earliest.
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
@@ -313,7 +314,7 @@ function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
 
 /** Decision P.4: if a mail stands alone and has no file, all of it is its author's word. */
 function isWhole(mail: ParsedMail): boolean {
-  return mail.whole && mail.attachments.length === 0;
+  return mail.whole && filesOf(mail).length === 0;
 }
 
 function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }): string[] {

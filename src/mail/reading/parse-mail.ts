@@ -3,7 +3,7 @@ import { isCalendarAnswer, isCalendarMail, isMeetingMail } from "./calendar-mail
 import { chooseBody, isMail } from "./choose-body.ts";
 import { stripHiddenCharacters, visibleLine } from "../../trust/own-words/hidden-characters.ts";
 import { decodeWords, type MailHeaders, readHeaders } from "./headers.ts";
-import { allText } from "./mail-text.ts";
+import { allText, filesOf } from "./mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
 import { joined } from "../../trust/own-words/pieces.ts";
 import { type Part, partsOf, readStructure, type Structure } from "./parse-structure.ts";
@@ -66,7 +66,7 @@ async function readParts(
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const { whole, ...cut } = splitNewText(
+  const { whole, signature_pictures, ...cut } = splitNewText(
     { text: textsOf(body.texts, warnings).join("\n\n"), html: textsOf(body.pages, warnings) },
     { fresh: isFresh(headers, form) },
   );
@@ -74,6 +74,7 @@ async function readParts(
     ...withoutSignature(parts, files),
     ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
   ];
+  markShown(attachments, new Set(signature_pictures));
   const of_others =
     parts.some(isOfOthers) || attachments.some(isCalendarAnswer) || isMeetingMail(packed, cut.new_text);
   const passes_on = parts.some(isMail) || packed.some((inner) => inner.attached);
@@ -83,7 +84,7 @@ async function readParts(
     date: dateOf(headers),
     ...cut,
     own_subject,
-    whole: whole && own_subject && body.others.length + attachments.length + packed.length === 0,
+    whole: whole && own_subject && body.others.length + filesOf({ attachments }).length + packed.length === 0,
     attachments,
     attached_subjects: packed.filter((inner) => inner.attached).map(({ subject }) => shownSubject(subject)),
     warnings: [],
@@ -96,6 +97,14 @@ async function readParts(
   addMaterial(mail, { others, more: [...mails, ...inner] }, warnings);
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
+}
+
+/** Marks the pictures that are shown in the signature alone. */
+function markShown(files: MailAttachment[], cids: Set<string>): void {
+  for (const file of files) {
+    const { cid, content_type } = file;
+    if (cid !== undefined && cids.has(cid) && content_type.startsWith("image/")) file.of_signature = true;
+  }
 }
 
 /** The signature of a signed mail is no file of its author's (RFC 1847 §2.1). */

@@ -121,7 +121,7 @@ function takeFilesOfTexts(raw: Uint8Array, root: Part | null, files: MailAttachm
     part.textContent = text;
     for (const { name, bytes } of found) {
       files.push(
-        attachment({ filename: name, type: typeOf(name), number: files.length + 1 }, [bytes], false),
+        attachment({ filename: name, type: typeOf(name), number: files.length + 1 }, [bytes], undefined),
       );
     }
   }
@@ -202,7 +202,7 @@ function collect(part: AttachmentPart, files: MailAttachment[]): void {
       attachment(
         { filename: part.filename || "", type, number: files.length + 1 },
         isUuencoded ? [uudecode(Buffer.concat(chunks))] : chunks,
-        part.contentDisposition !== "attachment" && part.cid !== undefined,
+        part.contentDisposition === "attachment" ? undefined : part.cid,
       ),
     );
     part.release();
@@ -212,7 +212,7 @@ function collect(part: AttachmentPart, files: MailAttachment[]): void {
 function attachment(
   { filename, type, number }: { filename: string; type: string; number: number },
   chunks: Uint8Array[],
-  inline: boolean,
+  cid: string | undefined,
 ): MailAttachment {
   // Buffer.concat is not used: its memory may be shared with others, and these bytes are handed to another thread.
   const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
@@ -222,7 +222,8 @@ function attachment(
     at += chunk.length;
   }
   const name = safeFilename(filename, type, number);
-  return { filename: name, content_type: type, size: bytes.length, bytes, inline };
+  const file = { filename: name, content_type: type, size: bytes.length, bytes, inline: cid !== undefined };
+  return cid === undefined ? file : { ...file, cid };
 }
 
 function problemOf(error: unknown): Structure["problem"] {

@@ -21,6 +21,10 @@ export interface MailAttachment {
   bytes: Uint8Array;
   /** True for a picture shown inside the text (a logo, a pasted picture), which mail programs do not list as a file. */
   inline: boolean;
+  /** The Content-ID by which the HTML shows it. */
+  cid?: string;
+  /** Whether it is a picture that is shown in the sender's signature alone. */
+  of_signature?: true;
 }
 
 export interface ParsedMail {

@@ -2,6 +2,8 @@ import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
 import { append, breakLines, breaksAround, type Region, regionFor, textOf } from "./html-region.ts";
 import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
+import { isBookmarked, pictureIn, type ShownPicture } from "./html-pictures.ts";
+import { listOf, type ListMarks, nextMark } from "./html-lists.ts";
 import {
   isQuote,
   isSignature,
@@ -16,8 +18,6 @@ import { isInserted, marked, unmarked } from "./inserted.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
 const MAX_DEPTH = 512;
-/** The highest number a list begins with. */
-const MAX_ITEM = 1_000_000;
 
 /** Elements whose tags end nothing but themselves: reading cannot start anew inside one. */
 const RAW = new Set(["style", "script", "title", "textarea"]);
@@ -44,6 +44,7 @@ export interface HtmlPiece {
 export interface HtmlText {
   pieces: HtmlPiece[];
   signature: string;
+  pictures: ShownPicture[];
   /** Whether a link among own words has none, such as one that is a picture. */
   hides_link: boolean;
   /** Elements and comments with words in them that a reader would not have seen. */
@@ -57,12 +58,14 @@ interface Frame {
   hidden_words: { seen: boolean } | null;
   not_text: boolean;
   signature: boolean;
+  /** Whether Outlook marks it as a part of its signature; not all of the words there have the mark. */
+  bookmarked: boolean;
   quote: QuotePart | null;
   link: Link | null;
   /** Whether a mail program put it there by itself. */
   inserted: boolean;
-  /** The list around it: what its next item is numbered, or null where items have no numbers. */
-  list: { next: number | null };
+  /** The list around it. */
+  list: ListMarks;
 }
 
 const PAGE: Frame = {
@@ -71,6 +74,7 @@ const PAGE: Frame = {
   hidden_words: null,
   not_text: false,
   signature: false,
+  bookmarked: false,
   quote: null,
   link: null,
   inserted: false,
@@ -102,6 +106,7 @@ interface Walk {
   pages: Set<string>;
   /** The address of the last link: a card tells that of its page many times. */
   last_href: string;
+  pictures: ShownPicture[];
   hides_link: boolean;
   hidden: number;
   fresh: boolean;
@@ -132,6 +137,7 @@ export function readHtml(
     signs_on: false,
     pages: new Set(),
     last_href: "",
+    pictures: [],
     hides_link: false,
     hidden: 0,
     fresh,
@@ -139,13 +145,13 @@ export function readHtml(
   };
   let from = 0;
   while (from < html.length) from = walkUntilTooDeep(html, from, walk);
-  const { regions, signature, hidden } = walk;
+  const { regions, signature, pictures, hides_link, hidden } = walk;
   const pieces = regions.map((region) => ({
     own: region.own,
     text: region.own ? textOf(region) : unmarked(textOf(region)),
     lines_to_quote: region.lines_to_quote,
   }));
-  return { pieces, signature: unmarked(textOf(signature)), hides_link: walk.hides_link, hidden };
+  return { pieces, signature: unmarked(textOf(signature)), pictures, hides_link, hidden };
 }
 
 /**
@@ -192,7 +198,9 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const opened = linkOf(element);
   const link = opened ?? parent.link;
   const inserted = isInsertedIn(parent, opened) || isInserted(element, style);
-  walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, inserted, list });
+  const bookmarked = isBookmarked(element, parent);
+  walk.stack.push({ name, look, hidden_words, not_text, signature, bookmarked, quote, link, inserted, list });
+  walk.pictures.push(...pictureIn(element, signs(walk)));
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   if (CELLS.has(name)) addText(walk, " ");
@@ -208,19 +216,6 @@ function endAtForeign(walk: Walk, name: string): void {
 /** A link inside another one is part of a card, as is all that is in one. */
 function isInsertedIn(parent: Frame, link: Link | null): boolean {
   return parent.inserted || (link !== null && parent.link !== null);
-}
-
-function listOf({ name, attributes }: HtmlElement): Frame["list"] | null {
-  if (name === "ul") return { next: null };
-  if (name !== "ol") return null;
-  const start = Number.parseInt(attributes["start"] ?? "1", 10);
-  return { next: start >= 0 && start <= MAX_ITEM ? start : 1 };
-}
-
-function nextMark(list: Frame["list"]): string {
-  if (list.next === null) return "- ";
-  list.next += 1;
-  return `${list.next - 1}. `;
 }
 
 /** Returns the part of a quote that begins with this element, if any; it ends the sender's own words. */
@@ -361,6 +356,11 @@ function collapsed(text: string, atLineStart: boolean): string {
 
 function innermost(walk: Walk): Frame {
   return walk.stack.at(-1) ?? PAGE;
+}
+
+/** Whether a picture here is one of the signature. */
+function signs(walk: Walk): boolean {
+  return innermost(walk).bookmarked || regionOf(walk) === walk.signature;
 }
 
 function regionOf(walk: Walk): Region {

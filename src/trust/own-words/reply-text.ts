@@ -1,11 +1,12 @@
 import { type Cut, cutSigned, cutSource, isGreeting, isLong } from "./cut-text.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { bareAddress } from "./html-links.ts";
+import { type ShownPicture, signaturePictures } from "./html-pictures.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
 import { isAllOwn, joined, ownOf, type Piece, textOf } from "./pieces.ts";
 import { type Doubt, doubtfulIf, sharesLine } from "./reply-doubt.ts";
-import { lettersOf, ownInBoth, withoutInserted } from "./two-texts.ts";
+import { isPlaceholder, lettersOf, ownInBoth, withoutInserted } from "./two-texts.ts";
 
 /** How many letters of the HTML's own words are looked through for words in doubt. */
 const MAX_KNOWN_CHARS = 128 * 1024;
@@ -33,6 +34,8 @@ export interface SplitText {
   below_marks: boolean;
   /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
   in_doubt: Doubt | null;
+  /** The Content-IDs of the pictures that are shown in the signature and nowhere else. */
+  signature_pictures: string[];
   hidden_characters: number;
   /** Hidden elements and comments of the HTML whose words were left out. */
   hidden_html: number;
@@ -55,12 +58,13 @@ export function splitNewText(
   const split = isBlank(html) ? splitText(cut, html) : beside_text ? splitBoth(cut, html) : splitHtml(html);
   return {
     ...split,
+    signature_pictures: signaturePictures(html.pictures),
     hidden_characters: Math.max(text.removed, html.removed),
     hidden_html: html.hidden,
   };
 }
 
-type Split = Omit<SplitText, "hidden_characters" | "hidden_html">;
+type Split = Omit<SplitText, "signature_pictures" | "hidden_characters" | "hidden_html">;
 
 function splitText(cut: Cut, { hidden }: HtmlCut): Split {
   return {
@@ -84,19 +88,43 @@ function splitHtml(html: HtmlCut): Split {
 }
 
 function splitBoth(cut: Cut, html: HtmlCut): Split {
-  const shared = ownInBoth(cut.pieces, ownOf(html.pieces));
+  // What is said of a picture elsewhere is material, and that is noticed.
+  const signs = html.pictures.length > 0 && html.pictures.every((picture) => picture.signature);
+  const [text, placeholders] = signs ? withoutPlaceholders(cut.pieces) : [cut.pieces, ""];
+  const [shared, signature] = withoutSignature(ownInBoth(text, ownOf(html.pieces)), html.signature);
   const shown = unmarked(textOf(html.pieces));
   const isStub = lettersOf(`${textOf(cut.pieces)} ${cut.signature}`).length * 2 < lettersOf(shown).length;
   const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
-  const same = lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
+  const own = ownOf(signature === "" ? cut.pieces : shared);
+  const same = lettersOf(own) === lettersOf(ownOf(html.pieces));
   return {
-    ...splitOf({ pieces, signature: cut.signature }),
+    ...splitOf({ pieces, signature: joined([cut.signature, signature, placeholders]) }),
     whole: same && splitHtml(html).whole && isAllOwn(shared) && !saysMoreBelow(cut),
     marked_off: withoutLines(cutOff(cut), html.wrapped),
     // Own words are so in both, and where the HTML wraps a quote, it says where that ends.
     below_marks: html.below_marks || (cut.below_marks && isAllOwn(html.pieces)),
     in_doubt: doubtOfTwo(cut, html, shared),
   };
+}
+
+/** Parts the lines from the own pieces that stand for pictures and say nothing else. */
+function withoutPlaceholders(pieces: Piece[]): [Piece[], placeholders: string] {
+  const linesOf = ({ text }: Piece): string[] => text.split("\n");
+  const found = pieces.filter(({ own }) => own).flatMap(linesOf);
+  const kept = pieces.map((piece) => {
+    if (!piece.own) return piece;
+    const lines = linesOf(piece).filter((line) => !isPlaceholder(line));
+    return { ...piece, text: lines.join("\n").trim() };
+  });
+  return [kept.filter(({ text }) => text !== ""), found.filter(isPlaceholder).join("\n")];
+}
+
+/** Parts what stands last in the text from the rest, if it is what the HTML marks as the signature. */
+function withoutSignature(pieces: Piece[], marked: string): [Piece[], signature: string] {
+  const last = pieces.at(-1);
+  if (last === undefined || last.own || marked === "" || lettersOf(last.text) !== lettersOf(marked))
+    return [pieces, ""];
+  return [pieces.slice(0, -1), last.text];
 }
 
 /** Whether the signature may be meant to be read. */
@@ -157,9 +185,10 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
 
 /** Pages of one author, one below the other: behind what is not the sender's own in one, nothing of the others is. */
 function readPages(pages: readonly string[], reading: { fresh: boolean; beside_text: boolean }): HtmlText {
-  const all: HtmlText = { pieces: [], signature: "", hides_link: false, hidden: 0 };
+  const all: HtmlText = { pieces: [], signature: "", pictures: [], hides_link: false, hidden: 0 };
   for (const page of pages) {
-    const { pieces, signature, hides_link, hidden } = readHtml(page, reading);
+    const { pieces, signature, pictures, hides_link, hidden } = readHtml(page, reading);
+    all.pictures.push(...pictures);
     const last = all.pieces.at(-1);
     const own = all.signature === "" && all.pieces.every((piece) => piece.own);
     for (const piece of pieces) piece.own &&= own;
@@ -198,6 +227,7 @@ interface HtmlCut extends Cut {
   /** The rest, with what is marked as a signature. */
   wrapped: string;
   marked_off: string;
+  pictures: ShownPicture[];
   hides_link: boolean;
   removed: number;
   hidden: number;
@@ -237,6 +267,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
       MAX_KNOWN_CHARS,
     ),
     marked_off: unmarked(joined(marked_off)),
+    pictures: html.pictures,
     hides_link: html.hides_link,
     removed,
     hidden: html.hidden,

@@ -154,6 +154,11 @@ const LINK = /<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>/gi;
 /** The place of a picture, whose description is not the sender's word. */
 const PICTURE = /\[(image|cid|bild):[^[\]\n]{0,200}\]/gi;
 
+/** Whether a line is nothing but the place of a picture. */
+export function isPlaceholder(line: string): boolean {
+  return line.trim() !== "" && line.replace(PICTURE, "").trim() === "";
+}
+
 /** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
 export function lettersOf(text: string): string {
   return text
