@@ -55,6 +55,10 @@ const MARKS: [name: string, mark: Record<string, string>][] = [
   ["a name that says what it is for", { "X-Mailer": "Example Contact System" }],
   ["a field of a ticket system", { "X-Redmine-Host": "tickets.example.com" }],
   ["the name of a flow", { "X-ms-mail-application": "Microsoft Power Automate; User-Agent: flow/1" }],
+  [
+    "the id that Google gives what a script of its user sends",
+    { "Message-ID": "<autogen-java-5b4de35c-3d1a-4226-a096-096a1751211d@google.com>" },
+  ],
   ["the variables of a service", { "X-Mailgun-Variables": "{}" }],
   ["a mark beside her own Reply-To", { "X-PHP-Script": "x", "Reply-To": "ada@example.com" }],
 ];

@@ -51,6 +51,7 @@ const PROGRAM_FIELDS = new Set([
   "x-contact-form",
   "x-wpforms",
   "x-ms-mail-application",
+  "x-google-appengine-app-id",
   "rt-ticket",
   "rt-originator",
 ]);
@@ -63,6 +64,12 @@ const PAGE_FOLDER = /:\/(?!base\b)\S/;
  */
 const NAMED_BY_PROGRAM =
   /@(?:geopod-)?ismtpd-?[\w-]{1,60}(?:\.sendgrid\.net)?>?\s*$|_[\da-f]{6,40}@[\w.-]{1,255}\.mail>?\s*$|@swift\.generated>?\s*$|-openerp-/i;
+/**
+ * Message-IDs that Google gives what its servers send in the name of a user for a script, a form, a document or an
+ * application. What people write in Gmail has others (`@mail.gmail.com`).
+ */
+const NAMED_BY_GOOGLE =
+  /^\s*<?(?:autogen-java-[\w-]{1,60}|0{8}[\da-f]{12,40}|[\da-f.]{8,60}\.GAE)@google\.com>?\s*$/i;
 /**
  * A Message-ID made by Java's library. It makes those of web mail programs in Java too, which show what they are in the
  * id or in another field.
@@ -104,7 +111,7 @@ function isProgramName(value: string): boolean {
 }
 
 function isProgramId(id: string, headers: MailHeaders): boolean {
-  if (NAMED_BY_PROGRAM.test(id)) return true;
+  if (NAMED_BY_PROGRAM.test(id) || NAMED_BY_GOOGLE.test(id)) return true;
   if (!NAMED_BY_JAVA.test(id) || PEOPLES_JAVA.test(id)) return false;
   return PEOPLES_FIELDS.every((field) => headers.get(field) === undefined);
 }
