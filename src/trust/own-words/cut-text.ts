@@ -5,7 +5,7 @@ import { unmarked } from "./inserted.ts";
 import { joined, ownOf, type Piece, piecesOf } from "./pieces.ts";
 import { mayBePart, mayBeWrapped, noteSources, withPlainMarks } from "./marker-lines.ts";
 import { doubtAt, type Doubtful, doubtfulIf } from "./reply-doubt.ts";
-import { firstMarker, isOfProgram, isBareMark, isQuoted, type Marker } from "./reply-markers.ts";
+import { firstMarker, isOfProgram, isBareMark, isQuoted, type Marker, opensNote } from "./reply-markers.ts";
 
 /** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
 const MAX_OWN_LINES = 2_000;
@@ -136,7 +136,9 @@ function passSignature(walk: Walk, line: number): number {
  * dashes that are not those of a mail program, which a space follows.
  */
 function saysMore(signature: string, { isAll, isMarked }: { isAll: boolean; isMarked: boolean }): boolean {
-  const [first = "", ...below] = signature.split("\n");
+  const lines = signature.split("\n");
+  const [first = "", ...below] = lines;
+  if (opensNote(lines, 0)) return false;
   if (!/\p{L}/u.test(first)) return !isMarked && below.some((line) => isSentence(line) && !isOfProgram(line));
   return /[:：](\s|$)/.test(first) || (isAll && below.some((line) => /\p{L}/u.test(line)));
 }

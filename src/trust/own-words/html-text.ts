@@ -224,7 +224,7 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   const page = walk.pages.has(name);
   if (name === "html" || name === "body") walk.pages.add(name);
   if (page) end(walk);
-  const quote = !(walk.fresh && name === "hr") && isQuote(element, style);
+  const quote = !isLineOnly(walk, name) && isQuote(element, style);
   if (!quote) return null;
   walk.signs_on = false;
   if (walk.own) {
@@ -237,6 +237,11 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   walk.quotes += 1;
   walk.quoted = true;
   return countAround(walk, quotePartOf(element));
+}
+
+/** Whether a line parts nothing: across a mail that answers none, or above a table that is a part of the signature. */
+function isLineOnly(walk: Walk, name: string): boolean {
+  return name === "hr" ? walk.fresh : name === "table" && innermost(walk).signature;
 }
 
 /** Counts the element around a quote as a part of it, unless a plain text says what is quoted. */

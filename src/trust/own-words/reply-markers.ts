@@ -12,6 +12,7 @@ import {
   opensNotesHead,
   opensTableOfFields,
 } from "./header-lines.ts";
+import { isNote, opensScanNote } from "./scan-notes.ts";
 import { bothEnds, MAIL_ADDRESS, MAX_MARKER_CHARS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
 
 /**
@@ -43,9 +44,10 @@ const FORWARD_TITLE =
 const SENT_FROM =
   /^(sent (from|via|with|using) |get outlook for (?:ios|android|mac|windows)\s*(?:$|[<([]|https?:)|get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
 
-/** Whether a line is what a mail program writes of itself: "Sent from my phone". */
+/** Whether a line is what a mail program or a virus scanner writes of itself: "Sent from my phone". */
 export function isOfProgram(line: string): boolean {
-  return SENT_FROM.test(plain(line));
+  const text = plain(line);
+  return SENT_FROM.test(text) || isNote(text);
 }
 
 /** How many empty lines may stand between an attribution and its quote. */
@@ -120,12 +122,21 @@ function markerAt(lines: readonly string[], line: number, place: Place): Marker 
 
 function markAt(lines: readonly string[], line: number, place: Place): Marker | null {
   const text = plain(lines[line] ?? "");
-  if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { kind: "signature", line };
+  if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text) || opensNote(lines, line))
+    return { kind: "signature", line };
   if (isMarked(lines, line, place.fresh)) return quoteAt(lines, line, place.from);
   const forward = forwardAt(lines, line, place);
   if (forward !== null) return { kind: "forward", ...forward };
   const attribution = attributionAt(lines, line, place);
   return attribution && quoteBelow(lines, attribution);
+}
+
+/** Whether what a virus scanner or a gateway writes of itself begins with a line, or ends with it. */
+export function opensNote(lines: readonly string[], line: number): boolean {
+  let next = line + 1;
+  while (next < lines.length && plain(lines[next] ?? "") === "") next += 1;
+  const below = next < lines.length ? plain(lines[next] ?? "") : undefined;
+  return opensScanNote(plain(lines[line] ?? ""), below);
 }
 
 /** A row of a table is no quote in a mail that answers none, nor are lines there that begin alike. */

@@ -1,5 +1,6 @@
 import { domainOf, isPublicName } from "../../net/domain-owner.ts";
 import { MIN_WRAP_COLUMN } from "./marker-lines.ts";
+import { SCANNERS_PAGE } from "./scan-notes.ts";
 import { isPublicProvider } from "../../net/public-providers.ts";
 
 /** A longer name is none. */
@@ -39,14 +40,14 @@ export function readShared(text: string): SharedText {
 
 /** Pages of makers of mail programs, which those programs write below a mail: "Sent with [Proton Mail](https://…)". */
 const MAKERS_PAGE =
-  /https:\/\/(?:proton\.me|aka\.ms|overview\.mail\.yahoo\.com|go\.microsoft\.com)(?=[/?\s>)]|$)[^\s<>()]*/g;
+  /https:\/\/(?:proton\.me|kommunikationsdienste\.t-online\.de|aka\.ms|overview\.mail\.yahoo\.com|go\.microsoft\.com)(?=[/?\s>)]|$)[^\s<>()]*/g;
 
 /**
  * Whether there is a web address in what was cut off a mail that answers none, such as a post in which a line of dashes
- * stands above it. The site of the sender's own domain is no page of others, nor are those of mail programs' makers.
+ * stands above it. The site of the sender's own domain is no page of others, nor are those of the makers of mail programs and virus scanners.
  */
 export function hasAddressOfOthers(text: string, sender: string): boolean {
-  return holdsAddress(withoutOwnSite(text.replaceAll(MAKERS_PAGE, ""), sender));
+  return holdsAddress(withoutOwnSite(text.replaceAll(MAKERS_PAGE, "").replaceAll(SCANNERS_PAGE, ""), sender));
 }
 
 /** Returns a text without the home page of its sender's own domain, which many have in their signatures. */
