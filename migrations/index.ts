@@ -29,6 +29,7 @@ import { metadata } from "./0032-metadata.ts";
 import { inboxPauses } from "./0035-inbox-pauses.ts";
 import { deletedMessages } from "./0036-deleted-messages.ts";
 import { redoneMessages } from "./0037-redone-messages.ts";
+import { rules } from "./0038-rules.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -62,4 +63,5 @@ export const migrations: Record<string, Migration> = {
   "0035-inbox-pauses": inboxPauses,
   "0036-deleted-messages": deletedMessages,
   "0037-redone-messages": redoneMessages,
+  "0038-rules": rules,
 };

@@ -155,6 +155,8 @@ export interface App extends AsyncDisposable, Clocks {
   progress: Map<string, () => object[]>;
   /** What keeps the relay of outgoing mail from taking anything, since when (Unix seconds); null while nothing does. */
   relay: { trouble: { since: number; response: string } | null };
+  /** Why the spam filter did not answer the last mail, since when (Unix seconds); null while it answers. */
+  spam_filter: { trouble: { since: number; problem: string } | null };
   /** SHA-256, hex, of the token that makes the first account, while there is none. */
   setup: { hash: string | undefined };
   /** By table, the place behind which older bytes have no checksum yet; see `operation/retention/seal.ts`. */
@@ -270,7 +272,7 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> 
 /** What only this process knows, and what is lost when it ends. */
 function createNotes(): Pick<
   App,
-  "unwritten" | "refreshing" | "finished" | "progress" | "relay" | "setup" | "unsealed"
+  "unwritten" | "refreshing" | "finished" | "progress" | "relay" | "spam_filter" | "setup" | "unsealed"
 > {
   return {
     unwritten: new Map(),
@@ -278,6 +280,7 @@ function createNotes(): Pick<
     finished: createNotifier<RunEnd>(),
     progress: new Map(),
     relay: { trouble: null },
+    spam_filter: { trouble: null },
     setup: { hash: undefined },
     unsealed: new Map(),
   };

@@ -118,6 +118,13 @@ export const REFUSALS = {
     shown: "Nothing proved who sent it, and its inbox works on no such mail",
     many: "nothing shows that they are from whom they say",
   },
+  spam: {
+    code: 550,
+    enhanced: "5.7.1",
+    text: "The spam filter of this server refuses this mail. If it is none, write it anew in other words, or ask its recipient to list your address.",
+    shown: "The spam filter was sure that it is spam",
+    many: "the spam filter was sure that they are spam",
+  },
   storage: {
     code: 451,
     enhanced: "4.3.0",
@@ -215,6 +222,18 @@ const LEFT_OUT = {
   own_address: {
     one: "It was left out, because it says to be from an address of this server.",
     many: "they say to be from an address of this server",
+  },
+  junk: {
+    one: "It was left out, because the spam filter of this server took it for junk.",
+    many: "the spam filter took them for junk",
+  },
+  kept_by_rule: {
+    one: "It was kept without being worked on, by a rule of the inbox.",
+    many: "rules of the inbox kept them",
+  },
+  rule: {
+    one: "It was left out by a rule of the inbox.",
+    many: "rules of the inbox left them out",
   },
   own_message_id: {
     one: "It was left out, because this server wrote it.",

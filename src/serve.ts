@@ -34,6 +34,7 @@ import { missingWords } from "./db/missing-bytes.ts";
 import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
 import { createMetrics } from "./metrics.ts";
 import { endOrphans } from "./pipeline/fail.ts";
+import { spamFilterWarning } from "./inbound/spam-filter.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
 import { watchFiles } from "./tls/files.ts";
@@ -176,11 +177,13 @@ async function warningsOf(app: App, watched: WatchedDns): Promise<Record<string,
   const lost = app.upkeep.lostCommits();
   const clock = clockWarning(app);
   const dns = watched.warning();
+  const spam_filter = spamFilterWarning(app);
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),
     ...(lost === undefined ? {} : { lost }),
     ...(clock === undefined ? {} : { clock }),
     ...(dns === undefined ? {} : { dns }),
+    ...(spam_filter === undefined ? {} : { spam_filter }),
     ...mailFilesWarning(app),
     ...(certificate === undefined ? {} : { certificate }),
     ...read,

@@ -84,6 +84,7 @@ export const SCHEMA = {
     proxy_protocol: list([], NETWORK),
     dnsbl: list([], PUBLIC_NAME),
   },
+  rspamd: { url: url("", WEB_URL), password: secret() },
   acme: {
     directory: url("https://acme-v02.api.letsencrypt.org/directory", SECURE_URL),
     email: text("", ADDRESS),

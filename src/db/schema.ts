@@ -144,6 +144,8 @@ export interface InboxRow {
   paused: "keep" | "refuse" | null;
   /** What is to be done with mail of which the own words ask for nothing. */
   default_instruction: string | null;
+  /** JSON list of its rules, in their order; see `resources/inboxes/rules/`. */
+  rules: string;
   /** 1 of an address that its owner chose, without a token. */
   named: number;
 }
@@ -224,6 +226,8 @@ export interface MessageRow {
   deleted_at: number | null;
   /** Whether a retry did its work, and has been deleted since. */
   redone: number;
+  /** JSON of what the rules of the inbox found; see `RulesFound`. */
+  rules: string;
 }
 
 /** What is left of a mail of which the message has been deleted: enough to know it again. */

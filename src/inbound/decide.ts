@@ -23,6 +23,7 @@ import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
 import { countAgain } from "./same-mail.ts";
+import { type Junk, junkWords, spamWords } from "./spam-filter.ts";
 import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
@@ -68,6 +69,8 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
   identity: Author["identity"];
   meant: Author["meant"];
   kind: MailClass;
+  /** What the spam filter says against it; absent or null: nothing. */
+  junk?: Junk | null;
 }
 
 export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
@@ -239,6 +242,10 @@ async function decideSender(
   if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
   if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, ...verdict });
   if (standing.unproven) return refuseSender(app, tx, { inbox, mail, delivery, ...NOTHING_PROVEN });
+  if (mail.junk && !isOfHousehold(standing))
+    return mail.junk.verdict === "refuse"
+      ? refuseSender(app, tx, { inbox, mail, delivery, reason: "spam", shown: spamWords(mail.junk) })
+      : skip(app, tx, { standing, mail, reason: "junk", text: junkWords(mail.junk) });
   if (soft !== null && standing.skipped) return skip(app, tx, { standing, mail, reason: soft });
   return acceptNew(app, tx, decision, soft ?? verdict.no_reply_reason);
 }

@@ -41,6 +41,7 @@ import { tellOfFull } from "./full-inbox.ts";
 import { rememberBusy } from "./inbound-limits.ts";
 import { rememberFull } from "./mail-storage.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
+import { askSpamFilter } from "./spam-filter.ts";
 import { isOwnMessageId } from "../mail/writing/own-ids.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
@@ -76,7 +77,10 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
     return recipients.code < 500
       ? putOff(app, delivery, { reason: putOffReason(recipients), answer: recipients })
       : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
-  const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
+  const junk = await askSpamFilter(app, delivery, mail);
+  const answer = await app.write((tx) =>
+    decideForAll(app, tx, { ...delivery, recipients }, { ...mail, junk }),
+  );
   if (answer.code === 250 || answer.code >= 500) return answer;
   await noteWhom(app, delivery, answer, known);
   return putOff(app, delivery, { reason: putOffReason(answer), answer });

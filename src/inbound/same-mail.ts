@@ -40,7 +40,7 @@ export interface EarlierMail {
   state: MessageState;
   /** It was proven to be its author's, and it was a machine's or of a form on a web page. */
   machine: boolean;
-  /** Its owner cancelled it, and does not want it done when it comes again either. */
+  /** Its owner cancelled it, or a rule of theirs left it out: it is not to be done when it comes again either. */
   cancelled: boolean;
   /** It failed after calls that may have changed something, and no note of these is left. */
   called: boolean;
@@ -77,7 +77,7 @@ export async function findEarlier(
         : { state: row.state, machine: isMachines(row), called: false };
     // A message that its owner has deleted is not shown any more, so nothing can be counted in it.
     const id = row.deleted_at === null ? row.id : null;
-    return Object.assign(became, { id, authority, vouched, cancelled: reason === CANCELLED_REASON });
+    return Object.assign(became, { id, authority, vouched, cancelled: isUnwanted(reason) });
   });
   return { mails, failed: rows.some(({ state }) => state === "failed") };
 }
@@ -219,6 +219,11 @@ function makesDuplicates(state: MessageState): boolean {
   return state === "received" || state === "done";
 }
 
+/** Whether its owner does not want a mail done that ended for this reason. */
+function isUnwanted(reason: string | null): boolean {
+  return reason === CANCELLED_REASON || reason === "rule" || reason === "kept_by_rule";
+}
+
 function isUnfinished(state: MessageState | null): boolean {
   return state === "failed" || state === "limited";
 }
@@ -252,7 +257,7 @@ export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   if (inbox_id === null || dedupe_key === null) return;
   if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
-  if (makesDuplicates(state) || reason === CANCELLED_REASON)
+  if (makesDuplicates(state) || isUnwanted(reason))
     await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
   // It could no longer be told which of the calls must not be made again.
   if (message.calls_lost) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, CALLED) });

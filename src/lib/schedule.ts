@@ -12,9 +12,12 @@ export function isSchedule(text: string): boolean {
   }
 }
 
-/** The first time after `after` that a pattern names, both in unix seconds; patterns are read in UTC, so that no hour is missing or twice. */
-export function nextTime(pattern: string, after: number): number {
-  const next = new Cron(pattern, { timezone: "UTC" }).nextRun(new Date(after * 1_000));
+/**
+ * The first time after `after` that a pattern names, both in unix seconds. Patterns of the server are read in UTC, so that no hour
+ * is missing or twice; those of an account by its own clock.
+ */
+export function nextTime(pattern: string, after: number, timezone = "UTC"): number {
+  const next = new Cron(pattern, { timezone }).nextRun(new Date(after * 1_000));
   if (next === null) throw new Error(`"${pattern}" names no time to come`);
   return Math.floor(next.getTime() / 1_000);
 }

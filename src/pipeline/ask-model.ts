@@ -125,8 +125,8 @@ async function askAble(app: App, connection: OpenConnection, request: Request): 
   const limits = limitsOf(app, connection, request);
   const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
   const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
-  const { trusted, fallback_connection_id: _, ...model } = connection;
-  const fetch = trusted ? operatorFetch : app.fetch;
+  const { trusted: _, fallback_connection_id: __, ...model } = connection;
+  const fetch = fetchOf(app, connection);
   const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
   const sent = { images: hasImages(messages), tools: tools.length > 0 };
   const again = learn(app, { answer, sent, limits, teaches, finder: { account, connection } });
@@ -227,6 +227,11 @@ async function fallbackOf(
     app.log.warn({ err: messageOf(error) }, "the fallback connection cannot be used");
     return undefined;
   }
+}
+
+/** Returns how a connection is reached: the operator's own may point anywhere. */
+export function fetchOf(app: App, { trusted }: Pick<OpenConnection, "trusted">): SafeFetch {
+  return trusted ? operatorFetch : app.fetch;
 }
 
 /** Fetches from wherever the operator's own connection points; the signal is the only time limit, as in `app.fetch`. */

@@ -6,21 +6,23 @@ import {
 } from "../resources/connections/connections.ts";
 import { AppError } from "../errors.ts";
 import type { Ending, Run } from "./close.ts";
+import { warningStep } from "./steps.ts";
 
 const NO_CONNECTION = "Inbox has no LLM connection";
 const NO_CONNECTION_FIX =
   "Choose one on the page of the inbox in the dashboard (for programs: POST /connections, then default_connection_id of the inbox), and send the mail again.";
 
+const GONE =
+  "The model connection that a rule names is gone, so that of the inbox was asked. Choose another one in the rule.";
+
 /** The model connection of an inbox, or, if it has none that can be used, the ending of the run. */
-export async function findConnection(
-  app: App,
-  { inbox, message, settings }: Run,
-): Promise<OpenConnection | Ending> {
+export async function findConnection(app: App, run: Run): Promise<OpenConnection | Ending> {
+  const { inbox, message, settings } = run;
   const { connection: name } = settings;
   try {
     const named = name === null ? undefined : await openConnectionNamed(app, inbox.user_id, name);
-    if (name !== null && !named)
-      return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
+    const missing = name === null || named ? null : missingOf(name, run);
+    if (missing) return missing;
     const found = named ?? (await openConnectionOf(app, inbox));
     if (found) return withModel(app, found, settings.model);
     // The page on which an inbox is tested offers the mend itself.
@@ -34,6 +36,14 @@ export async function findConnection(
       error: `${error.message} ${error.extras.fix ?? ""}`,
     };
   }
+}
+
+/** The ending of a run that names a connection which is not there; null where a rule names it, which is told. */
+function missingOf(name: string, { ruled, steps }: Run): Ending | null {
+  if (name !== ruled.do.connection_id)
+    return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
+  steps.push({ ...warningStep(GONE), to_strangers: "" });
+  return null;
 }
 
 /** Has a connection ask another model. Whoever pays for a connection says which models may be asked there. */

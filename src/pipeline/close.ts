@@ -27,6 +27,8 @@ import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "../trust/shown/links.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import { roomLeft } from "./room-left.ts";
+import { prepareForward } from "./forward.ts";
+import type { Ruled } from "./rules.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
@@ -59,8 +61,10 @@ export interface Run {
   message: MessageRow;
   inbox: InboxRow;
   owner_email: string;
+  owner_verified: number;
   owner_plan: UserRow["plan"];
   input: RunInput;
+  ruled: Ruled;
   command: Command;
   settings: RunSettings;
   steps: StepDraft[];
@@ -96,6 +100,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   const room = await roomLeft(app, run, { files, ending });
   // The order differs because strangers are told nothing of an account, except about a file that they do not get.
   if (hasAuthority(message)) run.steps.push(...room.warnings);
+  const forward = await prepareForward(app, run, run.ruled.do.forward_to);
   const reply = await answerTo(app, run, ending, { files, words, room });
   if (!hasAuthority(message)) run.steps.push(...room.warnings);
   run.steps.push(...words.map(warningStep));
@@ -111,6 +116,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     // The event of an answered message is held until its answer is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
+    await forward?.(tx);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });

@@ -36,6 +36,8 @@ export interface Shelf {
   nameable: ContextCard[];
   /** Macros that `$slug` may invoke. */
   macros: ContextCard[];
+  /** Documents that a rule of the inbox works by, whoever wrote the message. */
+  ruled: ContextCard[];
 }
 
 /**
@@ -46,14 +48,25 @@ export interface Shelf {
  */
 export function shelfOf(
   cards: readonly ContextCard[],
-  { authority, inbox, macros }: { authority: MessageRow["authority"]; inbox: InboxRow; macros: boolean },
+  {
+    authority,
+    inbox,
+    macros,
+    context_ids = [],
+  }: {
+    authority: MessageRow["authority"];
+    inbox: InboxRow;
+    macros: boolean;
+    context_ids?: string[] | undefined;
+  },
 ): Shelf {
   const inbox_id = inbox.id;
   const listed = new Set(listedIn(inbox));
   const enabled = cards.filter((card) => card.enabled === 1);
   const attached = enabled.filter((card) => listed.has(card.id));
+  const ruled = documents(enabled.filter((card) => context_ids.includes(card.id)));
   if (authority !== "owner" && authority !== "listed")
-    return { inbox_id, standing: documents(attached), nameable: [], macros: [] };
+    return { inbox_id, standing: documents(attached), nameable: [], macros: [], ruled };
   const comesAlong = (card: ContextCard) => inbox.every_context === 1 && card.every_inbox === 1;
   const own = enabled.filter((card) => listed.has(card.id) || comesAlong(card));
   const nameable = authority === "owner" ? enabled : own;
@@ -62,6 +75,7 @@ export function shelfOf(
     standing: documents(own),
     nameable: documents(nameable),
     macros: macros ? nameable.filter((card) => card.kind === "command") : [],
+    ruled,
   };
 }
 
@@ -70,8 +84,8 @@ function documents(cards: ContextCard[]): ContextCard[] {
 }
 
 /**
- * Chooses the contexts of a run (decision F): every instruction; of the knowledge, the documents that `named` lists or,
- * if it lists none, the best matches of the trusted words. If there are no trusted words, all that is attached goes in,
+ * Chooses the contexts of a run (decision F): every instruction; of the knowledge, the documents that a rule or `named` lists
+ * or, if there are none, the best matches of the trusted words. If there are no trusted words, all that is attached goes in,
  * because words of others choose nothing.
  */
 export async function foldContexts(
@@ -79,7 +93,8 @@ export async function foldContexts(
   shelf: Shelf,
   wanted: { named: string[]; words: string },
 ): Promise<Folded> {
-  const named = shelf.nameable.filter((card) => wanted.named.includes(card.slug));
+  const asked = shelf.nameable.filter((card) => wanted.named.includes(card.slug));
+  const named = [...new Set([...shelf.ruled, ...asked])];
   const instructions = new Set([...shelf.standing, ...named].filter(isInstruction));
   const told = named.filter((card) => !isInstruction(card));
   const knowledge = told.length > 0 ? told : await knowledgeFor(app, shelf, wanted.words);

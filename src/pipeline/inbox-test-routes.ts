@@ -7,9 +7,11 @@ import { refuseOverRate } from "../http/request.ts";
 import { ownInbox } from "../resources/inboxes/inboxes.ts";
 import { refusePaused } from "../resources/inboxes/pause.ts";
 import { refuseResting } from "../resources/inboxes/room.ts";
-import { InboxTestShape } from "../resources/inboxes/shapes.ts";
+import { rulesBody } from "../resources/inboxes/rules/rule-shapes.ts";
+import { InboxTestShape, RulesTriedShape } from "../resources/inboxes/shapes.ts";
 import { testInbox } from "./inbox-test.ts";
-import { HOUR_SECONDS } from "../lib/durations.ts";
+import { tryRules } from "./try-rules.ts";
+import { HOUR_SECONDS, MINUTE_SECONDS } from "../lib/durations.ts";
 
 const MAX_TEST_CHARS = 10_000;
 const MAX_TEST_CONTENT_CHARS = 100_000;
@@ -18,9 +20,39 @@ const testMembers = {
   instruction: t.Optional(t.String({ maxLength: MAX_TEST_CHARS, examples: ["Summarise this"] })),
   content: t.Optional(t.String({ maxLength: MAX_TEST_CONTENT_CHARS, examples: ["All is well."] })),
 };
+const rulesMembers = { rules: t.Optional(rulesBody) };
 const params = t.Object({ inbox_id: t.String({ format: "uuid" }) });
 
 export function inboxTestRoutes(app: App) {
+  return new Elysia().use(testRoutes(app)).use(ruleRoutes(app));
+}
+
+const TRIES = { limit: 20, window_seconds: MINUTE_SECONDS };
+
+function ruleRoutes(app: App) {
+  return new Elysia().use(authenticated(app)).post(
+    "/inboxes/:inbox_id/rules/try",
+    async ({ user, params: { inbox_id }, body }) => {
+      const inbox = await ownInbox(app.db, user, inbox_id);
+      refuseOverRate(app, `try-rules:${user.id}`, TRIES);
+      return tryRules(app, user, { inbox, rules: body?.rules });
+    },
+    {
+      params,
+      body: t.Nullable(t.Object(rulesMembers, { additionalProperties: true })),
+      ...describe({
+        tag: "Inboxes",
+        summary: "See what rules would have done",
+        description:
+          "Holds rules, or without a body those that the inbox has, against its newest 100 mails whose content is still here. Nothing is changed, and no model is asked: a rule with a question that was not asked of a mail before counts as not for it, and stands in `asks`.",
+        optional_body: t.Object(rulesMembers),
+        answers: { 200: RulesTriedShape },
+      }),
+    },
+  );
+}
+
+function testRoutes(app: App) {
   return new Elysia().use(authenticated(app)).post(
     "/inboxes/:inbox_id/test",
     async ({ user, params: { inbox_id }, body }) => {

@@ -8,10 +8,10 @@ import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters
 import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
 import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
 import type { FreshCall, IncomingFile } from "../inbound/accept.ts";
-import { filesOf } from "../mail/reading/mail-text.ts";
+import { allText, filesOf } from "../mail/reading/mail-text.ts";
 import { headersAs } from "../mail/reading/headers-as.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
-import { sourceOf } from "../resources/messages/run-use.ts";
+import { sizeOf, sourceOf } from "../resources/messages/run-use.ts";
 import { readBytes } from "../resources/messages/stored-bytes.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf, senderLine } from "../resources/messages/material.ts";
@@ -86,6 +86,10 @@ export interface RunInput {
   warnings: string[];
   /** The header of a mail, for its answer; null for a call. */
   headers: MailHeaders | null;
+  /** All that can be read in a message, of its author and of others, without the text of its files. */
+  text: string;
+  /** Bytes of the mail, or of all that a call brought. */
+  size: number;
 }
 
 /** The instruction and the material of a message, from the stored raw mail or from the stored call. */
@@ -134,6 +138,8 @@ export async function inputOf(
     filenames: [],
     ...material,
     headers: null,
+    text: [message.instruction ?? "", content].join("\n"),
+    size: sizeOf({ content: given, files }),
   };
 }
 
@@ -169,7 +175,14 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const from = sourceOf(message);
   const outcome = await app.parser.parse(raw, { form, ...from });
   if (!outcome.ok)
-    return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
+    return {
+      ...nothingRead(),
+      content: materialOf(message, outcome),
+      warnings: [outcome.message],
+      headers,
+      text: outcome.text,
+      size: raw.byteLength,
+    };
   const { attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
@@ -205,6 +218,8 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
       ...material.warnings,
     ],
     headers,
+    text: allText(outcome.mail),
+    size: raw.byteLength,
   };
 }
 

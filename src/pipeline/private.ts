@@ -47,8 +47,7 @@ function nameOnly({ type, server, name, status }: StepDraft): StepDraft {
 
 /** Deletes what a message was about, which is never read again: its subject, its material and its raw mail. */
 export async function forgetMaterial(app: App, tx: Db, message: MessageRow): Promise<void> {
-  const purged_at = app.now();
-  const { id, conversation_id, raw_mail_id } = message;
+  const { id, conversation_id } = message;
   await tx.updateTable("messages").set({ subject: PRIVATE_WORDS }).where("id", "=", id).execute();
   if (conversation_id !== null && !(await hasEarlierMessages(tx, message)))
     await tx
@@ -56,6 +55,13 @@ export async function forgetMaterial(app: App, tx: Db, message: MessageRow): Pro
       .set({ subject: PRIVATE_WORDS })
       .where("id", "=", conversation_id)
       .execute();
+  await forgetContent(app, tx, message);
+}
+
+/** Deletes the material of a message, and its raw mail unless another message is made of it. */
+export async function forgetContent(app: App, tx: Db, message: MessageRow): Promise<void> {
+  const purged_at = app.now();
+  const { id, raw_mail_id } = message;
   await tx
     .updateTable("message_contents")
     .set({ content: null, purged_at, ...packed("message_contents") })

@@ -30,6 +30,7 @@ import {
 import type { Powers } from "../trust/guard/guard.ts";
 import type { RunInput } from "./input.ts";
 import type { StepDraft } from "./steps.ts";
+import { type Ruled, underRules } from "./rules.ts";
 import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
 
 /** What a run is asked to do. */
@@ -37,6 +38,8 @@ export interface Understanding {
   command: Command;
   /** The command, or the text of its macro; if there is neither, the instruction of the inbox. */
   instruction: string;
+  /** Whether the instruction is the owner's standing one, of a rule or of the inbox. */
+  is_standing: boolean;
   /** As `instruction`, but from the part of the command that is surely its author's. */
   sure: string;
   contexts: FoldedContext[];
@@ -54,8 +57,9 @@ export async function readInstruction(
   app: App,
   { message, inbox }: { message: MessageRow; inbox: InboxRow },
   input: RunInput,
+  ruled: Ruled,
 ): Promise<Understanding> {
-  const shelf = await readShelf(app, message, inbox);
+  const shelf = await readShelf(app, message, inbox, ruled.do.context_ids);
   const reach = await reachOf(app, message, inbox);
   const options: ParseOptions = {
     mail: message.source !== "api",
@@ -67,21 +71,22 @@ export async function readInstruction(
   const { own, all, ignored } = readWords(input, read);
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
-  const command = { ...parsed, target: aim.target };
+  const command = underRules({ ...parsed, target: aim.target }, ruled);
   const expanded = await instructionOf(app, shelf, command);
   const sure = (await instructionOf(app, shelf, { ...command, command: own.typed })) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
-  const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
-  // If no words are surely the author's, the instruction chooses the contexts: without any words, all knowledge would
-  // go in. That instruction is the author's too, unless a shared post or a quote is among its words.
+  const { instruction, standing } = askedFor((expanded ?? "") || more, inbox, ruled);
+  // If no words are sure, the instruction chooses: all knowledge would go in otherwise. These words are the author's,
+  // unless a shared post or a quote is among them.
   const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
-  const { settings, warnings } = readSettings(command, message.authority);
+  const { settings, warnings } = settingsOf(command, message.authority, ruled);
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
-    ...by_inbox,
+    ...ruled.steps,
+    ...standing,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
     ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(
       (output) => ({
@@ -91,26 +96,59 @@ export async function readInstruction(
     ),
   ];
   const { contexts } = folded;
-  return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
+  return {
+    command,
+    instruction,
+    is_standing: standing.length > 0,
+    sure,
+    contexts,
+    settings,
+    powers,
+    targets,
+    steps,
+    refusal,
+  };
 }
 
-/** What a mail asks for; if it asks for nothing, what its inbox asks for. */
+/** The settings of a command; what it does not choose, a rule may. */
+function settingsOf(
+  command: Command,
+  authority: MessageRow["authority"],
+  { do: acts }: Ruled,
+): ReturnType<typeof readSettings> {
+  const { settings, warnings } = readSettings(command, authority);
+  const { connection_id = null, model = null } = acts;
+  const chosen = { connection: settings.connection ?? connection_id, model: settings.model ?? model };
+  return { settings: { ...settings, ...chosen }, warnings };
+}
+
+/** What a mail asks for; if it asks for nothing, what a rule or else its inbox asks for, with the step that says so. */
 function askedFor(
   own_words: string,
-  { default_instruction: standing }: InboxRow,
-): Pick<Understanding, "instruction"> & { by_inbox: StepDraft[] } {
-  if (own_words !== "" || standing === null) return { instruction: own_words, by_inbox: [] };
-  return { instruction: standing, by_inbox: [BY_INBOX] };
+  { default_instruction }: InboxRow,
+  { do: acts }: Ruled,
+): Pick<Understanding, "instruction"> & { standing: StepDraft[] } {
+  if (own_words !== "") return { instruction: own_words, standing: [] };
+  if (acts.instruction !== undefined) return { instruction: acts.instruction, standing: [BY_RULE] };
+  if (default_instruction === null) return { instruction: "", standing: [] };
+  return { instruction: default_instruction, standing: [BY_INBOX] };
 }
 
 /**
- * The step which says that the instruction of the inbox was followed. That is plain text: no word in it is a command
- * or names a tool or a context, whoever wrote the mail.
+ * Says that the instruction of the inbox was followed. It is plain text: no word in it is a command or names a tool or a
+ * context, whoever wrote the mail.
  */
 const BY_INBOX: StepDraft = {
   type: "context",
   name: "default_instruction",
   output: "Its own words ask for nothing, so the instruction of the inbox was followed.",
+};
+
+/** The same of the instruction of a rule. */
+const BY_RULE: StepDraft = {
+  type: "context",
+  name: "default_instruction",
+  output: "Its own words ask for nothing, so the instruction of a rule was followed.",
 };
 
 type Read = (words: string, aims?: boolean) => Typed;
@@ -182,13 +220,18 @@ function withAllowed(parsed: Typed, { options }: Parsed): Typed {
 
 const NOTHING: Folded = { contexts: [], notes: [] };
 
-async function readShelf(app: App, message: MessageRow, inbox: InboxRow): Promise<Shelf> {
+async function readShelf(
+  app: App,
+  message: MessageRow,
+  inbox: InboxRow,
+  context_ids: string[] | undefined,
+): Promise<Shelf> {
   const cards = await cardsOf(app.db, { user_id: message.user_id });
-  if (cards.length === 0) return { inbox_id: inbox.id, standing: [], nameable: [], macros: [] };
+  if (cards.length === 0) return { inbox_id: inbox.id, standing: [], nameable: [], macros: [], ruled: [] };
   const [user] = await planOf(app.db, { id: message.user_id });
   // After a downgrade of the plan a macro still exists, but does nothing.
   const macros = user !== undefined && planFeatures(user.plan).includes("command_contexts");
-  return shelfOf(cards, { authority: message.authority, inbox, macros });
+  return shelfOf(cards, { authority: message.authority, inbox, macros, context_ids });
 }
 
 const planOf = remembered((db, key: { id: string }) =>

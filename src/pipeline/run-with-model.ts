@@ -135,7 +135,7 @@ async function openTalk(
       ...namingWords(run, asked),
       ...asked.contexts.map(({ text }) => text),
       ...ownAddresses(run),
-      ...(asked.instruction === run.inbox.default_instruction ? [asked.instruction] : []),
+      ...(asked.is_standing ? [asked.instruction] : []),
     ].join("\n"),
     // Earlier answers are no material here: an address that one of them made up would count as known in the next run.
     material: input.content,

@@ -8,17 +8,20 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, fullText } from "../errors.ts";
 import { waitIfPaused } from "../resources/inboxes/resume.ts";
-import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { buryJob, finishJob, type Job, postponeJob, returnJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
 import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { journalOf } from "./earlier-calls.ts";
+import { endByRule } from "./end-by-rule.ts";
 import { failMessage, messageById } from "./fail.ts";
 import { inputOf, readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
+import { judgeByRules, type Ruled } from "./rules.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { authorityNow } from "../inbound/policy.ts";
@@ -54,16 +57,17 @@ async function runMessage(app: App, job: Job<"route_message">, signal: AbortSign
 async function runLoaded(
   app: App,
   job: Job<"route_message">,
-  { found, doubts, fresh, signal }: Loaded & { fresh: FreshCall | undefined; signal: AbortSignal },
+  { found: loaded, doubts, fresh, signal }: Loaded & { fresh: FreshCall | undefined; signal: AbortSignal },
 ): Promise<void> {
-  const input = await inputOrLoss(app, found.message, { fresh, signal });
-  if ("lost" in input) return endWithoutContent(app, job, input);
-  const asked = await readInstruction(app, found, input);
+  const begun = await beginByRules(app, job, { loaded, fresh, signal });
+  if (begun === undefined) return;
+  const { found, input, ruled } = begun;
+  const asked = await readInstruction(app, found, input, ruled);
   const { command, settings } = asked;
   const warnings = [...doubts, ...input.warnings].map(warningStep);
   const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
   const outset = await outsetOf(app, found.message, fresh);
-  const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
+  const run: Run = { ...found, job, signal, input, ruled, command, settings, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
@@ -76,6 +80,43 @@ async function runLoaded(
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer, settings));
+}
+
+type Begun = Pick<Loaded, "found"> & { input: RunInput; ruled: Ruled };
+
+/**
+ * Reads what a message says, and what the rules of its inbox say about it. Undefined where the run is over with that: its
+ * content is lost, or a rule has it wait, left out or kept.
+ */
+async function beginByRules(
+  app: App,
+  job: Job<"route_message">,
+  { loaded, fresh, signal }: { loaded: Loaded["found"]; fresh: FreshCall | undefined; signal: AbortSignal },
+): Promise<Begun | undefined> {
+  const input = await inputOrLoss(app, loaded.message, { fresh, signal });
+  if ("lost" in input) {
+    await endWithoutContent(app, job, input);
+    return undefined;
+  }
+  const ruled = await judgeByRules(app, { ...loaded, timezone: loaded.owner_timezone, input }, signal);
+  const { end, until } = ruled;
+  if (until !== null) await app.write((tx) => returnJob(tx, job, { run_at: until }));
+  else if (end !== null) await endByRule(app, { ...loaded, job, signal }, { ...ruled, end });
+  if (until !== null || end !== null) return undefined;
+  const message = narrowed(loaded.message, ruled);
+  const is_other = message !== loaded.message && message.raw_mail_id !== null;
+  return {
+    found: { ...loaded, message },
+    input: is_other ? await readInput(app, message, signal) : input,
+    ruled,
+  };
+}
+
+/** A message of which a rule takes the authority, if it has more than a stranger's. */
+function narrowed(message: MessageRow, { do: acts }: Ruled): MessageRow {
+  return acts.authority !== undefined && hasAuthority(message)
+    ? { ...message, authority: acts.authority }
+    : message;
 }
 
 /** The state in which a run begins. Only a run that is not the first try may have calls of earlier tries. */
@@ -104,7 +145,9 @@ async function waits(
 }
 
 interface Loaded {
-  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">;
+  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_verified" | "owner_plan"> & {
+    owner_timezone: string;
+  };
   doubts: string[];
 }
 
@@ -114,11 +157,18 @@ async function loadMessage(app: App, id: string, fresh: FreshCall | undefined): 
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
   const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
   if (!found) return undefined;
-  const { owner_email, owner_verified, owner_plan, ...inbox } = found;
+  const { owner_email, owner_verified, owner_plan, owner_timezone, ...inbox } = found;
   const owner = { email: owner_email, email_verified: owner_verified };
   const authority = authorityNow(inbox, owner, message);
   return {
-    found: { message: { ...message, authority }, inbox, owner_email, owner_plan },
+    found: {
+      message: { ...message, authority },
+      inbox,
+      owner_email,
+      owner_verified,
+      owner_plan,
+      owner_timezone,
+    },
     doubts: authority === message.authority ? [] : [NO_LONGER],
   };
 }
@@ -135,6 +185,7 @@ const inboxAndOwner = remembered((db, key: { id: string }) =>
       "users.email as owner_email",
       "users.email_verified as owner_verified",
       "users.plan as owner_plan",
+      "users.timezone as owner_timezone",
     ])
     .where("inboxes.id", "=", key.id)
     .where("inboxes.deleted_at", "is", null)

@@ -33,6 +33,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     retention_days: null,
     paused: null,
     default_instruction: null,
+    rules: [],
     enabled: true,
     is_default: true,
     problem: null,

@@ -26,7 +26,12 @@ import type { ContextShape } from "../../resources/contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../resources/conversations/shapes.ts";
 import type { CustomDomainShape, ServiceDnsShape } from "../../resources/domains/shapes.ts";
 import type { InboxSettings } from "../../resources/inboxes/body-shapes.ts";
-import type { InboxActivityShape, InboxShape, InboxTestShape } from "../../resources/inboxes/shapes.ts";
+import type {
+  InboxActivityShape,
+  InboxShape,
+  InboxTestShape,
+  RulesTriedShape,
+} from "../../resources/inboxes/shapes.ts";
 import type {
   ActivityShape,
   AttachmentShape,
@@ -60,6 +65,7 @@ export type CustomDomain = Static<typeof CustomDomainShape>;
 export type ServiceDns = Static<typeof ServiceDnsShape>;
 export type Inbox = Static<typeof InboxShape>;
 export type InboxActivity = Static<typeof InboxActivityShape>;
+export type RulesTried = Static<typeof RulesTriedShape>;
 export type InboxTest = Static<typeof InboxTestShape>;
 export type Activity = Static<typeof ActivityShape>;
 export type Attachment = Static<typeof AttachmentShape>;

@@ -71,13 +71,13 @@ export function checkedName(given: string, path = "body.name"): string {
   return name;
 }
 
-/** The IANA name of a time zone, in its usual case. Throws `validation_error` for an unknown one. */
-function checkedTimezone(given: string): string {
+/** The IANA name in its usual case. */
+export function checkedTimezone(given: string, path = "body.timezone"): string {
   try {
     const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: given }).resolvedOptions();
     if (/^[a-z]/i.test(given)) return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : given;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
   }
-  throw invalid("body.timezone", "unknown_timezone", "A time zone has an IANA name such as Europe/Berlin.");
+  throw invalid(path, "unknown_timezone", "A time zone has an IANA name such as Europe/Berlin.");
 }

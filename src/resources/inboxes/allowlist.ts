@@ -9,8 +9,8 @@ import { isPublicProvider } from "../../net/public-providers.ts";
  * Normalises the entries of an allowlist: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
  * subdomains). Duplicates are dropped; anything else throws `validation_error`.
  */
-export function normalizeAllowlist(entries: string[]): string[] {
-  return [...new Set(entries.map(normalizeEntry))];
+export function normalizeAllowlist(entries: string[], path = "body.allowlist_senders"): string[] {
+  return [...new Set(entries.map((entry, index) => normalizeEntry(entry, `${path}.${index}`)))];
 }
 
 /** Whether an address, as `fromMailbox` gives it, is on a normalised list. */
@@ -46,7 +46,7 @@ function isListedRecipient(address: string, entries: string[]): boolean {
   return isListed(address, proving);
 }
 
-function normalizeEntry(entry: string, index: number): string {
+function normalizeEntry(entry: string, path: string): string {
   const text = withoutQuotes(entry.trim().normalize("NFC").toLowerCase().replace(/^\*@/, "@"));
   const at = text.lastIndexOf("@");
   const local = text.slice(0, at);
@@ -55,7 +55,7 @@ function normalizeEntry(entry: string, index: number): string {
   const valid = at !== -1 && /^[^\s\p{C}@*<>(),;:"[\]\\]*$/u.test(local) && domain?.includes(".");
   if (valid) return `${local}@${wildcard ? "*." : ""}${domain}`;
   throw invalid(
-    `body.allowlist_senders.${index}`,
+    path,
     "invalid_sender",
     `"${entry.slice(0, 100)}" is neither an address (ada@example.com), a domain (@example.com) nor its subdomains (@*.example.com).`,
   );

@@ -1,6 +1,7 @@
 import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { t } from "elysia";
+import { rulesBody } from "./rules/rule-shapes.ts";
 
 const MAX_PREFIX_CHARS = 100;
 const MAX_RETENTION_DAYS = 3_650;
@@ -63,6 +64,7 @@ const settings = {
   ),
   // Its length is checked in `settings.ts`, as that of the label.
   default_instruction: t.Optional(t.Nullable(t.String({ description: "At most 10,000 characters." }))),
+  rules: t.Optional(rulesBody),
   // Elysia's own integer would take "30" for one.
   retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),
   is_default: t.Optional(

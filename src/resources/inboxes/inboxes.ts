@@ -22,6 +22,7 @@ import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxSettings, NewInbox } from "./body-shapes.ts";
+import { rulesOf, viewRule } from "./rules/rules.ts";
 import { columnsOf, DEFAULT_POLICY, NOTHING_SET, policyOf } from "./settings.ts";
 
 export type InboxView = ReturnType<typeof viewInbox>;
@@ -226,6 +227,7 @@ function viewInbox(
     retention_days: row.retention_days,
     paused: row.paused,
     default_instruction: row.default_instruction,
+    rules: rulesOf(row).map(viewRule),
     enabled,
     is_default,
     routed: row.default_connection_id !== null || app.config.llm.kind !== "",

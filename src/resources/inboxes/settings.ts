@@ -1,6 +1,5 @@
 import { storedJson } from "../../lib/stored-json.ts";
 import type { Scope } from "../../trust/guard/guard.ts";
-import { MODEL_KINDS } from "../../ai/providers.ts";
 import type { App } from "../../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import { onlyListed } from "../contexts/scope.ts";
@@ -13,6 +12,8 @@ import { oneLine } from "../../lib/one-line.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
 import type { InboxSettings } from "./body-shapes.ts";
+import { refuseForeignContexts, refuseNoModel } from "./references.ts";
+import { checkedRules } from "./rules/check.ts";
 
 const MAX_LABEL_CHARS = 100;
 const MAX_QUOTED_CHARS = 100;
@@ -48,6 +49,7 @@ export const NOTHING_SET = {
   retention_days: null,
   paused: null,
   default_instruction: null,
+  rules: "[]",
 } satisfies Partial<InboxRow>;
 
 interface Change {
@@ -70,6 +72,8 @@ export async function columnsOf(app: App, tx: Db, change: Change): Promise<Parti
     columns.default_instruction = checkedInstruction(settings.default_instruction ?? "");
   if (inbound_policy !== undefined)
     columns.inbound_policy = JSON.stringify({ ...policyOf(before), ...inbound_policy });
+  if (settings.rules !== undefined)
+    columns.rules = JSON.stringify(await checkedRules(tx, user, settings.rules));
   if (scope !== undefined) columns.scope = await checkedScope(tx, user, scope);
   return columns;
 }
@@ -122,18 +126,6 @@ function checkedInstruction(text: string): string | null {
   return instruction === "" ? null : instruction;
 }
 
-async function refuseNoModel(tx: Db, user: UserRow, id: string | null): Promise<void> {
-  if (id === null) return;
-  const row = await tx
-    .selectFrom("connections")
-    .select("id")
-    .where("user_id", "=", user.id)
-    .where("id", "=", id)
-    .where("kind", "in", Object.keys(MODEL_KINDS))
-    .executeTakeFirst();
-  if (!row) throw invalid("body.default_connection_id", "connection_not_found", "connection not found");
-}
-
 async function refuseNoToolServers(tx: Db, user: UserRow, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   const rows = await tx
@@ -149,23 +141,7 @@ async function refuseNoToolServers(tx: Db, user: UserRow, ids: string[]): Promis
   if (rows.length < ids.length) throw invalid(path, "connection_not_found", "connection not found");
 }
 
-async function refuseForeignContexts(tx: Db, user: UserRow, ids: string[]): Promise<void> {
-  if (ids.length === 0) return;
-  const rows = await tx
-    .selectFrom("contexts")
-    .select("id")
-    .where("user_id", "=", user.id)
-    .where("id", "in", ids)
-    .execute();
-  const found = new Set(rows.map((row) => row.id));
-  const missing = ids.findIndex((id) => !found.has(id));
-  if (missing !== -1) throw invalid(`body.context_ids.${missing}`, "context_not_found", "context not found");
-}
-
-/**
- * The scope as it is stored: null if it allows everything and lets nothing act unasked, as that is what holds without
- * one.
- */
+/** As it is stored. Everything without anything that acts unasked is what holds without a scope. */
 async function checkedScope(
   tx: Db,
   user: UserRow,

@@ -1,5 +1,6 @@
 import { t } from "elysia";
 import { RunShape } from "../messages/shapes.ts";
+import { rulesShape } from "./rules/rule-shapes.ts";
 import { moment } from "../../http/shapes.ts";
 
 const ids = (what: string) => t.Array(t.String({ format: "uuid" }), { description: what });
@@ -86,6 +87,7 @@ export const InboxShape = t.Object(
         examples: ["Summarise it in three points"],
       }),
     ),
+    rules: rulesShape,
     enabled: t.Boolean({
       description:
         "False for the newest ones beyond what your plan allows: they keep their address, but their mail is not worked on, and they cannot be changed.",
@@ -139,4 +141,25 @@ export const InboxTestShape = t.Composite(
     }),
   ],
   { $id: "InboxTest", description: "What became of the test mail, and the answer that was mailed to you." },
+);
+
+export const RulesTriedShape = t.Object(
+  {
+    items: t.Array(
+      t.Object({
+        message_id: t.String({ format: "uuid" }),
+        subject: t.Nullable(t.String({ examples: ["Your invoice"] })),
+        sender: t.Nullable(t.String({ examples: ["bob@example.com"] })),
+        created: moment("When the mail was accepted"),
+        rules: t.Array(t.String(), { description: "The rules that are for it.", examples: [["Invoices"]] }),
+        becomes: t.Union(["worked_on", "skipped", "kept", "waits"].map((name) => t.Literal(name))),
+        asks: t.Array(t.String(), {
+          description: "Questions that the model would be asked.",
+          examples: [[]],
+        }),
+      }),
+    ),
+    unread: t.Integer({ minimum: 0, description: "Mails that could not be read any more.", examples: [0] }),
+  },
+  { $id: "RulesTried" },
 );

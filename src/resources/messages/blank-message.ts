@@ -50,5 +50,6 @@ export function blankMessage(
     mails: 1,
     deleted_at: null,
     redone: 0,
+    rules: "{}",
   };
 }

@@ -57,7 +57,7 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
   const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
   if (!message) throw new AppError("not_found", "There is no such message.");
   const { no_retry } = factsOf(message.state);
-  if (no_retry && !isKeptOverCap(message)) throw conflict(no_retry);
+  if (no_retry && !isKept(message)) throw conflict(no_retry);
   if (message.source === "test")
     throw conflict({
       message: "This was a test of the inbox.",
@@ -72,9 +72,11 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
   return message;
 }
 
-/** Whether a mail was left out by a cap against loops, and kept for its owner to say that it is none. */
-function isKeptOverCap({ state, reason, raw_mail_id }: MessageRow): boolean {
-  return state === "skipped" && reason === "loop_cap" && raw_mail_id !== null;
+/** Whether a message was left out and is kept all the same, by a rule or by a cap against loops: its owner may want it done. */
+function isKept({ state, reason, raw_mail_id }: MessageRow): boolean {
+  return (
+    state === "skipped" && (reason === "kept_by_rule" || (reason === "loop_cap" && raw_mail_id !== null))
+  );
 }
 
 /** One at most of all that try the same message again may be waiting, running or done. */

@@ -155,6 +155,10 @@ export const ActivityShape = t.Object(
         description: "The message that this one tries again; of several tries, the first.",
       }),
     ),
+    rules: t.Array(t.String(), {
+      description: "The rules of its inbox that were for it.",
+      examples: [["Invoices"]],
+    }),
     tags: t.Array(t.String(), {
       description: "The recipient's +tag, and what was given to it by hand.",
     }),
@@ -210,6 +214,7 @@ export const StoryShape = t.Composite(
       ),
       content_truncated: t.Boolean({ description: "Whether there was more of it." }),
       running: t.Boolean({ description: "Whether it is being worked on right now, and does not wait." }),
+      waits_until: t.Nullable(moment("Until when a rule of its inbox has it wait")),
       to: t.Array(t.String(), {
         description: "Whom a mail names as its recipients, as long as the mail is kept.",
         examples: [["reports-k3m9x2abcdef@mail.example.org"]],

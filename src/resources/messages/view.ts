@@ -1,6 +1,7 @@
 import { factsOf } from "./states.ts";
 import type { AttachmentRow, MessageRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
+import { rulesFound } from "./rules-found.ts";
 import { metadataOf } from "./metadata.ts";
 
 export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset" | "checksum">;
@@ -53,6 +54,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     mails: row.mails,
     retry_of: row.retry_of,
     tags: storedJson<string[]>(row.tags, []),
+    rules: rulesFound(row).matched ?? [],
     metadata: metadataOf(row),
     created: row.created,
     completed: row.completed,

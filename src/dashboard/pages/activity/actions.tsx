@@ -19,12 +19,15 @@ export function Actions({
   const navigate = useNavigate();
   const say = useToast();
   // Such mail is kept only where its owner may say that it is no loop.
-  const may_retry = status === "failed" || (reason === "loop_cap" && raw_available);
+  const is_kept = reason === "kept_by_rule";
+  const may_retry = status === "failed" || is_kept || (reason === "loop_cap" && raw_available);
   const retry = useChange<void, RoutingResult>({
     run: () => post<RoutingResult>(`/messages/${message_id}/retry`),
     touches: [["story", message_id]],
     done: (again) => {
-      say("It is tried again. This is the new message.");
+      say(
+        is_kept ? "It is worked on. This is the new message." : "It is tried again. This is the new message.",
+      );
       void navigate({ to: "/messages/$message_id", params: { message_id: again.message_id } });
     },
   });
@@ -40,7 +43,7 @@ export function Actions({
       )}
       {may_retry && source !== "test" && (
         <Button icon={<RotateCcw />} busy={retry.isPending} onClick={() => retry.mutate()}>
-          Try again
+          {is_kept ? "Work on it now" : "Try again"}
         </Button>
       )}
       {status === "failed" && source === "test" && inbox_id !== null && (

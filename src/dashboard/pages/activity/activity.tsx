@@ -138,7 +138,7 @@ function Lines({ message }: { message: Message }) {
         <span className="truncate font-medium">{titleOf(message)}</span>
       </span>
       <span className="flex items-center gap-3 text-sm text-soft sm:justify-end">
-        <StatusBadge status={message.status} />
+        <StatusBadge message={message} />
         <Time at={message.created} />
       </span>
       <span className="truncate text-sm text-soft sm:col-span-2">{lineOf(message)}</span>

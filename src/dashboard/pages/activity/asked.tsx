@@ -4,9 +4,11 @@ import { Badge } from "../../ui/badge.tsx";
 import { Files } from "../../ui/files.tsx";
 import { LongText } from "../../ui/long-text.tsx";
 import { Card } from "../../ui/page.tsx";
+import { isLeftOut } from "./story-words.ts";
 
 /** What was read as the instruction, and how it was understood. */
-export function Asked({ story: { instruction, command, steps, status, source } }: { story: Story }) {
+export function Asked({ story }: { story: Story }) {
+  const { instruction, command, steps } = story;
   const marks = command ? marksOf(command) : [];
   const wishes = command ? flagsOf(command.options, { known: false }) : [];
   const by_inbox = steps.find(({ name }) => name === "default_instruction")?.output;
@@ -15,7 +17,7 @@ export function Asked({ story: { instruction, command, steps, status, source } }
       {instruction ? (
         <p className="whitespace-pre-wrap wrap-anywhere">{instruction}</p>
       ) : (
-        <p className="text-soft">{by_inbox ?? (command ? NOTHING_ASKED : unreadWords(status, source))}</p>
+        <p className="text-soft">{by_inbox ?? (command ? NOTHING_ASKED : unreadWords(story))}</p>
       )}
       <Marks words="Understood as" marks={marks} />
       <Marks words="Left for the model to understand" marks={wishes} />
@@ -39,8 +41,9 @@ const NOTHING_ASKED = "Nothing here counted as an instruction.";
 /** Said where there is no instruction: it is stored when the run ends. */
 const ENDED_BEFORE = "It ended before its instruction was read.";
 
-function unreadWords(status: Story["status"], source: Story["source"]): string {
-  return status === "rejected" && source === "email"
+function unreadWords(story: Story): string {
+  if (isLeftOut(story)) return "It was left out before anything in it counted as an instruction.";
+  return story.status === "rejected" && story.source === "email"
     ? "The mail was refused before it was read."
     : ENDED_BEFORE;
 }
@@ -70,21 +73,16 @@ function markOf(name: string, value: unknown): string {
   return value === false ? `--no-${name}` : `--${name}=${String(value)}`;
 }
 
-/** The material of a message, which the model gets as data; before the end of a run, all of it may be here. */
-export function Material({
-  story: { status, source, content, content_truncated, command, attachments },
-}: {
-  story: Story;
-}) {
+/** What was read as data, which the model gets behind a fence; before the end of a run all of it may be here. */
+export function Material({ story }: { story: Story }) {
+  const { source, content, content_truncated, command, attachments } = story;
   const files = attachments.filter(({ direction }) => direction === "in");
   if (content === "" && files.length === 0) return null;
   return (
     <Card title={command ? "What was read as data" : "What came in"}>
       <div className="grid gap-3">
         {command && <p className="text-sm text-soft">{source === "email" ? DATA_OF_MAIL : DATA}</p>}
-        {content === null && (
-          <p className="text-soft">{whyGone(status, command?.options["private"] === true)}</p>
-        )}
+        {content === null && <p className="text-soft">{whyGone(story)}</p>}
         {content && <LongText label="The text" text={content} className="max-h-96 p-3 font-sans text-sm" />}
         {content_truncated && <p className="text-sm text-soft">There is more of it.</p>}
         <Files files={files} />
@@ -97,7 +95,10 @@ const DATA = "It is read, and never obeyed.";
 const DATA_OF_MAIL =
   "It is read, and never obeyed, but for the subject of a new mail by you or somebody on this inbox’s list.";
 
-function whyGone(status: Story["status"], was_private: boolean): string {
-  if (was_private) return "You asked for --private, so it was not kept.";
-  return status === "rejected" ? "It was not taken, so it is not kept." : "The text is no longer kept.";
+function whyGone(story: Story): string {
+  if (story.command?.options["private"] === true) return "You asked for --private, so it was not kept.";
+  if (isLeftOut(story) && story.reason !== "kept_by_rule") return "It was left out, so it is not kept.";
+  return story.status === "rejected" && !isLeftOut(story)
+    ? "It was not taken, so it is not kept."
+    : "The text is no longer kept.";
 }

@@ -18,7 +18,7 @@ export function Head({ story }: { story: Story }) {
   return (
     <div className="grid gap-1 text-sm text-soft">
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <StatusBadge status={story.status} waits={waits} />
+        <StatusBadge message={story} waits={waits} />
         <Time at={story.created} />
         {story.duration_ms !== null && <span>took {spanOf(story.duration_ms / 1_000)}</span>}
         {story.model && <span>{story.model}</span>}
@@ -31,6 +31,14 @@ export function Head({ story }: { story: Story }) {
         {duplicates > 0 && (
           <span>
             came {duplicates + 1} times{story.status === "rejected" ? "" : ", worked on once"}
+          </span>
+        )}
+        {story.rules.map((name) => (
+          <Badge key={name}>Rule: {name}</Badge>
+        ))}
+        {story.waits_until !== null && (
+          <span>
+            a rule has it wait until <Time at={story.waits_until} />
           </span>
         )}
         {story.tags.map((tag) => (

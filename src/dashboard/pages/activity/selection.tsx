@@ -34,7 +34,9 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
   const [progress, setProgress] = useState<Progress>();
   const [faults, setFaults] = useState<string[]>([]);
   const [tagging, setTagging] = useState(false);
-  const failed = chosen.filter(({ status, source }) => status === "failed" && source !== "test");
+  const failed = chosen.filter(
+    ({ status, reason, source }) => reason === "kept_by_rule" || (status === "failed" && source !== "test"),
+  );
 
   async function forEach(
     act: string,

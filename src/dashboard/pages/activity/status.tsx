@@ -1,9 +1,13 @@
 import type { Activity } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
+import { isLeftOut } from "./story-words.ts";
 import { STATUSES } from "./words.ts";
 
-/** The status of a message. `waits`: its run has not begun. */
-export function StatusBadge({ status, waits = false }: { status: Activity["status"]; waits?: boolean }) {
-  const { look, word } = STATUSES[status];
+type Shown = Pick<Activity, "status"> & Partial<Pick<Activity, "error">>;
+
+/** `waits`: nobody works on it yet. */
+export function StatusBadge({ message, waits = false }: { message: Shown; waits?: boolean }) {
+  const { look, word } = STATUSES[message.status];
+  if (isLeftOut(message)) return <Badge>Left out</Badge>;
   return <Badge look={look}>{waits ? "Waiting" : word}</Badge>;
 }

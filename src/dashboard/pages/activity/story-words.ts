@@ -28,9 +28,14 @@ export function senderWords({ authority, auth, source, status }: Facts): string 
 
 const LEFT_OUT = "skipped: ";
 
-/** The words for why a message failed; earlier versions stored a bare code. */
+/** Whether a mail was taken and left out, and not refused. */
+export function isLeftOut({ error }: { error?: string | null }): boolean {
+  return error?.startsWith(LEFT_OUT) === true;
+}
+
+/** Why it came to nothing, as people say it; earlier versions wrote a bare code. */
 export function errorWords({ error, reason }: Pick<Facts, "error" | "reason">): string | null {
-  if (error?.startsWith(LEFT_OUT) !== true) return error;
+  if (!isLeftOut({ error }) || error === null) return error;
   const words = error.slice(LEFT_OUT.length);
   return words === reason ? leftOutWords(reason) : words;
 }

@@ -111,7 +111,7 @@ function Turn({ turn }: { turn: ConversationDetail["turns"][number] }) {
           <span className="wrap-anywhere">
             {turn.sender ?? "A call"} · <Time at={turn.created} />
           </span>
-          <StatusBadge status={turn.status} />
+          <StatusBadge message={turn} />
         </p>
         <p className="whitespace-pre-wrap wrap-anywhere">
           {turn.instruction || <em className="text-soft">No instruction: its words are content only.</em>}

@@ -21,7 +21,8 @@ import { useToast } from "../../ui/toast.tsx";
 import { NotFound } from "../../shell/not-found.tsx";
 import { PageFault } from "../../shell/page-fault.tsx";
 import { StateOf } from "./inboxes.tsx";
-import { InboxRules } from "./inbox-rules.tsx";
+import { InboxSenders } from "./inbox-senders.tsx";
+import { InboxRules } from "./rules.tsx";
 import { InboxSettings } from "./inbox-settings.tsx";
 import { InboxTools } from "./inbox-tools.tsx";
 import { InboxTry, keptWords } from "./inbox-try.tsx";
@@ -31,6 +32,7 @@ const TABS = [
   { id: "try", title: "Try it" },
   { id: "settings", title: "Settings" },
   { id: "senders", title: "Who may write" },
+  { id: "rules", title: "Rules" },
   { id: "tools", title: "Tools" },
 ] as const;
 type Tab = (typeof TABS)[number]["id"];
@@ -79,7 +81,8 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
       <Tabs<Tab> label="About this inbox" tabs={[...TABS]} chosen={tab} onChoose={setTab}>
         {tab === "try" && <InboxTry inbox={inbox} />}
         {tab === "settings" && <InboxSettings inbox={inbox} />}
-        {tab === "senders" && <InboxRules inbox={inbox} />}
+        {tab === "senders" && <InboxSenders inbox={inbox} />}
+        {tab === "rules" && <InboxRules inbox={inbox} />}
         {tab === "tools" && <InboxTools inbox={inbox} />}
       </Tabs>
     </Page>

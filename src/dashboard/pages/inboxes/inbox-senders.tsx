@@ -8,7 +8,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
-export function InboxRules({ inbox }: { inbox: Inbox }) {
+export function InboxSenders({ inbox }: { inbox: Inbox }) {
   const [draft, setDraft] = useState<string>();
   const senders = draft ?? inbox.allowlist_senders.join("\n");
   const change = useInboxChange(inbox);

@@ -1,0 +1,166 @@
+import type { App } from "../app.ts";
+import { prepared } from "../db/prepared.ts";
+import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { sha256 } from "../lib/sha256.ts";
+import { storedJson } from "../lib/stored-json.ts";
+import { type Facts, fits, nextClock } from "../resources/inboxes/rules/match.ts";
+import { type Actions, type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
+import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
+import { askYesOrNo } from "./ask-yes-or-no.ts";
+import type { Command } from "./command.ts";
+import type { RunInput } from "./input.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
+
+/** What the rules of an inbox say about one message, put together. */
+export interface Ruled {
+  /** The names of those that are for it, in their order. */
+  names: string[];
+  do: Omit<Actions, "skip" | "keep" | "wait" | "stop">;
+  /** Until when it waits, in unix seconds; null where it does not. */
+  until: number | null;
+  /** What ends it without a run, and the rule that does. */
+  end: { kind: "skip" | "keep"; rule: string } | null;
+  /** Whether the model was asked about it. */
+  asked: boolean;
+  steps: StepDraft[];
+}
+
+export const NO_RULES: Ruled = { names: [], do: {}, until: null, end: null, asked: false, steps: [] };
+
+interface Judged {
+  message: MessageRow;
+  inbox: InboxRow;
+  timezone: string;
+  input: Pick<RunInput, "headers" | "text" | "size"> & Pick<Facts, "files">;
+}
+
+/**
+ * Returns what the rules of an inbox say about a message. A message that somebody has tried again is neither left out nor
+ * has to wait: that is what was asked for.
+ */
+export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal): Promise<Ruled> {
+  const rules = rulesOf(judged.inbox).filter(({ enabled }) => enabled);
+  if (rules.length === 0) return NO_RULES;
+  const { message } = judged;
+  const found = rulesFound(message);
+  const ruled = await gather(rules, {
+    facts: factsOf(judged),
+    answer: (question) => answerTo(app, judged, { question, found, signal }),
+  });
+  const asked_for = message.retry_of !== null;
+  const settled = asked_for ? { ...ruled, end: null, until: null } : untilStill(app, ruled, message);
+  if (settled.names.length > 0 || settled.asked) {
+    const until = settled.until ?? undefined;
+    const kept: RulesFound = { ...found, matched: settled.names, ...(until === undefined ? {} : { until }) };
+    await app.write((tx) => noteRules(tx, { id: message.id, rules: JSON.stringify(kept) }));
+  }
+  return settled;
+}
+
+/** The part of `judgeByRules` that only puts rules together; `answer` returns null where nobody can be asked. */
+export async function gather(
+  rules: Rule[],
+  { facts, answer }: { facts: Facts; answer: (question: string) => Promise<Answer | null> },
+): Promise<Ruled> {
+  const ruled: Ruled = { ...NO_RULES, names: [], do: {}, steps: [] };
+  for (const rule of rules) {
+    if (!fits(rule, facts)) continue;
+    if (rule.question !== null) {
+      const said = await answer(rule.question);
+      ruled.asked = true;
+      if (said === null || "problem" in said) ruled.steps.push(unanswered(rule, said?.problem));
+      if (said === null || !("yes" in said) || !said.yes) continue;
+    }
+    add(ruled, rule, facts);
+    if (rule.do.stop || ruled.end !== null) break;
+  }
+  return ruled;
+}
+
+type Answer = { yes: boolean } | { problem: string };
+
+/** The first rule that says something about one thing has the last word on it; lists are put together. */
+function add(ruled: Ruled, { name, do: acts }: Rule, facts: Facts): void {
+  const { skip, keep, wait, stop: _, ...rest } = acts;
+  const before = ruled.do;
+  ruled.names.push(name);
+  ruled.do = {
+    ...rest,
+    ...before,
+    options: { ...rest.options, ...before.options },
+    context_ids: [...new Set([...(before.context_ids ?? []), ...(rest.context_ids ?? [])])],
+    tags: [...new Set([...(before.tags ?? []), ...(rest.tags ?? [])])],
+  };
+  if (skip || keep) ruled.end = { kind: skip ? "skip" : "keep", rule: name };
+  if (wait && ruled.until === null) ruled.until = nextClock(wait, facts);
+  ruled.steps.push({ type: "context", name: "rule", output: `The rule “${name}” was for this message.` });
+}
+
+function unanswered({ name }: Rule, problem = "it could not be asked"): StepDraft {
+  const output = `The rule “${name}” was passed over, because its question was not answered: ${problem}`;
+  return { ...warningStep(output), to_strangers: "" };
+}
+
+/** A time that has come, or that is in the past for a message which had to wait for other things. */
+function untilStill(app: App, ruled: Ruled, message: MessageRow): Ruled {
+  const { until = ruled.until } = rulesFound(message);
+  return { ...ruled, until: until !== null && until > app.now() ? until : null };
+}
+
+/** What the conditions of rules look at in a message. */
+export function factsOf({ message, timezone, input }: Omit<Judged, "inbox">): Facts {
+  const { sender, subject, tags, authority, created: accepted } = message;
+  const { headers, files, text, size } = input;
+  return {
+    sender: sender ?? "",
+    subject: message.raw_mail_id === null ? "" : (subject ?? ""),
+    tags: storedJson<string[]>(tags, []),
+    authority,
+    headers,
+    files,
+    size,
+    text,
+    accepted,
+    timezone,
+  };
+}
+
+async function answerTo(
+  app: App,
+  { message, inbox, input }: Judged,
+  { question, found, signal }: { question: string; found: RulesFound; signal: AbortSignal },
+): Promise<Answer> {
+  const key = questionKey(question);
+  const known = found.answers?.[key];
+  if (known !== undefined) return { yes: known };
+  const said = await askYesOrNo(app, { message, inbox, question, material: input.text }, signal);
+  if ("yes" in said) found.answers = { ...found.answers, [key]: said.yes };
+  return said;
+}
+
+/** The name under which the answer to a question is kept. */
+export function questionKey(question: string): string {
+  return sha256(question, "hex").slice(0, 32);
+}
+
+const noteRules = prepared((db, row: { id: string; rules: string }) =>
+  db.updateTable("messages").set({ rules: row.rules }).where("id", "=", row.id),
+);
+
+/** A command with the options and tags of rules: what its author typed counts for more, but forbids only what is allowed. */
+export function underRules<C extends Command>(command: C, { do: acts }: Ruled): C {
+  const { options = {}, tags = [], answer } = acts;
+  const forbidden = {
+    ...(options.tools === false ? { tools: false } : {}),
+    ...(options.private === true ? { private: true } : {}),
+    ...(answer === false ? { reply: false } : {}),
+  };
+  const given = Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [name, typeof value === "number" ? String(value) : value]),
+  );
+  return {
+    ...command,
+    options: { ...given, ...command.options, ...forbidden },
+    tags: [...new Set([...command.tags, ...tags])],
+  };
+}

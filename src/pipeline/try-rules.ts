@@ -1,0 +1,95 @@
+import type { App } from "../app.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { allText } from "../mail/reading/mail-text.ts";
+import { checkedRules } from "../resources/inboxes/rules/check.ts";
+import type { Facts } from "../resources/inboxes/rules/match.ts";
+import type { RuleBody } from "../resources/inboxes/rules/rule-shapes.ts";
+import { type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
+import { rulesFound } from "../resources/messages/rules-found.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import { storedAuth } from "../resources/messages/stored-auth.ts";
+import { isLost } from "../resources/messages/stored-bytes.ts";
+import { readStoredMail } from "./input.ts";
+import { factsOf, gather, questionKey } from "./rules.ts";
+
+/** How many of the newest mails of an inbox are looked at. */
+const MAILS = 100;
+
+/** What rules would have had done with a mail that is here. */
+interface Tried {
+  message_id: string;
+  subject: string | null;
+  sender: string | null;
+  created: number;
+  rules: string[];
+  becomes: "worked_on" | "skipped" | "kept" | "waits";
+  /** Questions that would be asked of the model, and were not now: the rules of these, and those below, are left open. */
+  asks: string[];
+}
+
+/** Holds rules, those given or those of the inbox, against its newest mails whose content is still here. Nothing is changed or asked. */
+export async function tryRules(
+  app: App,
+  user: UserRow,
+  { inbox, rules: given }: { inbox: InboxRow; rules?: RuleBody[] | undefined },
+): Promise<{ items: Tried[]; unread: number }> {
+  const all = given === undefined ? rulesOf(inbox) : await checkedRules(app.db, user, given);
+  const rules = all.filter(({ enabled }) => enabled);
+  const items: Tried[] = [];
+  let unread = 0;
+  for (const message of await newestMails(app, inbox)) {
+    const facts = await readFacts(app, message, user.timezone);
+    if (facts === undefined) unread += 1;
+    else items.push(await tried(message, rules, facts));
+  }
+  return { items, unread };
+}
+
+function newestMails(app: App, { id }: InboxRow): Promise<MessageRow[]> {
+  return app.db
+    .selectFrom("messages")
+    .innerJoin("raw_mails", "raw_mails.id", "messages.raw_mail_id")
+    .selectAll("messages")
+    .where("messages.inbox_id", "=", id)
+    .where("messages.deleted_at", "is", null)
+    .where("messages.retry_of", "is", null)
+    .where("raw_mails.purged_at", "is", null)
+    .where("raw_mails.lost_at", "is", null)
+    .orderBy("messages.id", "desc")
+    .limit(MAILS)
+    .execute();
+}
+
+async function readFacts(app: App, message: MessageRow, timezone: string): Promise<Facts | undefined> {
+  try {
+    const { raw, headers } = await readStoredMail(app, message);
+    const outcome = await app.parser.parse(raw, {
+      form: storedAuth(message).signed_form,
+      ...sourceOf(message),
+    });
+    const text = outcome.ok ? allText(outcome.mail) : outcome.text;
+    const files = outcome.ok ? outcome.mail.attachments : [];
+    return factsOf({ message, timezone, input: { headers, files, text, size: raw.byteLength } });
+  } catch (error) {
+    // Deleted, or found missing, since the list was made.
+    if (isLost(error)) return undefined;
+    throw error;
+  }
+}
+
+async function tried(message: MessageRow, rules: Rule[], facts: Facts): Promise<Tried> {
+  const { id: message_id, subject, sender, created } = message;
+  const known = rulesFound(message).answers ?? {};
+  const asks: string[] = [];
+  const { names, end, until } = await gather(rules, {
+    facts,
+    answer: (question) => {
+      const yes = known[questionKey(question)];
+      if (yes === undefined) asks.push(question);
+      return Promise.resolve(yes === undefined ? null : { yes });
+    },
+  });
+  const becomes =
+    end === null ? (until === null ? "worked_on" : "waits") : end.kind === "skip" ? "skipped" : "kept";
+  return { message_id, subject, sender, created, rules: names, becomes, asks };
+}

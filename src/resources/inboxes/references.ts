@@ -1,0 +1,41 @@
+import { MODEL_KINDS } from "../../ai/providers.ts";
+import type { Db } from "../../db/database.ts";
+import type { UserRow } from "../../db/schema.ts";
+import { invalid } from "../../errors.ts";
+
+/** Throws `validation_error` unless `id` is null or a model connection of the user's own. */
+export async function refuseNoModel(
+  tx: Db,
+  user: UserRow,
+  id: string | null,
+  path = "body.default_connection_id",
+): Promise<void> {
+  if (id === null) return;
+  const row = await tx
+    .selectFrom("connections")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("id", "=", id)
+    .where("kind", "in", Object.keys(MODEL_KINDS))
+    .executeTakeFirst();
+  if (!row) throw invalid(path, "connection_not_found", "connection not found");
+}
+
+/** Throws `validation_error` for the first id that is no context of the user's own. */
+export async function refuseForeignContexts(
+  tx: Db,
+  user: UserRow,
+  ids: string[],
+  path = "body.context_ids",
+): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await tx
+    .selectFrom("contexts")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("id", "in", ids)
+    .execute();
+  const found = new Set(rows.map((row) => row.id));
+  const missing = ids.findIndex((id) => !found.has(id));
+  if (missing !== -1) throw invalid(`${path}.${missing}`, "context_not_found", "context not found");
+}

@@ -1,0 +1,17 @@
+import type { MessageRow } from "../../db/schema.ts";
+import { storedJson } from "../../lib/stored-json.ts";
+
+/** What a message keeps of the rules of its inbox: the model is asked a question once, however often a run begins anew. */
+export interface RulesFound {
+  /** The names of the rules that were for it, in their order. */
+  matched?: string[];
+  /** By the hash of a question, whether the answer was yes. */
+  answers?: Record<string, boolean>;
+  /** Until when it waits, in unix seconds. */
+  until?: number;
+}
+
+/** Returns what is stored; nothing where it is damaged. */
+export function rulesFound({ rules }: Pick<MessageRow, "rules">): RulesFound {
+  return rules === "{}" ? {} : storedJson<RulesFound>(rules, {});
+}
