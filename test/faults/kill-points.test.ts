@@ -16,7 +16,7 @@ import { KILL_POINTS, KILLED, listed } from "../support/kill-points.ts";
 import { leftOver } from "../support/mail-files.ts";
 import { isTest } from "../support/named-tests.ts";
 import { type Kind, placesInSource, placesOf } from "../support/places.ts";
-import { CALL, CALL_KEY, type Given, type Life, live, type Moment } from "./kill-scenario.ts";
+import { CALL, CALL_KEY, type Given, KEPT, type Life, live, type Moment } from "./kill-scenario.ts";
 import { closing } from "./load.ts";
 
 /** `EVERY_STEP=1` for all moments; each run takes one in so many, beginning by chance, and says with which seed. */
@@ -222,6 +222,12 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
         is not case state when 'done' then 'reserve settle' else 'reserve release' end`),
     ],
     [
+      "messages that a rule has kept and that are not charged for its question",
+      one(`select count(*) from messages m where reason = 'kept_by_rule' and
+        (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
+        is not 'reserve settle'`),
+    ],
+    [
       "deliveries that wait or failed",
       one("select count(*) from webhook_deliveries where status <> 'delivered'"),
     ],
@@ -275,6 +281,9 @@ function outsideFaults(
     ...[...Map.groupBy(events, ({ headers }) => headers["webhook-id"])]
       .filter(([, same]) => new Set(same.map(({ body }) => body)).size > 1)
       .map(([id]) => `${id} was told in two forms`),
+    ...(new Set(mails.filter((raw) => raw.includes(`Subject: Fwd: ${KEPT}`)).map(idOf)).size > 1
+      ? ["a mail was forwarded twice"]
+      : []),
     ...(inAll(room.tools.calls, "calls").length > 1 ? ["the tool was called twice"] : []),
   ];
 }

@@ -44,6 +44,23 @@ export interface Given {
   calls: number;
 }
 
+const QUESTION = "Is it to be kept?";
+/** The subject of a mail that a rule keeps and forwards, once it has asked the model. */
+export const KEPT = "Keep me";
+const RULES = [
+  {
+    name: "Kept",
+    when: [{ field: "subject", contains: [KEPT] }],
+    question: QUESTION,
+    do: { keep: true, forward_to: "ada@example.com" },
+  },
+  {
+    name: "Waits",
+    when: [{ field: "subject", contains: ["Wait"] }],
+    do: { wait: { until: "12:02", zone: "UTC" } },
+  },
+];
+
 /** A server, its owner, and everybody it has to do with. */
 interface Scene {
   room: ToolRoom;
@@ -164,6 +181,7 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
   const reply = (body: ModelRequestBody) => {
     const { role, content } = body.messages.at(-1) ?? { role: "", content: "" };
     if (role !== "tool" && content.includes("Make an event")) return toolCalls([create()]);
+    if (content.includes(QUESTION)) return "Yes.";
     if (content.includes("Be busy")) return busy();
     return content.includes("Be refused") ? refused() : "Done.";
   };
@@ -182,6 +200,7 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
     }),
   );
   const { app, owner } = room;
+  expect((await owner.patch(`/inboxes/${room.inbox.id}`, { rules: RULES })).status).toBe(200);
   expect((await owner.post("/v1/webhooks", { url: hooks.url, event_types: ["*"] })).status).toBe(201);
   const guarded = stack.use(startLooseServer());
   return {
@@ -258,6 +277,8 @@ async function accept(scene: Scene): Promise<void> {
   await mail(scene, "event", { text: "@calendar Make an event" });
   await mail(scene, "busy", { text: "Be busy" });
   await mail(scene, "refused", { text: "Be refused" });
+  await mail(scene, "kept", { subject: KEPT, text: "Whatever it is" });
+  await mail(scene, "waits", { subject: "Wait", text: "Hello" });
   const two = rawMail({ to: inbox.address, headers: { "X-Other": "1\r\nFrom: eve@example.net" } });
   expect(await room.send({ raw: two })).toStartWith("550 ");
   const call = await owner.post("/v1/messages", CALL, { "idempotency-key": CALL_KEY });
@@ -276,7 +297,7 @@ async function goOn(scene: Scene): Promise<void> {
   await mail(scene, "anew", { text: "--new Hello", headers: { "In-Reply-To": "<small@example.com>" } });
   const failed = (await room.activity()).find(({ status }) => status === "failed");
   expect((await room.owner.post(`/messages/${failed.message_id}/retry`)).status).toBe(202);
-  const [first] = await room.outgoing();
+  const first = (await room.outgoing()).find(({ message_id }) => message_id !== null);
   const bounce = { from: "", to: first?.envelope_from ?? "", raw: notification({}) };
   expect(await deliver(room.door, bounce)).toStartWith("250 ");
 }
