@@ -112,7 +112,8 @@ export function factsOf({ message, timezone, input }: Omit<Judged, "inbox">): Fa
   const { sender, subject, tags, authority, created: accepted } = message;
   const { headers, files, text, size } = input;
   return {
-    sender: sender ?? "",
+    // Anybody can write another name into mail that nothing proves: no rule may take it for that person's.
+    sender: authority === "unauthenticated" ? "" : (sender ?? ""),
     subject: message.raw_mail_id === null ? "" : (subject ?? ""),
     tags: storedJson<string[]>(tags, []),
     authority,

@@ -6,7 +6,10 @@ export type Field = Condition["field"];
 
 /** What can be looked at, in the order in which it is offered, and what is asked for it. */
 export const FIELDS: Record<Field, { label: string; hint: string }> = {
-  sender: { label: "The sender", hint: "One a line: ada@example.com, @example.com, @*.example.com." },
+  sender: {
+    label: "The sender",
+    hint: "One a line: ada@example.com, @example.com, @*.example.com. It counts only where it is proven.",
+  },
   subject: { label: "The subject", hint: "Words, one group a line; one of them is enough." },
   text: { label: "The text", hint: "Words, one group a line; one of them is enough." },
   files: { label: "Its files", hint: "One of them is enough." },

@@ -6,7 +6,7 @@ import type { Actions, Condition, FileKind, Rule } from "./rules.ts";
 
 /** What the conditions of a rule are held against: one message, as its run reads it. */
 export interface Facts {
-  /** "" for a call. */
+  /** The proven sender; "" for a call, and where nothing proves who wrote a mail. */
   sender: string;
   subject: string;
   /** Words of the recipient's `+tag`. */

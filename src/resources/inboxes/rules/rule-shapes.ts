@@ -28,7 +28,7 @@ const zone = t.Optional(
 const conditionBody = t.Object({
   field: oneOf(FIELDS, "What is looked at."),
   is: words(
-    `For \`sender\`: addresses (\`ada@example.com\`), domains (\`@example.com\`) or subdomains (\`@*.example.com\`). For \`tag\`: words behind the + of the address. For \`authority\`: ${AUTHORITIES.join(", ")}. For \`files\`: ${FILE_KINDS.join(", ")}. One of them is enough.`,
+    `For \`sender\`, if it is proven: addresses (\`ada@example.com\`), domains (\`@example.com\`) or subdomains (\`@*.example.com\`). For \`tag\`: words behind the + of the address. For \`authority\`: ${AUTHORITIES.join(", ")}. For \`files\`: ${FILE_KINDS.join(", ")}. One of them is enough.`,
   ),
   contains: words(
     "For `subject`, `text` and `header`: words to be found there, one of which is enough; capitals do not matter. A `header` without it only has to be there.",
