@@ -22,7 +22,7 @@ export const REFUSALS = {
   auth_failed: {
     code: 550,
     enhanced: "5.7.1",
-    text: "The sender's address could not be authenticated (neither DMARC nor an aligned DKIM signature passed). Send it through the mail provider of that address.",
+    text: "The sender's address could not be authenticated (neither DMARC nor a DKIM signature of its very domain passed). Send it through the mail provider of that address; a signature of a domain above or below it needs a DMARC record.",
     shown: "Nothing proved who sent it",
     many: "they claim to be from the owner or a listed sender, and nothing proves it",
   },
@@ -114,7 +114,7 @@ export const REFUSALS = {
   sender_unauthenticated: {
     code: 550,
     enhanced: "5.7.1",
-    text: "Nothing shows that this mail is from its sender (neither DMARC nor an aligned DKIM signature passed), and this address works on no such mail. Send it through the mail provider of that address.",
+    text: "Nothing shows that this mail is from its sender (neither DMARC nor a DKIM signature of its very domain passed), and this address works on no such mail. Send it through the mail provider of that address.",
     shown: "Nothing proved who sent it, and its inbox works on no such mail",
     many: "nothing shows that they are from whom they say",
   },

@@ -6,6 +6,12 @@ export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }
 
+/** Whether two names are those of one domain, however they are written. */
+export function isSameDomain(one: string, other: string): boolean {
+  const name = normalize(one);
+  return name !== "" && name === normalize(other);
+}
+
 /**
  * Whether two domains are one owner's: equal, or with the same registrable domain. Suffixes that companies share
  * out (`github.io`, `uk.com`) count as public, so their tenants are strangers to each other.

@@ -67,7 +67,7 @@ test("a throw of the verifier leaves the mail unsigned and is told", async () =>
     result: "permerror",
     aligned: [],
     signed: [],
-    undecided: false,
+    undecided: [],
     verifier_fault: "a bug",
   });
 });

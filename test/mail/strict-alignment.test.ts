@@ -1,6 +1,6 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { startDnsServer } from "../support/dns-server.ts";
-import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
+import { freshId, type Mailroom, mailroom, signedBy, signingZone } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { keyZone, signAs } from "../support/sign-as.ts";
 import { smtpClient } from "../support/smtp-client.ts";
@@ -68,6 +68,41 @@ test("under adkim=s a mail that its author's own domain has signed is an order, 
   await room.drain();
   const [row] = await room.app.db.selectFrom("messages").select(["authority", "vouched"]).execute();
   expect(row).toEqual({ authority: "owner", vouched: 1 });
+});
+
+describe("where the owner's domain publishes no DMARC record, an order that is signed by", () => {
+  const ORDERS: [who: string, owner: string, signer: string, obeyed: boolean][] = [
+    ["the domain itself is obeyed", "example.com", "example.com", true],
+    ["a domain below it is refused", "example.com", "club.example.com", false],
+    ["a domain beside it is refused", "cs.example.com", "club.example.com", false],
+    ["a fellow tenant of its provider is refused", "ann.onmicrosoft.com", "eve.onmicrosoft.com", false],
+  ];
+  test.each(ORDERS)("%s", async (_who, domain, signer, obeyed) => {
+    await using dns = await startDnsServer({ [domain]: { A: ["192.0.2.1"] }, ...signingZone(signer, null) });
+    await using room = await mailroom({
+      config: { dns: { servers: [dns.address] }, smtp: { trusted_networks: [] } },
+    });
+    const owner = await room.as(`ann@${domain}`);
+    const { body: inbox } = await owner.post("/inboxes", { label: "Desk" });
+    const raw = await signedBy(
+      signer,
+      rawMail({
+        from: `Ann <ann@${domain}>`,
+        to: inbox.address,
+        text: "Please delete the archive.",
+        headers: {
+          Date: new Date(room.clock.now()).toUTCString().replace("GMT", "+0000"),
+          ...freshId().headers,
+        },
+      }),
+    );
+    const reply = await room.send({ raw, rcpt: inbox.address, mail_from: `eve@${signer}` });
+    expect(reply).toStartWith(obeyed ? "250" : "550 5.7.1");
+    await room.drain();
+    const mails = await room.app.db.selectFrom("messages").select(["authority", "vouched"]).execute();
+    const orders = mails.filter(({ authority }) => authority === "owner");
+    expect(orders).toEqual(obeyed ? [{ authority: "owner", vouched: 1 }] : []);
+  });
 });
 
 test("what a client says in its greeting adds no result to those of a relay that has found a forgery", async () => {

@@ -77,7 +77,7 @@ export const CASES: Case[] = [
     expect: { authenticated: true, dkim: "pass", dmarc: "pass", spf: "none", aligned: true },
   },
   {
-    claim: "believes an aligned signature where no DMARC record is published",
+    claim: "believes the very domain's signature where no DMARC record is published",
     zone: publish("example.com", { key: KEY }),
     signed: [by("example.com")],
     expect: { authenticated: true, dkim: "pass", dmarc: "none", aligned: true },
@@ -149,6 +149,36 @@ export const CASES: Case[] = [
     mail_from: "x@evil.test",
     signed: [by("evil.test")],
     expect: { authenticated: false, dkim: "pass", dmarc: "none", aligned: false, reject: false },
+  },
+  ...(
+    [
+      ["a subdomain", "example.com", "m.example.com"],
+      ["the parent", "m.example.com", "example.com"],
+      ["a sibling", "cs.example.com", "club.example.com"],
+      ["a fellow tenant below a name on no list", "ann.zendesk.com", "eve.zendesk.com"],
+    ] as const
+  ).map(([whose, author, signer]): Case => ({
+    claim: `refuses the valid signature of ${whose} where no DMARC record is published`,
+    from: from(author),
+    zone: { ...publish(author, {}), ...publish(signer, { key: KEY, spf: SPF }) },
+    mail_from: `x@${signer}`,
+    signed: [by(signer)],
+    expect: { authenticated: false, dkim: "pass", dmarc: "none", reject: false },
+  })),
+  {
+    claim: "counts the author's own signature beside a sibling's where no DMARC record is published",
+    from: from("cs.example.com"),
+    zone: { ...publish("cs.example.com", { key: KEY }), ...publish("club.example.com", { key: KEY }) },
+    signed: [by("cs.example.com"), by("club.example.com")],
+    expect: { authenticated: true, dkim: "pass", dmarc: "none", aligned: true },
+  },
+  {
+    claim: "puts no mail off for the key of a sibling that could not vouch for it",
+    from: from("cs.example.com"),
+    zone: publish("cs.example.com", {}),
+    signed: [by("club.example.com")],
+    during: (dns) => dns.fault("s._domainkey.club.example.com", "servfail"),
+    expect: { authenticated: false, dkim: "temperror", dmarc: "none" },
   },
   {
     claim: "refuses a domain that only ends like the author's",

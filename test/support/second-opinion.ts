@@ -140,8 +140,7 @@ def judge(question):
     spf_result, spf_domain = sender(question, names)
     try: dmarc = policy(question, author, passed, spf_result, spf_domain, names)
     except TimeoutError: dmarc = "temperror"
-    aligned = any(org(domain) == org(author) for domain in passed)
-    authenticated = dmarc == "pass" or (dmarc == "none" and aligned)
+    authenticated = dmarc == "pass" or (dmarc == "none" and author in passed)
     arc = ""
     if question["sealers"] and not authenticated:
         arc, authenticated = sealed(raw, question["sealers"], author, names)

@@ -5,7 +5,7 @@ import { checkArc } from "./arc.ts";
 import { type AuthResults, findingsOf } from "./auth-results.ts";
 import { relayAt, resultsOfRelay } from "./front-relay.ts";
 import type { MailHeaders } from "./headers.ts";
-import { domainOf, inSameHands } from "../../net/domain-owner.ts";
+import { domainOf, inSameHands, isSameDomain } from "../../net/domain-owner.ts";
 import { type SignatureCheck, verifySignatures } from "./signatures.ts";
 import type { SignedForm } from "./signed-form.ts";
 import { waitLimit } from "../../lib/wait-limit.ts";
@@ -58,9 +58,9 @@ const MAX_WAIT_MS = 20_000;
 const MAX_SPF_MS = 10_000;
 
 /**
- * Decides whether the From domain vouches for the mail: by a DMARC pass, or by an aligned DKIM pass where no DMARC
- * record is published. What the mail says about itself (Authentication-Results, ARC) is read only if `trusted_relays`
- * or `arc_sealers` names who wrote it.
+ * Decides whether the From domain vouches for the mail: by a DMARC pass, or by a DKIM pass of exactly that domain where
+ * no DMARC record is published, as then nobody says that others below its registered name may speak for it. What the
+ * mail says about itself (Authentication-Results, ARC) is read only if `trusted_relays` or `arc_sealers` names who wrote it.
  */
 export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS): Promise<Identity> {
   const stop = new AbortController();
@@ -86,14 +86,11 @@ const UNANSWERED: Identity = {
   problem: "temporary",
 };
 
-/**
- * The result of one method, the passing domains that belong to the From domain, and whether the DNS kept one from
- * passing.
- */
+/** The result of one method, and the domains of the From domain's owner that passed, or that the DNS kept from passing. */
 export interface Check {
   result: string;
   aligned: string[];
-  undecided: boolean;
+  undecided: string[];
 }
 
 async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
@@ -103,9 +100,9 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
     relay === undefined ? checkSender(mail) : NO_SENDER,
   ]);
   const seen = relay === undefined ? { dkim: signatures, sender } : seenByRelay(mail, relay);
-  const { strict_dkim, ...identity } = await weigh(mail, seen);
+  const { mayVouch, ...identity } = await weigh(mail, seen);
   const { verifier_fault } = signatures;
-  const signed = formsOf(signatures, { from: domainOf(mail.from.address), strict_dkim });
+  const signed = formsOf(signatures, mayVouch);
   const fault = verifier_fault === undefined ? {} : { verifier_fault };
   const own = { ...identity, ...wayOf(mail, identity, seen.sender), signed, ...fault };
   if (relay !== undefined) own.auth.via = `relay:${relay}`;
@@ -116,16 +113,9 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
   return vouched ? { ...vouched, auth: { ...own.auth, aligned: true, via: vouched.auth.via } } : own;
 }
 
-/**
- * What those signatures cover that prove the author by themselves. Where the domain asks for strict alignment (RFC 9989
- * §4.10.1), others of its owner's do not: the key of a service below it signs whatever that service likes.
- */
-function formsOf(
-  { signed }: SignatureCheck,
-  { from, strict_dkim }: { from: string; strict_dkim: boolean },
-): SignedForm[] {
-  const own = signed.filter(({ domain }) => !strict_dkim || domain.toLowerCase() === from);
-  return own.map(({ form }) => form);
+/** What those signatures cover that prove the author by themselves. */
+function formsOf({ signed }: SignatureCheck, mayVouch: (domain: string) => boolean): SignedForm[] {
+  return signed.filter(({ domain }) => mayVouch(domain)).map(({ form }) => form);
 }
 
 /** Results of DKIM and SPF; `sender.sender` is the address that SPF is about. */
@@ -134,11 +124,13 @@ interface Seen {
   sender: Check & { sender: string };
 }
 
+interface Weighed extends Omit<Identity, "direct" | "lacks_dmarc" | "signed"> {
+  /** Whether a signature of this domain, which is of the From domain's owner, counts as the From domain's own. */
+  mayVouch: (domain: string) => boolean;
+}
+
 /** Evaluates DMARC with what passed. */
-async function weigh(
-  mail: Envelope,
-  { dkim, sender }: Seen,
-): Promise<Omit<Identity, "direct" | "lacks_dmarc" | "signed"> & { strict_dkim: boolean }> {
+async function weigh(mail: Envelope, { dkim, sender }: Seen): Promise<Weighed> {
   // Loaded by the first mail that needs it: it would take a third of the time and a fifth of the memory of a start.
   const { dmarc } = await import("mailauth");
   // Alignment is checked here before DMARC's own: a tree walk would align the tenants of a shared suffix.
@@ -152,8 +144,12 @@ async function weigh(
   });
   // A missing verdict is a fail.
   const verdict = found ? found.status.result : "fail";
-  const strict_dkim = found !== false && (found.alignment?.dkim.strict ?? false);
-  return { ...conclude({ dkim, sender, verdict, policy: found && found.policy }), strict_dkim };
+  const from = domainOf(mail.from.address);
+  // A key below the domain signs whatever its holder likes, so only a record can let it speak for the domain: one that does
+  // not ask for strict alignment (RFC 9989 §4.10.1).
+  const exact = verdict === "none" || (found !== false && (found.alignment?.dkim.strict ?? false));
+  const mayVouch = (domain: string): boolean => !exact || isSameDomain(domain, from);
+  return { ...conclude({ dkim, sender, verdict, mayVouch, policy: found && found.policy }), mayVouch };
 }
 
 /**
@@ -188,7 +184,7 @@ function seenByRelay(mail: Envelope, authserv_id: string): Seen {
 function asSeen({ from }: Envelope, results: AuthResults[]): Seen {
   const { dkim, spf } = findingsOf(results, domainOf(from.address));
   // Nothing is undecided: to ask the relay again would not change what it wrote.
-  return { dkim: { ...dkim, undecided: false }, sender: { ...spf, undecided: false } };
+  return { dkim: { ...dkim, undecided: [] }, sender: { ...spf, undecided: [] } };
 }
 
 type Sealed = Identity & { auth: { via: string } };
@@ -226,14 +222,18 @@ function conclude(seen: {
   dkim: Check;
   sender: Check;
   verdict: string;
+  mayVouch: Weighed["mayVouch"];
   policy: string | false;
-}): Omit<Identity, "direct" | "lacks_dmarc" | "signed"> {
-  const { dkim, sender, verdict } = seen;
+}): Omit<Weighed, "mayVouch"> {
+  const { dkim, sender, verdict, mayVouch } = seen;
   const unpublished = verdict === "none";
   // Without a DMARC record, SPF alone proves only an address that many senders may share.
-  const authenticated = verdict === "pass" || (unpublished && dkim.aligned.length > 0);
+  const authenticated = verdict === "pass" || (unpublished && dkim.aligned.some(mayVouch));
   const undecided =
-    !authenticated && (verdict === "temperror" || dkim.undecided || (verdict === "fail" && sender.undecided));
+    !authenticated &&
+    (verdict === "temperror" ||
+      dkim.undecided.some(mayVouch) ||
+      (verdict === "fail" && sender.undecided.length > 0));
   const aligned = authenticated || (unpublished && sender.aligned.length > 0);
   return {
     authenticated,
@@ -264,8 +264,8 @@ async function checkSender(mail: Envelope): Promise<Seen["sender"]> {
     result,
     sender: mail.mail_from,
     aligned: ours && result === "pass" ? [domain] : [],
-    undecided: ours && result === "temperror",
+    undecided: ours && result === "temperror" ? [domain] : [],
   };
 }
 
-const NO_SENDER = { result: "none", sender: "", aligned: [], undecided: false };
+const NO_SENDER = { result: "none", sender: "", aligned: [], undecided: [] };

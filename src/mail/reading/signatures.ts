@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { DKIMResult, DNSResolver } from "mailauth";
 import { messageOf } from "../../errors.ts";
 import type { Check, Envelope } from "./authenticate.ts";
-import { domainOf, inSameHands } from "../../net/domain-owner.ts";
+import { domainOf, inSameHands, isSameDomain } from "../../net/domain-owner.ts";
 import type { HeaderField } from "./header-block.ts";
 import { formVerified, type SignedForm } from "./signed-form.ts";
 
@@ -31,7 +31,7 @@ export interface SignatureCheck extends Check {
 export async function verifySignatures(mail: Envelope, signal: AbortSignal): Promise<SignatureCheck> {
   const from = domainOf(mail.from.address);
   const fields = mail.headers.fields.filter((field) => field.name === "dkim-signature");
-  const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], signed: [], undecided: false };
+  const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], signed: [], undecided: [] };
   const chosen = chooseSignatures(fields, from);
   const { complete, problem } = mail.headers;
   if (chosen.size === 0 || !complete || problem !== null || hasEndlessLine(mail)) return unread;
@@ -58,7 +58,7 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
       const form = formVerified(mail, signature, row);
       return form ? [{ domain, form }] : [];
     }),
-    undecided: outcomes.some((row) => row.ours && row.result === "temperror"),
+    undecided: outcomes.filter((row) => row.ours && row.result === "temperror").map((row) => row.domain),
   };
 }
 
@@ -97,7 +97,10 @@ function chooseSignatures(fields: HeaderField[], from: string): Set<HeaderField>
       tagValue(field.value, "l") === undefined &&
       tagValue(field.value, "a") !== "rsa-sha1",
   );
-  const rank = (field: HeaderField) => (inSameHands(tagValue(field.value, "d") ?? "", from) ? 0 : 1);
+  const rank = ({ value }: HeaderField): number => {
+    const domain = tagValue(value, "d") ?? "";
+    return isSameDomain(domain, from) ? 0 : inSameHands(domain, from) ? 1 : 2;
+  };
   return new Set(usable.sort((one, other) => rank(one) - rank(other)).slice(0, MAX_SIGNATURES));
 }
 
