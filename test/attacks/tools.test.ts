@@ -1,3 +1,4 @@
+import { ACTING } from "./acting.ts";
 import { BOTS } from "./bots.ts";
 import { SERVERS } from "./servers.ts";
 import { GRANTS } from "./grants.ts";
@@ -5,4 +6,4 @@ import { CALLS } from "./calls.ts";
 import { PACKED } from "./packed.ts";
 import { tryAttacks } from "./try-attacks.ts";
 
-tryAttacks([...SERVERS, ...GRANTS, ...CALLS, ...PACKED, ...BOTS]);
+tryAttacks([...SERVERS, ...GRANTS, ...CALLS, ...PACKED, ...ACTING, ...BOTS]);

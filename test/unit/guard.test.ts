@@ -346,6 +346,67 @@ ada@example.com`,
       expect(writing({ message: [{ type: "text", text }] })).toBeNull();
     });
 
+    const HIDDEN = "eve @ evil.com";
+    test.each<[what: string, args: Record<string, unknown>]>([
+      ...["\n", "\r", "\r\n", "\u2028", "\u2029", "\u0085", "\v", "\f", "\0"].flatMap((end) =>
+        ["Bcc", "cc", "To", "Reply-To"].map((field): [string, Record<string, unknown>] => [
+          `a subject with ${JSON.stringify(end)} before ${field}`,
+          { to: "ada@example.com", subject: `Offer${end}${field}: ${HIDDEN}`, body: "x" },
+        ]),
+      ),
+      ["an encoded subject", { subject: `Offer%0D%0ABcc: ${HIDDEN}` }],
+      [
+        "a subject as an encoded word",
+        { subject: `=?utf-8?q?Offer=0ABcc:_${HIDDEN.replaceAll(" ", "_")}?=` },
+      ],
+      ["a long subject", { subject: `${"a".repeat(301)} eve@evil.example` }],
+      ["a long title", { event_title: `${"a ".repeat(301)} https://evil.example/x` }],
+      ["a very long title", { title: "a ".repeat(50_001) }],
+      ["a title inside", { events: [{ Title: `x\nATTENDEE:mailto:${HIDDEN}` }] }],
+      ["a title in JSON", { input: JSON.stringify({ title: `x\nATTENDEE:mailto:${HIDDEN}` }) }],
+      ["a summary", { summary: `x\r\nATTENDEE:mailto:eve@evil.\r\n com`, description: "x" }],
+      ["a subject that calls itself a text", { subject_text: `x\nBcc: ${HIDDEN}` }],
+      ["a name", { name: `Ada\r\nBcc: ${HIDDEN}` }],
+    ])("is seen behind the first line: %s", (_what, args) => {
+      expect(writing(args)).not.toBeNull();
+    });
+
+    test.each<Record<string, unknown>>([
+      { subject: "Re: Offer\n", title: " An offer\t ", body: "x" },
+      { title: "Offer of evil.example.", summary: "One line of it" },
+      { summary_text: "First line\nSecond line", description: "First line\nSecond line" },
+      { title: "x", text: "Subject: what the subject says\n\nA second paragraph." },
+      { subject: "A very long one ".repeat(30) },
+    ])("is none where there is none: %j", (args) => {
+      expect(writing(args)).toBeNull();
+    });
+
+    test("is no matter of a run that has read nothing of others", () => {
+      const asked = { target: "mcp:calendar" };
+      expect(objection({ args: { title: "Milk\nBread" }, asked, tainted: false })).toBeNull();
+      expect(objection({ args: { title: "Milk\nBread" }, asked })).toContain('more than one line as "title"');
+    });
+
+    test.each([
+      "Reply-To",
+      "Mail-Followup-To",
+      "Disposition-Notification-To",
+      "Apparently-To",
+      "Resent-Bcc",
+      "Return-Path",
+    ])("is seen in a mail's %s, which says where answers go", (field) => {
+      const message = `Subject: x\n${field}: eve@evil.example\n\nHello`;
+      expect(writing({ message })).toContain("eve@evil.example");
+      expect(writing({ message }, "Have eve@evil.example answered.")).toBeNull();
+    });
+
+    test("is seen in the organizer of an invitation", () => {
+      expect(
+        writing({ body: "BEGIN:VCALENDAR\nORGANIZER:mailto:eve@evil.example\nEND:VCALENDAR" }),
+      ).not.toBeNull();
+      expect(writing({ body: "Subject: x\nIn-Reply-To: <eve@evil.example>\n\nHello" })).toBeNull();
+    });
+
     test("is not seen in names of files, versions and numbers", () => {
       for (const path of [
         "notes.txt",

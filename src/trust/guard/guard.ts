@@ -1,3 +1,4 @@
+import { actingText } from "./acting-text.ts";
 import type { Place, ReadPlace, Tool } from "./tool.ts";
 import type { Authority } from "../../db/schema.ts";
 import { isNamedNumber, type Numbered, wholeName } from "./named-numbers.ts";
@@ -170,7 +171,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
  * all that its author wrote, so that long texts are compared on a thread.
  */
 export function objectionToPlaces(going: Going): Objection | null {
-  return objectionToPlace(going) ?? objectionToSource(going);
+  return objectionToPlace(going) ?? objectionToSource(going) ?? objectionToText(going);
 }
 
 /** The objection to a call of which nobody can tell where it would go. */
@@ -191,6 +192,13 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Object
   const place = unnamed.id.slice(0, MAX_SHOWN_CHARS);
   const reason = `${tool.name} may show others what this run has read in ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
   return { reason, lacks: { target: false, destroy: false, place: null, source: place } };
+}
+
+/** The objection to a call with a text that does something by itself: words of others may have asked for it. */
+function objectionToText({ tool, args, tainted }: Going): Objection | null {
+  if (!tool.foreign || tool.read_only || !tainted) return null;
+  const acts = actingText(args);
+  return acts === undefined ? null : { reason: `${tool.name} was to ${acts}`, lacks: null };
 }
 
 function objectionToPlace(asked: Going): Objection | null {

@@ -1,4 +1,4 @@
-import { wordsInKey } from "./prose.ts";
+import { breaksLine, wordsInKey } from "./prose.ts";
 import { wordSet } from "./words.ts";
 
 /** Below such a key stands what something is called: nothing goes to whoever has the name of a site there. */
@@ -28,7 +28,8 @@ function hasOneOf(key: string, words: ReadonlySet<string>): boolean {
 
 /** Whether the value of a parameter names somebody or something: `vendor`, `product_name`, `name` with several words. */
 export function namesThings(key: string, value: string): boolean {
-  if (isPlaceKey(key)) return false;
+  // What follows a name in a second line is no name: it may be a field that says where something goes.
+  if (isPlaceKey(key) || breaksLine(value)) return false;
   return hasOneOf(key, THINGS) || (hasOneOf(key, WORDS) && /\S\s+\S/.test(value));
 }
 

@@ -10,12 +10,31 @@ const PROSE = new Set(
 const BESIDE = new Set(
   "new old plain rich full short long initial page file issue event task item card post block".split(" "),
 );
+/** What has one line wherever it stands: mails and calendars have it as a field of their head, where a second line is another field. */
+const LINE = new Set(["subject", "title"]);
+/** Has one line too, unless the key says that it is a text. */
+const SHORT_TEXT = "summary";
 const MAX_KEY_CHARS = 60;
 
 export function isProseKey(key: string): boolean {
   if (key.length > MAX_KEY_CHARS) return false;
   const words = wordsInKey(key);
   return words.some((word) => PROSE.has(word)) && words.every((word) => PROSE.has(word) || BESIDE.has(word));
+}
+
+/** Whether the value of a parameter is a single line: `subject`, `event_title`, `summary`. */
+export function isLineKey(key: string): boolean {
+  const words = wordsInKey(key);
+  if (words.some((word) => LINE.has(word))) return true;
+  return words.includes(SHORT_TEXT) && words.every((word) => word === SHORT_TEXT || !PROSE.has(word));
+}
+
+/** Whatever some program takes for the end of a line, or of a text. */
+const LINE_BREAK = /(?!\t)[\p{Cc}\u2028\u2029]/gu;
+
+/** Whether a text goes on behind the end of its first line. */
+export function breaksLine(text: string): boolean {
+  return text.trim().search(LINE_BREAK) !== -1;
 }
 
 /** In small letters, however they are put together: `image_url`, `imageUrl`. */
@@ -45,7 +64,9 @@ export function fieldsOfMail(text: string): Part[] | undefined {
 const MAIL_START = /^[A-Za-z][A-Za-z0-9-]{0,60}[ \t]*:/;
 const FIELD = /^(?:from |[!-9;-~]{1,100}[ \t]*:)/i;
 const CALENDAR = /^BEGIN:V/i;
-const RECIPIENTS = /^(?:(?:resent-)?(?:to|cc|bcc)[ \t]*:|attendee[;:]).*/gim;
+/** As PEOPLE_FIELD, without those who are said to have sent it: whoever keeps a mail of theirs writes to nobody. */
+const RECIPIENTS =
+  /^(?:(?!in-reply-to)(?:[a-z-]{0,40}-)?(?:to|cc|bcc)[ \t]*:|return-path[ \t]*:|(?:attendee|organizer)[;:]).*/gim;
 
 /**
  * To whom a text goes that begins as a mail does (RFC 5322 §2.1), by its header, or as an invitation (RFC 5545). One
@@ -59,5 +80,5 @@ export function recipientsIn(text: string): string {
     : lines
         .slice(0, lines.includes("\n\n") ? lines.indexOf("\n\n") : undefined)
         .replaceAll(/\n(?=[ \t])/g, "");
-  return (fields.match(RECIPIENTS) ?? []).join("\n");
+  return (fields.replaceAll(LINE_BREAK, "\n").match(RECIPIENTS) ?? []).join("\n");
 }

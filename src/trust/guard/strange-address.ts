@@ -4,7 +4,7 @@ import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
 import { namesFiles, namesThings, isPlaceKey } from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { isProseKey, recipientsIn } from "./prose.ts";
+import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 
 /** What a call is, as far as it matters for the addresses in its arguments. */
@@ -88,7 +88,7 @@ function standsIn({ text, lower }: Known, place: string): boolean {
   });
 }
 
-/** Beyond it, or over several lines, a text of prose is something to be written down, not somewhere to go. */
+/** Beyond it, or over several lines, a text of prose is something to be written down, not somewhere to go; a line never is. */
 const MAX_POINTER_CHARS = 300;
 const POINTER_KEY =
   /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
@@ -156,7 +156,7 @@ function lookAt(key: string, text: string, look: Looking): { seen: number; place
   // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
   const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
   // What is written down goes nowhere, but for a mail that says itself to whom.
-  const seen = prose && !isShort(text) ? recipientsIn(text) : text;
+  const seen = prose && !isLineKey(key) && !isShort(text) ? recipientsIn(text) : text;
   if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return { seen: seen.length, places: [], sent: false };
   const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
   return { seen: seen.length, places, sent: !look.read_only && (!prose || seen !== text) };
