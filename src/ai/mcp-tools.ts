@@ -69,12 +69,18 @@ export function listedTool(described: unknown): ListedTool | undefined {
 /** Most authors describe their tools by no hint at all, and then the name is all that tells of it. */
 function saysDestroys(name: string): boolean {
   const words = name.replaceAll(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3_$2$4");
-  return DESTROYS.test(words) && !LOOKS.test(words);
+  // One that looks for something may do more with what it finds: `find_one_and_delete`.
+  const done = LOOKS.test(words) ? words.split(JOINS).slice(1) : [words];
+  return done.some((part) => DESTROYS.test(part) || DESTROYS_ELSEWHERE.test(part));
 }
 
 const DESTROYS =
-  /(?:^|[^a-z])(?:(?:delete|remove|drop|purge|trash|wipe|erase|destroy|clear|empty)(?:_?all)?|truncate|overwrite|rm|unlink|prune|uninstall|revoke)(?![a-z])/i;
+  /(?:^|[^a-z])(?:(?:delete|remove|drop|purge|trash|wipe|erase|destroy|clear|empty|flush|clean|kill|reset|discard|cancel|revoke|terminate|disable)(?:_?(?:all|db|up))?|deletion|removal|truncate|overwrite|rm|[hz]?del|getdel|[lsz]rem|unlink|prune|uninstall|expunge|shred|nuke|obliterate|forget|revert|rollback|roll_back|deactivate|undeploy|deprovision|decommission|force_?push|close_?account|format_?(?:disk|drive|volume))(?![a-z])/i;
+/** Beginnings of the same words in other languages. */
+const DESTROYS_ELSEWHERE =
+  /(?:^|[^a-z])(?:l(?:ö|oe)sch|entfern|stornier|vernicht|supprim|effac|annul|elimin|borra|vacia|apaga|exclui|cancell?a(?:re?)?(?![a-z])|rimuov|svuota|verwijder|radera|ta_bort|slette|usu[nń]|удал|очист)|删除|清空|削除|삭제/iu;
 const LOOKS = /^(?:list|get|read|search|find|show|count)(?![a-z])/i;
+const JOINS = /[^a-z](?:and|or|then|one)(?![a-z])/i;
 
 function schemaOf(schema: unknown): { parameters: Record<string, unknown>; note: string } | undefined {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return undefined;
