@@ -15,7 +15,7 @@ import { newNonce } from "../trust/shown/fence.ts";
 import { AGAIN_INSTRUCTION, buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
 import { warningStep } from "./steps.ts";
 import { workOnText } from "./text-work.ts";
-import { converse } from "./tool-loop.ts";
+import { converse, type Talk } from "./tool-loop.ts";
 import { offersOf, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
 import type { Understanding } from "./read-instruction.ts";
 
@@ -50,6 +50,8 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       read_at: [],
       places: run.journal.earlier.flatMap(({ places = [] }) => places),
       instruction: ownWords(run, asked).join("\n"),
+      said: [run.message.subject ?? "", run.input.instruction].join("\n"),
+      shared: sharedPage(run, asked),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       ask,
       signal,
@@ -131,12 +133,7 @@ async function openTalk(
   const read = !input.plain || turns.length > 0 || earlier.length > 0;
   run.trust = {
     tainted: read || tools.some(({ tool }) => tool.foreign),
-    trusted_text: [
-      ...namingWords(run, asked),
-      ...asked.contexts.map(({ text }) => text),
-      ...ownAddresses(run),
-      ...(asked.is_standing ? [asked.instruction] : []),
-    ].join("\n"),
+    trusted_text: [...trustedTexts(run, asked), input.page].join("\n"),
     // Earlier answers are no material here: an address that one of them made up would count as known in the next run.
     material: input.content,
   };
@@ -150,14 +147,26 @@ function asksAgain({ command }: Understanding, turns: Turn[]): boolean {
   return says && command.command === "" && command.macro === null && (turns.at(-1)?.instruction ?? "") !== "";
 }
 
-/** The words that the author surely wrote for this run, and the address of the page that was shared. */
-function ownWords({ input }: Run, { sure }: Understanding): string[] {
+/** All that is trusted, but for the address of the page that was shared. */
+function trustedTexts(run: Run, asked: Understanding): string[] {
   return [
-    sure,
-    withoutFileNames(input.sure, input.filenames),
-    input.page,
-    ...(input.plain ? [input.subject] : []),
+    ...namingWords(run, asked),
+    ...asked.contexts.map(({ text }) => text),
+    ...ownAddresses(run),
+    ...(asked.is_standing ? [asked.instruction] : []),
   ];
+}
+
+/** The page, if a program may have shared it. In an answer its author has written the address. */
+function sharedPage(run: Run, asked: Understanding): Talk["shared"] {
+  const { page, may_share } = run.input;
+  if (page === "" || may_share !== "page") return null;
+  return { page, trusted_text: trustedTexts(run, asked).join("\n") };
+}
+
+/** The words that the author surely wrote for this run. */
+function ownWords({ input }: Run, { sure }: Understanding): string[] {
+  return [sure, withoutFileNames(input.sure, input.filenames), ...(input.plain ? [input.subject] : [])];
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Place, ReadPlace } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
-import type { Powers } from "../trust/guard/guard.ts";
+import type { Going, Powers } from "../trust/guard/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { warningStep } from "./steps.ts";
@@ -32,8 +32,10 @@ export interface Talk {
   read_at: ReadPlace[];
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
-  /** The instruction, as the guard is told. */
+  /** As the guard is told (see `Going`). */
   instruction: string;
+  said: string;
+  shared: Going["shared"];
   own_domains: string[];
   signal: AbortSignal;
 }

@@ -15,6 +15,7 @@ import { REFLECTED } from "./reflected.ts";
 import { PLAIN_WORD } from "./plain-word.ts";
 import { SERVERS } from "./servers.ts";
 import { SHARED_POSTS } from "./shared-posts.ts";
+import { TOLD_BESIDE } from "./told-beside.ts";
 import type { Attack } from "./attack.ts";
 
 const ATTACKS: Attack[] = [
@@ -34,6 +35,7 @@ const ATTACKS: Attack[] = [
   ...PLAIN_WORD,
   ...SHARED_POSTS,
   ...NAMED_FILES,
+  ...TOLD_BESIDE,
 ];
 
 const KINDS = [
@@ -78,6 +80,7 @@ const KINDS = [
   "plain word: subjects alone",
   "plain word: threads",
   "shared posts",
+  "told beside an address",
 ];
 
 test("there are more than 550 attacks, of every kind that is known", () => {

@@ -5,7 +5,8 @@ import { isNamedNumber, type Numbered, wholeName } from "./named-numbers.ts";
 import { means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
-import { isAtOwn, strangeAddress } from "./strange-address.ts";
+import { destinationsOf, isAtOwn } from "./strange-address.ts";
+import { type Listed, listedIn, toldBeside } from "./told-beside.ts";
 
 /** What an inbox lets tools do. */
 export interface Scope {
@@ -86,6 +87,8 @@ export interface Going {
   tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
     /** Whether people give its places by their titles. */
     titled: boolean;
+    /** Of tools of others, once others' words are in the run. */
+    listed: Listed;
   };
   args: Record<string, unknown>;
   /** Whether the model has read anything that others wrote; the descriptions by the target's own server do not count. */
@@ -94,6 +97,13 @@ export interface Going {
   instruction: string;
   /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
+  /** The words of the very mail or call, as its author and whoever else wrote them. */
+  said: string;
+  /**
+   * The page that a new mail may have been made to share, and the trusted text without its address. It may be read, but
+   * whoever wants to be written to can have it shared: it is no place that its author has named for that.
+   */
+  shared: { page: string; trusted_text: string } | null;
   /** Domains of the inboxes here, in lower case: no tool of others may mail to them. */
   own_domains: string[];
   /** The places that our own tools have found or made in this run. */
@@ -151,14 +161,26 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
 }
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {
-  const { name, read_only, foreign, places, numbered, site, titled } = tool;
-  const { args, tainted, instruction, trusted_text, own_domains, read_at, anybodys } = asked;
+  const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
+  const { args, tainted, instruction, trusted_text, said, shared, own_domains, read_at, anybodys } = asked;
+  const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
-    tool: { name, read_only, foreign, places: places ?? [], numbered, site, titled: titled !== undefined },
+    tool: {
+      name,
+      read_only,
+      foreign,
+      places: places ?? [],
+      numbered,
+      site,
+      titled: titled !== undefined,
+      listed,
+    },
     args,
     tainted,
     instruction,
     trusted_text,
+    said,
+    shared,
     own_domains,
     places: asked.places,
     read_at,
@@ -202,11 +224,36 @@ function objectionToText({ tool, args, tainted }: Going): Objection | null {
 }
 
 function objectionToPlace(asked: Going): Objection | null {
+  return asked.tool.foreign ? objectionToAddress(asked) : objectionToOwn(asked);
+}
+
+/** Nobody knows what a tool server does with an address; our own tools go only to the service they are connected to. */
+function objectionToAddress(asked: Going): Objection | null {
+  const { tool, args, tainted, trusted_text, shared, own_domains } = asked;
+  const { read_only } = tool;
+  const going = destinationsOf(args, { read_only, tainted, trusted_text, shared, own_domains });
+  if (going === TOO_MUCH) return tooMuch(tool.name);
+  if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
+  const { sites, only_shared } = going;
+  const [site] = read_only ? sites : [only_shared];
+  if (!tainted || site === undefined) return null;
+  const argument = toldBeside(args, { sites, said: asked.said, listed: tool.listed });
+  return argument === undefined ? null : objectionToTold(asked, { site, argument });
+}
+
+/** The objection to a call that would tell a site more than that its page is asked for. */
+function objectionToTold(
+  { tool: { name, read_only } }: Going,
+  { site, argument }: { site: string; argument: string },
+): Objection {
+  const place = site.slice(0, MAX_SHOWN_CHARS);
+  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand in the message itself, values that the tool lists, switches and small numbers may go there.`;
+  return { reason, lacks: read_only ? null : { target: true, destroy: false, place } };
+}
+
+function objectionToStrange(asked: Going, strange: string): Objection {
   const { tool, own_domains } = asked;
   const { name } = tool;
-  const strange = strangePlace(asked);
-  if (strange === undefined) return null;
-  if (strange === TOO_MUCH) return tooMuch(name);
   const place = strange.slice(0, MAX_SHOWN_CHARS);
   if (tool.foreign && !tool.read_only && isAtOwn(strange, own_domains)) {
     const reason = `${name} was to send to ${place}, an address of this server: what a tool sends there in your name would count as an order of yours. The answer to you is mailed without it.`;
@@ -239,19 +286,24 @@ function besideIt({ beside }: AskedCall): string {
 
 const MAX_SHOWN_CHARS = 200;
 
-/** The place that a call would go to, if nobody with authority has named it. */
-function strangePlace(asked: Going): string | typeof TOO_MUCH | undefined {
-  const { tool, args, places, tainted, instruction, trusted_text, own_domains } = asked;
-  // Nobody knows what a tool server does with an address; our own tools go only to the service they are connected to.
-  if (tool.foreign)
-    return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text, own_domains });
+function objectionToOwn(asked: Going): Objection | null {
+  const strange = strangePlace(asked);
+  return strange === undefined ? null : objectionToStrange(asked, strange);
+}
+
+/** The place that a call of one of our own tools would write to, if nobody with authority has named it for that. */
+function strangePlace(asked: Going): string | undefined {
+  const { tool, args, places, instruction, shared } = asked;
   if (tool.read_only) return undefined;
+  const { trusted_text } = shared ?? asked;
   const strange = placesOf(tool, args).find(
     (id) => !isNamedPlace(id, { places, instruction, trusted_text, site: tool.site }),
   );
   const numbered = numberedIn(asked);
   if (numbered === undefined) return strange;
-  return strange === undefined && isNamedNumber(numbered, asked) ? undefined : wholeName(numbered);
+  return strange === undefined && isNamedNumber(numbered, { places, trusted_text })
+    ? undefined
+    : wholeName(numbered);
 }
 
 function numberedIn({ tool: { numbered }, args }: Going): Numbered | undefined {

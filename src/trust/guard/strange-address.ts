@@ -20,21 +20,39 @@ interface Look {
 const MAX_LOOKED_AT_CHARS = 100_000;
 const MAX_PLACES = 1_000;
 
-/**
- * Returns an address in the arguments of somebody else's tool that the trusted text does not hold, or that is of an inbox
- * here, named or not; undefined if there is none.
- */
-export function strangeAddress(
+/** Words by which addresses count as named, by who could have put them there. */
+interface Naming {
+  trusted_text: string;
+  /** The address of a page that a program may have shared, and the trusted text without it. */
+  shared: { page: string; trusted_text: string } | null;
+}
+
+/** Where a call of somebody else's tool would go. */
+export interface Destinations {
+  /** An address that the trusted text does not hold, or that is of an inbox here, named or not. */
+  strange: string | undefined;
+  /** The sites that it goes to. */
+  sites: ReadonlySet<string>;
+  /** One of them that only the sharing of its page names. */
+  only_shared: string | undefined;
+}
+
+export function destinationsOf(
   args: Record<string, unknown>,
-  { trusted_text, ...look }: Look & { trusted_text: string },
-): string | typeof TOO_MUCH | undefined {
+  { trusted_text, shared, ...look }: Look & Naming,
+): Destinations | typeof TOO_MUCH {
   const found = placesIn(args, look);
   if (found === TOO_MUCH || found.places.size > MAX_PLACES) return TOO_MUCH;
-  if (found.inbox !== undefined || found.places.size === 0) return found.inbox;
+  const { inbox, places, sites } = found;
+  if (inbox !== undefined || places.size === 0) return { strange: inbox, sites, only_shared: undefined };
+  const strange = firstUnnamed(places, trusted_text);
+  const only_shared = shared === null ? undefined : firstUnnamed(sites, shared.trusted_text);
+  return { strange, sites, only_shared };
+}
+
+function firstUnnamed(places: ReadonlySet<string>, trusted_text: string): string | undefined {
   const known = knownIn(trusted_text);
-  return [...found.places].find(
-    (place) => !standsIn(known, place) && !standsIn(known, place.replace(/^@/, "")),
-  );
+  return [...places].find((place) => !standsIn(known, place) && !standsIn(known, place.replace(/^@/, "")));
 }
 
 /** Whether a place is an address at one of these domains. */
@@ -131,35 +149,66 @@ function onlyTextIn(args: Record<string, unknown>): string | null {
   return names && texts.length === 1 && typeof text === "string" ? text : null;
 }
 
-/** Everything in the arguments that something could be fetched from or sent to, each once; `inbox`: one of ours, if sent to. */
-function placesIn(
-  args: Record<string, unknown>,
-  look: Look,
-): { places: Set<string>; inbox: string | undefined } | typeof TOO_MUCH {
+interface Places {
+  /** Everything that something could be fetched from or sent to, each once. */
+  places: Set<string>;
+  /** Those of them that are sites, and are no words to look for or to write down. */
+  sites: Set<string>;
+  /** One of our inboxes, if something is sent there. */
+  inbox: string | undefined;
+}
+
+function placesIn(args: Record<string, unknown>, look: Look): Places | typeof TOO_MUCH {
   const found = new Set<string>();
+  const sites = new Set<string>();
   const only = look.read_only ? onlyTextIn(args) : null;
   let inbox: string | undefined;
   let left = MAX_LOOKED_AT_CHARS;
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
-    const { seen, places, sent } = lookAt(given.key, textOf(given), { ...look, only });
+    const { seen, places, sent, goes_to } = lookAt(given.key, textOf(given), { ...look, only });
     if (seen > 0 && !given.packed) left -= seen + LOOK_CHARS;
     if (left < 0) return TOO_MUCH;
     for (const place of places) found.add(place);
+    for (const site of goes_to) sites.add(site);
     if (sent) inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
   }
-  return { places: found, inbox };
+  return { places: found, sites, inbox };
 }
 
-/** The places in one text, how many characters of it were looked through, and whether something is sent there. */
-function lookAt(key: string, text: string, look: Looking): { seen: number; places: string[]; sent: boolean } {
+const PHONE = /^\+[\d ()-]+$/;
+
+/** Whether a place is somebody's mail address or phone. */
+function isPersons(place: string): boolean {
+  return PHONE.test(place) || (place.indexOf("@") > 0 && !/[/\\:?#]/.test(place));
+}
+
+/** A search engine is told the bare name of a site, and goes to none. */
+function isSite(key: string, place: string): boolean {
+  return !isPersons(place) && !(SEARCH_KEY.test(key) && /^[\p{L}\p{N}._-]+$/u.test(place));
+}
+
+interface LookedAt {
+  /** How many characters were looked through. */
+  seen: number;
+  places: string[];
+  /** Whether something is sent there. */
+  sent: boolean;
+  /** The sites that the call goes to, rather than write them down. */
+  goes_to: string[];
+}
+
+/** The places in one text. */
+function lookAt(key: string, text: string, look: Looking): LookedAt {
   // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
   const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
   // What is written down goes nowhere, but for a mail that says itself to whom.
   const seen = prose && !isLineKey(key) && !isShort(text) ? recipientsIn(text) : text;
-  if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return { seen: seen.length, places: [], sent: false };
+  if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS)
+    return { seen: seen.length, places: [], sent: false, goes_to: [] };
   const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
-  return { seen: seen.length, places, sent: !look.read_only && (!prose || seen !== text) };
+  const goes_to = prose ? [] : places.filter((place) => isSite(key, place));
+  return { seen: seen.length, places, sent: !look.read_only && (!prose || seen !== text), goes_to };
 }
 
 /** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */

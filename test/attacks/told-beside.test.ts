@@ -1,0 +1,4 @@
+import { TOLD_BESIDE } from "./told-beside.ts";
+import { tryAttacks } from "./try-attacks.ts";
+
+tryAttacks(TOLD_BESIDE);

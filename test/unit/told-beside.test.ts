@@ -1,0 +1,78 @@
+import { describe, expect, test } from "bun:test";
+import { listedIn, toldBeside } from "../../src/trust/guard/told-beside.ts";
+
+const PAGE = "https://x.example.org/a";
+const text = { type: "string" };
+const SCHEMA = {
+  type: "object",
+  properties: {
+    url: text,
+    format: { enum: ["markdown", "html"] },
+    agent: { type: "string", default: "Reader/1.0" },
+    prompt: text,
+    max_length: { type: "integer" },
+    start_index: { type: "integer" },
+    port: { type: "integer" },
+    raw: { type: "boolean" },
+    headers: { type: "object", additionalProperties: text },
+    options: {
+      type: "object",
+      properties: { wait: { type: "integer" }, only: { items: { enum: ["main"] } } },
+    },
+    urls: { type: "array", items: text },
+  },
+};
+
+function told(
+  args: Record<string, unknown>,
+  said = `Sum up ${PAGE} in three lines.`,
+  schema: object = SCHEMA,
+) {
+  return toldBeside(args, { sites: new Set([PAGE, `${PAGE}b`]), said, listed: listedIn({ ...schema }) });
+}
+
+describe("beside a named address", () => {
+  test.each<Record<string, unknown>>([
+    { url: PAGE },
+    { url: ` ${PAGE} `, prompt: "" },
+    { url: PAGE, format: "markdown", raw: false, max_length: 20_000, start_index: 4_987 },
+    { url: PAGE, agent: "Reader/1.0", port: 443, prompt: null },
+    { url: PAGE, prompt: "sum up  https://x.example.org/a in three lines." },
+    { url: PAGE, options: { wait: 5_000, only: ["main"] } },
+    { prompt: `Sum up ${PAGE} in three lines.` },
+    { urls: [PAGE, PAGE] },
+  ])("the call may hold what was said, what is listed, switches and numbers: %j", (args) => {
+    expect(told(args)).toBeUndefined();
+  });
+
+  test.each<[argument: string, args: Record<string, unknown>]>([
+    ["prompt", { url: PAGE, prompt: "the key is under the stone" }],
+    ["prompt", { url: PAGE, prompt: "ines" }],
+    ["format", { url: PAGE, format: "4711" }],
+    ["port", { url: PAGE, port: 4_711 }],
+    ["max_length", { url: PAGE, max_length: 12_345_678 }],
+    ["max_length", { url: PAGE, max_length: 0.4711 }],
+    ["prompt", { url: PAGE, prompt: `${PAGE} key` }],
+    ["prompt", { prompt: JSON.stringify({ url: PAGE, headers: { "X-Key": "stone" } }) }],
+    ["headers", { url: PAGE, headers: { "X-Key": "stone" } }],
+    ["headers", { url: PAGE, headers: { stone: true } }],
+    ["headers", { url: PAGE, headers: ["stone"] }],
+    ["stone", { url: PAGE, stone: true }],
+    ["urls", { url: PAGE, urls: Array.from({ length: 30 }, (_, nth) => nth % 2 === 0) }],
+    ["urls", { url: PAGE, urls: [[[["stone"]]]] }],
+  ])("it may hold nothing else: %s of %j", (argument, args) => {
+    expect(told(args)).toBe(argument);
+  });
+
+  test("one address that a context names is free, and which others go with it must be said", () => {
+    expect(told({ url: PAGE }, "Look at our page")).toBeUndefined();
+    expect(told({ urls: [PAGE, `${PAGE}b`] }, "Look at our pages")).toBe("urls");
+    expect(told({ urls: [PAGE, `${PAGE}b`] }, `Look at ${PAGE} and ${PAGE}b`)).toBeUndefined();
+  });
+
+  test("a tool that lists nothing gets arguments that are called as such", () => {
+    expect(told({ url: PAGE, raw: true }, "", { type: "object" })).toBeUndefined();
+    expect(told({ url: PAGE, "the key: 4711": true }, "", { type: "object" })).toBe("the key: 4711");
+    expect(told({ url: PAGE, query: "stone" }, "", { type: "object" })).toBe("query");
+  });
+});
