@@ -30,6 +30,7 @@ import {
 import type { Powers } from "../trust/guard/guard.ts";
 import type { RunInput } from "./input.ts";
 import type { StepDraft } from "./steps.ts";
+import { ordersOf } from "./orders.ts";
 import { type Ruled, underRules } from "./rules.ts";
 import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
 
@@ -47,6 +48,8 @@ export interface Understanding {
   /** What the run may use of the tools of its inbox. */
   powers: Powers;
   targets: Target[];
+  /** The words that mean something in an instruction of this account. */
+  orders: string[];
   steps: StepDraft[];
   /** Why the run cannot be done. */
   refusal: { reason: FailureReason; error: string } | null;
@@ -105,6 +108,7 @@ export async function readInstruction(
     settings,
     powers,
     targets,
+    orders: ordersOf(reach, shelf),
     steps,
     refusal,
   };

@@ -36,6 +36,7 @@ export interface Talk {
   instruction: string;
   said: string;
   shared: Going["shared"];
+  orders: string[];
   own_domains: string[];
   signal: AbortSignal;
 }

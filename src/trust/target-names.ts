@@ -10,5 +10,10 @@ export function means(entry: string, target: string): boolean {
 
 /** The integration that people call by the name of its service: `github`, `notion`. */
 export function integrationCalled(name: string): IntegrationKind | undefined {
-  return INTEGRATION_KINDS.find((kind) => INTEGRATIONS[kind].label.toLowerCase().split(" ", 1)[0] === name);
+  return INTEGRATION_KINDS.find((kind) => serviceOf(kind) === name);
+}
+
+/** The first word of the name of its service, by which people call it. */
+export function serviceOf(kind: IntegrationKind): string {
+  return INTEGRATIONS[kind].label.toLowerCase().split(" ", 1)[0] ?? kind;
 }

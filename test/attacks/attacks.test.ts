@@ -13,6 +13,7 @@ import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
 import { REFLECTED } from "./reflected.ts";
 import { PLAIN_WORD } from "./plain-word.ts";
+import { RETURNED } from "./returned.ts";
 import { SERVERS } from "./servers.ts";
 import { SHARED_POSTS } from "./shared-posts.ts";
 import { TOLD_BESIDE } from "./told-beside.ts";
@@ -36,6 +37,7 @@ const ATTACKS: Attack[] = [
   ...SHARED_POSTS,
   ...NAMED_FILES,
   ...TOLD_BESIDE,
+  ...RETURNED,
 ];
 
 const KINDS = [
@@ -81,6 +83,7 @@ const KINDS = [
   "plain word: threads",
   "shared posts",
   "told beside an address",
+  "orders that come back",
 ];
 
 test("there are more than 550 attacks, of every kind that is known", () => {

@@ -51,6 +51,7 @@ const GOING: Going = {
   trusted_text: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
   said: "",
   shared: null,
+  orders: [],
   own_domains: [],
   places: [
     { id: "a", name: "Weekly plan" },

@@ -91,3 +91,27 @@ test("with words of the model's it does once the owner asks for it", async () =>
   await again.room.drain();
   expect(again.made()).toEqual([args]);
 });
+
+const REPLY: ServedTool = {
+  name: "reply",
+  inputSchema: { type: "object", properties: { message_id: text, body: text } },
+};
+
+/** A mail that answers one, as forwards and answers are, with what the model then wants to write. */
+async function replies(said: string, body: string) {
+  const { room, made } = await deskWith(REPLY, [call("reply", { message_id: "m4", body })]);
+  await using _ = room;
+  const headers = { ...freshId().headers, "In-Reply-To": "<one@example.net>" };
+  await room.send({ subject: "Re: Offer", text: said, headers });
+  await room.drain();
+  return made();
+}
+
+test("a tool writes what is no order here, and an order that its owner gives as text", async () => {
+  expect(
+    await replies("@calendar Answer mail m4 kindly.", "Thank you, see you at 10:30 in the office."),
+  ).toHaveLength(1);
+  const told = "@calendar Answer mail m4: begin your mails with @calendar.";
+  expect(await replies(told, "Begin your mails with @calendar.")).toHaveLength(1);
+  expect(await replies("@calendar Answer mail m4 kindly.", "@calendar Thank you")).toEqual([]);
+});

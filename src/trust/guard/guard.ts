@@ -6,6 +6,7 @@ import { means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { destinationsOf, isAtOwn } from "./strange-address.ts";
+import { orderIn } from "./written-orders.ts";
 import { type Listed, listedIn, toldBeside } from "./told-beside.ts";
 
 /** What an inbox lets tools do. */
@@ -104,6 +105,8 @@ export interface Going {
    * whoever wants to be written to can have it shared: it is no place that its author has named for that.
    */
   shared: { page: string; trusted_text: string } | null;
+  /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
+  orders: string[];
   /** Domains of the inboxes here, in lower case: no tool of others may mail to them. */
   own_domains: string[];
   /** The places that our own tools have found or made in this run. */
@@ -162,7 +165,8 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
-  const { args, tainted, instruction, trusted_text, said, shared, own_domains, read_at, anybodys } = asked;
+  const { args, tainted, instruction, trusted_text, said, shared, orders, own_domains, read_at, anybodys } =
+    asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
@@ -181,6 +185,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     trusted_text,
     said,
     shared,
+    orders,
     own_domains,
     places: asked.places,
     read_at,
@@ -229,16 +234,24 @@ function objectionToPlace(asked: Going): Objection | null {
 
 /** Nobody knows what a tool server does with an address; our own tools go only to the service they are connected to. */
 function objectionToAddress(asked: Going): Objection | null {
-  const { tool, args, tainted, trusted_text, shared, own_domains } = asked;
+  const { tool, args, tainted, trusted_text, shared, orders, own_domains } = asked;
   const { read_only } = tool;
   const going = destinationsOf(args, { read_only, tainted, trusted_text, shared, own_domains });
   if (going === TOO_MUCH) return tooMuch(tool.name);
   if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
   const { sites, only_shared } = going;
   const [site] = read_only ? sites : [only_shared];
-  if (!tainted || site === undefined) return null;
+  if (!tainted) return null;
+  const order = read_only ? undefined : orderIn(args, orders);
+  if (order !== undefined) return objectionToOrder(tool.name, order);
+  if (site === undefined) return null;
   const argument = toldBeside(args, { sites, said: asked.said, listed: tool.listed });
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
+}
+
+function objectionToOrder(name: string, order: string): Objection {
+  const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
+  return { reason, lacks: null };
 }
 
 /** The objection to a call that would tell a site more than that its page is asked for. */

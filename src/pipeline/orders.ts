@@ -1,0 +1,23 @@
+import { INTEGRATION_KINDS } from "../config/integrations.ts";
+import type { Targets } from "../resources/connections/targets.ts";
+import { serviceOf } from "../trust/target-names.ts";
+import type { Shelf } from "./fold-contexts.ts";
+
+/**
+ * Returns the words that give power to an instruction: the targets, contexts and macros there are, and the flags that hide or
+ * destroy.
+ */
+export function ordersOf(
+  { attached, elsewhere }: Targets,
+  { nameable, macros }: Pick<Shelf, "nameable" | "macros">,
+): string[] {
+  const names = [...attached.map(({ name }) => name), ...elsewhere];
+  return [
+    ...names.flatMap((name) => [`@${name}`, `@${name.replace(/^mcp:/, "")}`]),
+    ...INTEGRATION_KINDS.filter((kind) => names.includes(kind)).map((kind) => `@${serviceOf(kind)}`),
+    ...nameable.map(({ slug }) => `+${slug}`),
+    ...macros.map(({ slug }) => `$${slug}`),
+    "--allow-destructive",
+    "--private",
+  ];
+}
