@@ -57,6 +57,13 @@ const MAILS: [program: string, body: string][] = [
     html(`<html><body>${ORDER}<!-- tmjah_g_1299s --><br>-- <!-- tmjah_g_1299e --><br>Ada</body></html>`),
   ],
   [
+    "Outlook on a telephone",
+    alternative(
+      `${ORDER}\n\nGet Outlook for iOS<https://aka.ms/o0ukef>\n`,
+      `<html><body><div dir="auto">${ORDER}</div><div id="ms-outlook-mobile-body-separator-line" dir="ltr"><br></div><div id="ms-outlook-mobile-signature" dir="ltr">Get <a href="https://aka.ms/o0ukef">Outlook for iOS</a></div></body></html>`,
+    ),
+  ],
+  [
     "Outlook with the address of one's own site below",
     plain(
       `${ORDER}\n\nKind regards\nAda Smith\nACME GmbH\n${OWNER}<mailto:${OWNER}>\nwww.example.com<http://www.example.com>\n`,

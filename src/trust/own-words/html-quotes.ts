@@ -3,7 +3,7 @@ import { hasLine, type HtmlElement, namesOf } from "./html-style.ts";
 
 /** Class, id or name of what mail programs wrap a quoted or forwarded mail in. */
 const QUOTE_NAME =
-  /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
+  /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
 const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", "fieldset", "details"]);
 /** A line above or beside these, or beside those alone, says that a quote is inside. */
 const LINED = new Set(["div", "p", "table"]);
