@@ -139,14 +139,19 @@ function saysMore(signature: string, { isAll, isMarked }: { isAll: boolean; isMa
   const lines = signature.split("\n");
   const [first = "", ...below] = lines;
   if (opensNote(lines, 0)) return false;
-  if (!/\p{L}/u.test(first)) return !isMarked && below.some((line) => isSentence(line) && !isOfProgram(line));
+  if (!/\p{L}/u.test(first)) return !isMarked && below.some(isSentence);
   return /[:：](\s|$)/.test(first) || (isAll && below.some((line) => /\p{L}/u.test(line)));
 }
 
-/** Words that end as a sentence does, or begin in the midst of one. */
+/** Words that end as a sentence does, or begin in the midst of one, and are no program's. */
 function isSentence(line: string): boolean {
   const text = line.trim();
-  return text.split(/\s+/).length > 2 && /^\p{Ll}|[.!?]$/u.test(text);
+  return text.split(/\s+/).length > 2 && /^\p{Ll}|[.!?]$/u.test(text) && !isOfProgram(line);
+}
+
+/** Whether somebody has written more into a signature than who they are. */
+export function holdsSentence(signature: string): boolean {
+  return signature.split("\n").some(isSentence);
 }
 
 function passOthers(walk: Walk, marker: Exclude<Marker, { kind: "signature" }>): number {

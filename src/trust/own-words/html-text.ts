@@ -97,7 +97,7 @@ interface Walk {
   around: number;
   answerable: boolean;
   /** Whether nothing that follows can be the sender's own. */
-  ended: boolean;
+  ended: boolean | "by_signature";
   /** Elements that were closed by implication since the last tag. */
   unclosed: string[];
   /** Whether all until the first quote is signature. */
@@ -253,9 +253,9 @@ function countAround(walk: Walk, part: QuotePart): QuotePart {
 }
 
 /** Past this nothing is the sender's own. */
-function end(walk: Walk): void {
+function end(walk: Walk, how: Walk["ended"] = true): void {
   walk.own = false;
-  walk.ended = true;
+  walk.ended = how;
   walk.signs_on = false;
 }
 
@@ -286,10 +286,11 @@ function leaveAttribution(walk: Walk): void {
   append(above, text.slice(0, last));
 }
 
-/** Whether a signature begins with this element; ends the sender's own words if so. */
+/** Whether a signature begins with this element, or goes on with it; ends the sender's own words if so. */
 function meetsSignature(walk: Walk, element: HtmlElement): boolean {
-  if (!walk.own || !isSignature(element)) return false;
-  end(walk);
+  if (!isSignature(element)) return false;
+  if (!walk.own) return walk.ended === "by_signature" && !walk.quoted;
+  end(walk, "by_signature");
   walk.signs_on = precedesSignature(element);
   return true;
 }

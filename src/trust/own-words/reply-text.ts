@@ -1,4 +1,4 @@
-import { type Cut, cutSigned, cutSource, isGreeting, isLong } from "./cut-text.ts";
+import { type Cut, cutSigned, cutSource, holdsSentence, isGreeting, isLong } from "./cut-text.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { bareAddress } from "./html-links.ts";
 import { type ShownPicture, signaturePictures } from "./html-pictures.ts";
@@ -91,7 +91,7 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
   // What is said of a picture elsewhere is material, and that is noticed.
   const signs = html.pictures.length > 0 && html.pictures.every((picture) => picture.signature);
   const [text, placeholders] = signs ? withoutPlaceholders(cut.pieces) : [cut.pieces, ""];
-  const [shared, signature] = withoutSignature(ownInBoth(text, ownOf(html.pieces)), html.signature);
+  const [shared, signature] = withoutSignature(ownInBoth(text, ownOf(html.pieces)), cut, html);
   const shown = unmarked(textOf(html.pieces));
   const isStub = lettersOf(`${textOf(cut.pieces)} ${cut.signature}`).length * 2 < lettersOf(shown).length;
   const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
@@ -103,7 +103,7 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
     marked_off: withoutLines(cutOff(cut), html.wrapped),
     // Own words are so in both, and where the HTML wraps a quote, it says where that ends.
     below_marks: html.below_marks || (cut.below_marks && isAllOwn(html.pieces)),
-    in_doubt: doubtOfTwo(cut, html, shared),
+    in_doubt: signature !== "" && saysMoreBelow(html) ? "below_signature" : doubtOfTwo(cut, html, shared),
   };
 }
 
@@ -120,12 +120,19 @@ function withoutPlaceholders(pieces: Piece[]): [Piece[], placeholders: string] {
 }
 
 /** Parts what stands last in the text from the rest, if it is what the HTML marks as the signature. */
-function withoutSignature(pieces: Piece[], marked: string): [Piece[], signature: string] {
-  const last = pieces.at(-1);
-  if (last === undefined || last.own || marked === "" || lettersOf(last.text) !== lettersOf(marked))
-    return [pieces, ""];
-  return [pieces.slice(0, -1), last.text];
+function withoutSignature(pieces: Piece[], cut: Cut, html: HtmlCut): [Piece[], signature: string] {
+  const own = pieces.slice(0, pieces.findLastIndex((piece) => piece.own) + 1);
+  const last = textOf(pieces.slice(own.length));
+  const marked = lettersOf(html.signature.replace(BRACKETED, ""));
+  // The HTML may mark the line of a program, which the text shows to be one, with the signature above that.
+  const is_signature = [last, `${last} ${cut.signature}`].some(
+    (text) => lettersOf(text.replace(BRACKETED, "")) === marked,
+  );
+  return last !== "" && html.signature !== "" && is_signature ? [own, last] : [pieces, ""];
 }
+
+/** What stands for a picture in the text: its description, its address or its Content-ID. */
+const BRACKETED = /\[[^[\]\n]{1,300}\]/g;
 
 /** Whether the signature may be meant to be read. */
 function saysMoreBelow({ doubtful }: Cut): boolean {
@@ -254,6 +261,8 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     marked_off.push(cutOff(cut));
   }
   const signature = joined(signatures.map((one) => stripHiddenCharacters(unmarked(one)).text));
+  if (all.pieces.length === 0 && holdsSentence(signature))
+    all.doubtful = doubtfulIf("below_signature", [signature]);
   if (isLong(signature)) all.pieces.push({ own: false, text: signature });
   return {
     ...all,
