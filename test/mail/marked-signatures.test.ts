@@ -107,3 +107,54 @@ describe("a signature that the HTML alone marks, as a program has it in plain te
     expect(splitNewText({ html: name }, { fresh: true })).toMatchObject({ whole: true, in_doubt: null });
   });
 });
+
+describe("the page of its maker in the signature that a program comes with", () => {
+  const SUPERHUMAN = "https://sprh.mn/?vip=ada@example.com";
+  test.each<[string, string, string | null]>([
+    [
+      "Zoho",
+      "\nSent using https://www.zoho.com/mail/",
+      `<div>${WORDS}</div><div id="Zm-_Id_-Sgn">Sent using <a href="https://www.zoho.com/mail/">Zoho Mail</a><br></div>`,
+    ],
+    ["Tuta", "-- \n Secured with Tuta Mail: \n https://tuta.com/free-email", null],
+    [
+      "Tuta, in HTML",
+      "-- \n Secured with Tuta Mail: \n https://tuta.com/free-email",
+      `<div dir="auto">${WORDS}</div><div dir="auto">-- <br></div><div dir="auto"> Secured with Tuta Mail: <br></div><div dir="auto"> <a href="https://tuta.com/free-email">https://tuta.com/free-email</a></div>`,
+    ],
+    ["Yandex", "-- \nОтправлено из мобильного приложения Яндекс Почты: http://m.ya.ru/ymail", null],
+    ["WEB.DE", "--\nGesendet mit der WEB.DE Mail App https://web.de/mailapp", null],
+    ["Canary", "\nSent from Canary (https://canarymail.io)", null],
+    ["Superhuman", `\nSent via Superhuman ( ${SUPERHUMAN} )`, null],
+    [
+      "Superhuman, in HTML",
+      `\nSent via Superhuman ( ${SUPERHUMAN} )`,
+      `<div>${WORDS}</div><div class="gmail_signature">Sent via <a href="${SUPERHUMAN}">Superhuman</a></div>`,
+    ],
+    ["Spark", "\nSent via Spark<https://sparkmailapp.com/source?from=signature>", null],
+    [
+      "Yahoo",
+      "\nSent from Yahoo Mail on Android <https://go.onelink.me/107872968?pid=InProduct&af_wl=ym&af_sub3=EmailSignature>",
+      null,
+    ],
+  ])("is no page that was shared: %s", (_program, signature, html) => {
+    const cut = splitNewText({ text: `${WORDS}\n${signature}\n`, html: html ?? undefined }, { fresh: true });
+    expect(cut).toMatchObject({ new_text: WORDS, rest_text: "", whole: true, in_doubt: null });
+    expect(hasAddressOfOthers(cut.marked_off, "ada@example.com")).toBe(false);
+  });
+
+  test.each([
+    "https://www.zoho.com/mail/x",
+    "https://www.zoho.com/blog",
+    "https://tuta.com/free-email/../blog",
+    "https://tuta.com/free-email?to=x",
+    "https://canarymail.io/eve",
+    "https://eve.example.net/?u=https://tuta.com/free-email",
+    "https://tuta.com/free-email@eve.example.net",
+    "https://eve.onelink.me/107872968?pid=1",
+    "https://go.onelink.me/1?pid=1",
+    "https://sprh.mn/?vip=,https://eve.example.net/a",
+  ])("is nothing but that page: %s", (page) => {
+    expect(hasAddressOfOthers(`-- \nSent from a page\n${page}`, "ada@example.com")).toBe(true);
+  });
+});

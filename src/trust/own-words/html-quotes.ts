@@ -16,7 +16,8 @@ const ATTRIBUTION_NAME = /moz-cite-prefix|gmail_attr|airmail_on/;
 /** Stands around an attribution, its quote and the answers below that. */
 const AROUND_NAME = /gmail_quote/;
 /** The last is what Avast and AVG put their note into. */
-const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b|dab4fad8-2dd7-40bb-a1b8-4e2aa1f9fdf2/;
+const SIGNATURE_NAME =
+  /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b|zm-_id_-sgn|dab4fad8-2dd7-40bb-a1b8-4e2aa1f9fdf2/;
 /** Stands above a signature, and not around it: the dashes of Gmail, the line break of Apple Mail. */
 const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignature/;
 

@@ -41,13 +41,21 @@ export function readShared(text: string): SharedText {
 /** Pages of makers of mail programs, which those programs write below a mail: "Sent with [Proton Mail](https://…)". */
 const MAKERS_PAGE =
   /https:\/\/(?:proton\.me|kommunikationsdienste\.t-online\.de|aka\.ms|overview\.mail\.yahoo\.com|go\.microsoft\.com)(?=[/?\s>)]|$)[^\s<>()]*/g;
+/** Single pages for that, on sites that have others as well. */
+const MAKERS_ONLY_PAGE =
+  /^https?:\/\/(?:www\.zoho\.com\/mail\/?|tuta\.com\/free-email|m\.ya\.ru\/ymail|web\.de\/mailapp|canarymail\.io\/?|sparkmailapp\.com\/source\?from=signature|sprh\.mn\/\?vip=[^/]*|(?:go|mail)\.onelink\.me\/107872968\?[^/]*)$/;
+const WORDS = /[^\s<>()]+/g;
 
 /**
  * Whether there is a web address in what was cut off a mail that answers none, such as a post in which a line of dashes
  * stands above it. The site of the sender's own domain is no page of others, nor are those of the makers of mail programs and virus scanners.
  */
 export function hasAddressOfOthers(text: string, sender: string): boolean {
-  return holdsAddress(withoutOwnSite(text.replaceAll(MAKERS_PAGE, "").replaceAll(SCANNERS_PAGE, ""), sender));
+  const others = text
+    .replaceAll(MAKERS_PAGE, "")
+    .replaceAll(SCANNERS_PAGE, "")
+    .replaceAll(WORDS, (word) => (MAKERS_ONLY_PAGE.test(word) ? "" : word));
+  return holdsAddress(withoutOwnSite(others, sender));
 }
 
 /** Returns a text without the home page of its sender's own domain, which many have in their signatures. */
@@ -55,7 +63,7 @@ export function withoutOwnSite(text: string, sender: string): string {
   const domain = domainOf(sender).toLowerCase();
   if (isPublicProvider(domain)) return text;
   const own = new Set([domain, `www.${domain}`]);
-  return text.replaceAll(/[^\s<>()]+/g, (word) => (own.has(siteIn(word)) ? "" : word));
+  return text.replaceAll(WORDS, (word) => (own.has(siteIn(word)) ? "" : word));
 }
 
 /** The site that a word is the address of, without a path. */
