@@ -1,4 +1,12 @@
-import { bothEnds, DATE_OR_TIME, MAIL_ADDRESS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
+import {
+  bothEnds,
+  DATE_OR_TIME,
+  MAIL_ADDRESS,
+  mayBeWrapped,
+  plain,
+  tidied,
+  TWO_OF_THEM,
+} from "./marker-lines.ts";
 
 const HEADER_BLOCK_LINES = 8;
 /** Over how many lines a broken name goes. */
@@ -23,6 +31,8 @@ const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 /** "Eve Evil/ACME on 05/03/2024 10:00:00 AM", below which fields stand. */
 const NAME_ON_DATE =
   /^\S.{0,80} on \p{Nd}{1,4}([./-])\p{Nd}{1,2}\1\p{Nd}{2,4} \p{Nd}{1,2}[:.]\p{Nd}{2}[\p{Nd}:. a-z]{0,12}$/iu;
+/** A time as nobody writes it by hand. */
+const TO_THE_SECOND = /\p{Nd}{1,2}[:.]\p{Nd}{2}[:.]\p{Nd}{2}[ apm.]{0,5}$/iu;
 const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
 /** "3.5.2024", whose parts are no time. */
 const DOTTED_DAY = /\p{Nd}{1,2}\.\p{Nd}{1,2}\.\p{Nd}{4}/gu;
@@ -115,11 +125,16 @@ function fieldsIn(block: string[]): { label: string; value: string }[] {
   });
 }
 
-/** "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. */
-export function opensBareBlock(lines: readonly string[], at: number): boolean {
+/**
+ * "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. Without an address,
+ * as a journey has none either, they are the head of a mail where another one is answered, if one of them has a time.
+ */
+export function opensBareBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
   const [line = "", ...below] = lines.slice(at, at + BARE_BLOCK_LINES);
-  if (!MAIL_ADDRESS.test(bothEnds(line)) || !FROM_LABEL.test(firstWord(line))) return false;
-  return below.filter((one) => OTHER_LABEL.test(firstWord(one))).length > 1;
+  if (!FROM_LABEL.test(firstWord(line))) return false;
+  const others = below.filter((one) => OTHER_LABEL.test(firstWord(one)));
+  if (others.length < 2) return false;
+  return MAIL_ADDRESS.test(bothEnds(line)) || (!fresh && others.some((one) => TIME_OF_DAY.test(one)));
 }
 
 function firstWord(line: string): string {
@@ -202,14 +217,26 @@ function hasOtherLabel(line: string): boolean {
   return words.some((word) => /[:：]$/.test(word) && OTHER_LABEL.test(word.slice(0, -1)));
 }
 
-/** Whether a head of Notes stands above the mail that is answered: its first words in one line, or its author and a bare date. */
-export function opensNotesHead(lines: readonly string[], at: number): boolean {
-  const [line = "", next = "", second = ""] = lines.slice(at, at + 3);
+/**
+ * Whether a head of Notes stands above the mail that is answered: its first words in one line, its author and a bare date,
+ * or both on one line.
+ */
+export function opensNotesHead(lines: readonly string[], at: number, fresh: boolean): boolean {
+  const [line = "", next = ""] = lines.slice(at, at + 2);
   if (NOTES_TITLE.test(`${line} ${next}`)) return true;
-  if (line.includes(" on ") && NAME_ON_DATE.test(line) && hasFieldsBelow(lines, at)) return true;
-  const below = [plain(next), plain(second)].find((text) => text !== "") ?? "";
-  if (!BARE_DATE.test(below)) return false;
-  return (/[>)]$/.test(line) && MAIL_ADDRESS.test(bothEnds(line))) || hasColumnsBelow(lines, at);
+  if (line.includes(" on ") && NAME_ON_DATE.test(line))
+    return hasFieldsBelow(lines, at) || (!fresh && TO_THE_SECOND.test(line));
+  return standsAboveDate(lines, at);
+}
+
+/** Whether a line stands above a bare date with fields below it, or has an address. */
+function standsAboveDate(lines: readonly string[], at: number): boolean {
+  const [line = "", ...below] = lines.slice(at, at + 3);
+  const date = below.map(plain).find((text) => text !== "") ?? "";
+  if (!BARE_DATE.test(date)) return false;
+  if (/[>)]$/.test(line) && MAIL_ADDRESS.test(bothEnds(line))) return true;
+  // A telephone number may look like a day, and stands above fields as well.
+  return hasColumnsBelow(lines, at) || (TWO_OF_THEM.test(date) && hasFieldsBelow(lines, at));
 }
 
 function hasFieldsBelow(lines: readonly string[], at: number): boolean {

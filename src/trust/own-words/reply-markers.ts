@@ -40,7 +40,7 @@ const OPENING_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?/u;
 const ORIGINAL_MESSAGE = /^original message\b/;
 /** Titles of forwarded mails, and the line of `git request-pull` above the titles of commits, which are their authors'. */
 const FORWARD_TITLE =
-  /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
+  /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|-?original message-?$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
   /^(sent (from|via|with|using) |get outlook for (?:ios|android|mac|windows)\s*(?:$|[<([]|https?:)|get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
 
@@ -154,8 +154,8 @@ function isTableRow(text: string): boolean {
 function forwardAt(lines: readonly string[], line: number, { from, top, fresh }: Place): Forward | null {
   const title = titleOf(ways(lines[line] ?? ""));
   if (title !== null) return { line, by: title === "known" ? null : "title" };
-  if (opensNotesHead(lines, line)) return { line: top, by: null };
-  if (opensBareBlock(lines, line)) return { line, by: null };
+  if (opensNotesHead(lines, line, fresh)) return { line: top, by: null };
+  if (opensBareBlock(lines, line, fresh)) return { line, by: null };
   const block = headerBlockAt(lines, line, fresh);
   if (block !== null) {
     const head = headerBlockTop(lines, top, line);
