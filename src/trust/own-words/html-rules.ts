@@ -4,16 +4,25 @@ const MAX_SHEET_CHARS = 256 * 1024;
 const MAX_STYLE_CHARS = 8 * 1024;
 const MAX_CLASSES = 50;
 /** A value is looked through for each of its elements; only pictures, paths and long lists take more. */
-const MAX_VALUE_CHARS = 100;
+export const MAX_VALUE_CHARS = 100;
 /** Parts of a path that clips, and of a transformation, with which nothing is left to be seen. */
 export const CLIPS_ALL = /inset\((50|100)%|circle\(0/;
 export const SCALES_AWAY = /scale\( ?0 ?[,)]/;
 
 /** All that is ever looked at: what else a rule declares would be given to each of its elements for nothing. */
 const PROPERTIES = [
+  "-webkit-filter",
+  "-webkit-mask",
+  "-webkit-mask-image",
+  "-webkit-text-fill-color",
+  "-webkit-text-security",
+  "-webkit-transform",
   "-webkit-user-modify",
+  "animation",
+  "animation-name",
   "background",
   "background-color",
+  "block-size",
   "border-inline-start",
   "border-inline-start-style",
   "border-left",
@@ -24,27 +33,58 @@ const PROPERTIES = [
   "border-top",
   "border-top-style",
   "border-width",
+  "bottom",
   "clip",
   "clip-path",
   "color",
+  "content-visibility",
   "display",
+  "filter",
   "font",
   "font-size",
   "height",
+  "inline-size",
+  "inset",
+  "inset-block-start",
+  "inset-inline-end",
+  "inset-inline-start",
   "left",
+  "letter-spacing",
+  "line-height",
+  "margin",
+  "margin-block-start",
+  "margin-inline-start",
   "margin-left",
   "margin-top",
+  "mask",
+  "mask-image",
+  "max-block-size",
   "max-height",
+  "max-inline-size",
   "max-width",
+  "mix-blend-mode",
   "mso-hide",
   "opacity",
+  "overflow",
+  "overflow-x",
+  "overflow-y",
+  "padding",
+  "padding-left",
+  "right",
+  "scale",
+  "text-decoration",
+  "text-decoration-line",
   "text-indent",
   "top",
   "transform",
+  "translate",
+  "unicode-bidi",
   "user-modify",
   "visibility",
   "white-space",
   "width",
+  "word-spacing",
+  "zoom",
 ] as const;
 export type Property = (typeof PROPERTIES)[number];
 const IS_READ = new Set<string>(PROPERTIES);
@@ -65,7 +105,8 @@ export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>):
     for (const selector of selectors) merge(style, sheet.get(selector));
   }
   if (attributes["bgcolor"] !== undefined) put(style, "background-color", attributes["bgcolor"]);
-  if (attributes["color"] !== undefined) put(style, "color", attributes["color"]);
+  const color = attributes["color"] ?? (name === "body" ? attributes["text"] : undefined);
+  if (color !== undefined) put(style, "color", color);
   if (attributes["style"] !== undefined) merge(style, declarations(attributes["style"]));
   for (const [property, value] of style) {
     if (value.endsWith(IMPORTANT)) style.set(property, value.slice(0, -IMPORTANT.length));

@@ -1,35 +1,38 @@
+import { areAlike, type Color, readColor, WHITE } from "./html-colors.ts";
 import { CLIPS_ALL, type Declarations, type Property, SCALES_AWAY } from "./html-rules.ts";
 
-/** Two colours closer than this (of 255, on every channel) cannot be told apart by a reader. */
-const SAME_COLOR_WITHIN = 12;
 const FAR_OUTSIDE_PX = -500;
-const MOVES = ["text-indent", "left", "top", "margin-left", "margin-top"] as const;
-const SIZES = ["width", "max-width", "height", "max-height"] as const;
+const MOVES = [
+  "inset",
+  "inset-block-start",
+  "inset-inline-start",
+  "left",
+  "margin",
+  "margin-block-start",
+  "margin-inline-start",
+  "margin-left",
+  "margin-top",
+  "text-indent",
+  "top",
+] as const;
+const SIZES = [
+  "width",
+  "max-width",
+  "height",
+  "max-height",
+  "inline-size",
+  "max-inline-size",
+  "block-size",
+  "max-block-size",
+] as const;
+/** No letter has room in less, where what does not is cut off. */
+const LEAST_ROOM_PX = 5;
 /** Smaller letters cannot be read. Points count as pixels. */
 const LEAST_SIZE_PX = 2.4;
 const PAGE_SIZE_PX = 16;
 const LINE = /solid|dashed|dotted|double|groove|ridge|inset|outset/;
 /** Tables grow with their content whatever size they declare. */
 const GROWS = new Set(["table", "tbody", "thead", "tfoot", "tr", "td", "th", "col", "colgroup", "img"]);
-const COLOR_NAMES: Record<string, string> = {
-  white: "ffffff",
-  black: "000000",
-  snow: "fffafa",
-  ivory: "fffff0",
-  whitesmoke: "f5f5f5",
-  ghostwhite: "f8f8ff",
-  red: "ff0000",
-  green: "008000",
-  blue: "0000ff",
-  yellow: "ffff00",
-  gray: "808080",
-  grey: "808080",
-  silver: "c0c0c0",
-};
-
-type Rgb = readonly [number, number, number];
-type Color = Rgb | "transparent" | "unknown";
-
 /** The part of an element's style that the elements inside it inherit. */
 export interface Look {
   /** Not shown, and nothing inside can show itself again. */
@@ -39,7 +42,11 @@ export interface Look {
   /** The size of the letters, in pixels; an element inside may have larger ones. */
   size: number;
   color: Color;
+  /** What some programs fill the letters with instead. */
+  fill: Color | null;
   background: Color;
+  /** Whether the lines lie above each other. */
+  flat: boolean;
   keeps_spaces: boolean;
 }
 
@@ -53,12 +60,15 @@ export const PAGE_LOOK: Look = {
   unseen: false,
   size: PAGE_SIZE_PX,
   color: "unknown",
-  background: [255, 255, 255],
+  fill: null,
+  background: WHITE,
+  flat: false,
   keeps_spaces: false,
 };
 
 export function isHidden(look: Look): boolean {
-  return look.gone || look.unseen || look.size < LEAST_SIZE_PX || isCamouflaged(look);
+  const { gone, unseen, flat, size, fill, color, background } = look;
+  return gone || unseen || flat || size < LEAST_SIZE_PX || areAlike(fill ?? color, background);
 }
 
 export function lookOf(element: HtmlElement, style: Declarations, parent: Look): Look {
@@ -69,7 +79,9 @@ export function lookOf(element: HtmlElement, style: Declarations, parent: Look):
     unseen: visibility === undefined ? parent.unseen : /^(hidden|collapse)/.test(visibility),
     size: sizeOr(style.get("font-size") ?? style.get("font")?.split("/")[0], parent.size),
     color: colorOr(style.get("color"), parent.color),
+    fill: fillOr(style.get("-webkit-text-fill-color"), parent.fill),
     background: backgroundOr(style.get("background-color") ?? style.get("background"), parent.background),
+    flat: isFlat(style.get("line-height") ?? lineHeightIn(style.get("font")), parent.flat),
     keeps_spaces:
       element.name === "pre" || (space === undefined ? parent.keeps_spaces : space.startsWith("pre")),
   };
@@ -102,13 +114,18 @@ function isGone(element: HtmlElement, style: Declarations): boolean {
     /^\s*true\s*$/i.test(attributes["aria-hidden"] ?? "") ||
     value("display").startsWith("none") ||
     value("mso-hide").startsWith("all") ||
-    isSeeThrough(value("opacity")) ||
     (!GROWS.has(name) && hasNoRoom(attributes, style)) ||
-    MOVES.some((property) => pixels(value(property)) <= FAR_OUTSIDE_PX) ||
+    isSeeThrough(value("opacity")) ||
+    MOVES.some((property) => lengthsIn(value(property)).some((length) => length <= FAR_OUTSIDE_PX)) ||
     /^rect\(\s*[01](px)?[\s,]/.test(value("clip")) ||
     CLIPS_ALL.test(value("clip-path")) ||
     SCALES_AWAY.test(value("transform"))
   );
+}
+
+/** The lengths of a value in pixels. */
+export function lengthsIn(value: string): number[] {
+  return value === "" ? [] : value.split(" ").map(pixels);
 }
 
 function isSeeThrough(opacity: string): boolean {
@@ -116,8 +133,14 @@ function isSeeThrough(opacity: string): boolean {
 }
 
 function hasNoRoom(attributes: Record<string, string>, style: Declarations): boolean {
-  const sizes = [attributes["width"], attributes["height"], ...SIZES.map((property) => style.get(property))];
-  return sizes.some((size) => size !== undefined && Number.parseFloat(size) === 0);
+  const overflow = ["overflow", "overflow-x", "overflow-y"] as const;
+  const cuts = overflow.some((property) => /hidden|clip/.test(style.get(property) ?? ""));
+  const sizes = SIZES.map((property) => style.get(property)).filter((size) => size !== undefined);
+  const written = [attributes["width"], attributes["height"], ...sizes];
+  return (
+    written.some((size) => size !== undefined && Number.parseFloat(size) === 0) ||
+    (cuts && sizes.some((size) => pixels(size) < LEAST_ROOM_PX))
+  );
 }
 
 /** A part of the window or of the element around counts for the letters or the page it is a part of. */
@@ -140,23 +163,42 @@ function pixels(length: string): number {
   return Number.parseFloat(length) * (UNIT_PX[unit] ?? 1);
 }
 
+/** The smallest of the sizes from which a function makes one. */
+function smallestIn(value: string): number {
+  const sizes = value.matchAll(/(?<![\d.a-z-])\d{0,6}\.?\d{1,20}(?:[a-z]{2,3}|%)?/g);
+  return Math.min(PAGE_SIZE_PX, ...Array.from(sizes, ([size]) => pixels(size)));
+}
+
 /** A word such as "medium" shows letters again inside an element that hides them; "inherit" and "smaller" do not. */
 function sizeOr(value: string | undefined, inherited: number): number {
   if (value === undefined || /inherit|unset|smaller|larger/.test(value)) return inherited;
+  if (value.includes("(")) return smallestIn(value) < LEAST_SIZE_PX ? 0 : PAGE_SIZE_PX;
   const found =
     /(?:^|\s)(\d{0,6}\.?\d{1,20})([a-z]{2,3}|%)(?=\s|$)/.exec(value) ??
     /(?:^|\s)(\d{0,6}\.?\d{1,20})()(?=\s|$)/.exec(value);
-  if (found === null) return PAGE_SIZE_PX;
-  const [, number, unit = ""] = found;
-  if (unit === "%") return (Number(number) / 100) * inherited;
-  if (unit === "em" || unit === "ex" || unit === "ch") return Number(number) * inherited;
-  return Number(number) * (UNIT_PX[unit] ?? 1);
+  return found === null ? PAGE_SIZE_PX : Number(found[1]) * unitOf(found[2] ?? "", inherited);
 }
 
-function isCamouflaged({ color, background }: Look): boolean {
-  if (color === "transparent") return true;
-  if (typeof color === "string" || typeof background === "string") return false;
-  return color.every((channel, index) => Math.abs(channel - (background[index] ?? 0)) <= SAME_COLOR_WITHIN);
+/** The pixels of a unit in which the size of letters is given, inside of letters of an inherited size. */
+function unitOf(unit: string, inherited: number): number {
+  if (unit === "%") return inherited / 100;
+  return unit === "em" || unit === "ex" || unit === "ch" ? inherited : (UNIT_PX[unit] ?? 1);
+}
+
+/** "12px/1.5 Arial" */
+function lineHeightIn(font = ""): string | undefined {
+  return font.includes("/") ? font.split("/")[1]?.trim().split(" ")[0] : undefined;
+}
+
+/** A line is as high as a length, or as so many letters. */
+function isFlat(value: string | undefined, inherited: boolean): boolean {
+  if (value === undefined || value === "inherit") return inherited;
+  return pixels(/[\d.]$/.test(value) ? `${value}em` : value) < LEAST_SIZE_PX;
+}
+
+function fillOr(value: string | undefined, inherited: Color | null): Color | null {
+  if (value === undefined || value === "inherit") return inherited;
+  return /^(currentcolor|initial|unset)/.test(value) ? null : readColor(value);
 }
 
 function colorOr(value: string | undefined, inherited: Color): Color {
@@ -171,21 +213,6 @@ function backgroundOr(value: string | undefined, inherited: Color): Color {
   if (/url\(|gradient/.test(value)) return "unknown";
   const color = readColor(value.startsWith("rgb") ? value : (value.split(/\s+/, 1)[0] ?? ""));
   return color === "transparent" ? inherited : color;
-}
-
-function readColor(value: string): Color {
-  const text = value.trim().toLowerCase();
-  if (text === "transparent") return "transparent";
-  const channels = /^rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+([\d.]{1,8}))?/.exec(text);
-  if (channels !== null) {
-    if (channels[4] !== undefined && Number(channels[4]) <= 0.05) return "transparent";
-    return [Number(channels[1]), Number(channels[2]), Number(channels[3])];
-  }
-  const hex = COLOR_NAMES[text] ?? /^#?([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})$/.exec(text)?.[1];
-  if (hex === undefined) return "unknown";
-  const digits = hex.length < 6 ? hex.replace(/./g, "$&$&") : hex;
-  if (digits.slice(6) === "00") return "transparent";
-  return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
 }
 
 /** Returns the names of an element in small letters: class, id, name and the marker of Zimbra. */

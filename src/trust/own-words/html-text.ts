@@ -23,7 +23,7 @@ const MAX_DEPTH = 512;
 const RAW = new Set(["style", "script", "title", "textarea"]);
 /** Neither these nor anything inside them is shown. */
 const NOT_TEXT = new Set(
-  "style script title template select option optgroup datalist textarea iframe object dialog noframes noembed video audio canvas desc metadata".split(
+  "style script title template select option optgroup datalist textarea iframe object dialog noframes noembed video audio canvas desc metadata rp progress meter".split(
     " ",
   ),
 );

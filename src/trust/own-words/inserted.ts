@@ -1,3 +1,4 @@
+import { isAltered } from "./html-effects.ts";
 import type { Declarations } from "./html-rules.ts";
 import { type HtmlElement, namesOf } from "./html-style.ts";
 
@@ -17,9 +18,17 @@ const MARKED = / ?\uFDD0([^\uFDD0\uFDD1]*)\uFDD1/g;
 const INSERTED_NAME =
   /(^|[ _])lp(border|container|title|description|metadata|image|entity|urlanchor|removebtn)|_etype_|_ereadonly|(^| )_entity( |$)|owaam|owareferenceattachment|apple-rich-link|lp-rich-link|gmail_(drive_)?chip|gmail_plusreply|plusreplychip|(^|[ _-])mention|enhancr|moz-card|cloudattachment|(link|url|rich)[-_]?(preview|card)|preview[-_]?card/;
 
-/** Whether an element says of itself that a mail program put it there, or that its words are not to be changed. */
-export function isInserted({ attributes }: HtmlElement, style: Declarations): boolean {
+/** Elements of words that are struck out, which are no longer their author's. */
+const STRUCK = new Set(["s", "strike", "del"]);
+
+/**
+ * Whether an element says of itself that a mail program put it there, or that its words are not to be changed; or whether
+ * it changes how they look so that their author may not have seen them, or not as words that stay.
+ */
+export function isInserted({ name, attributes }: HtmlElement, style: Declarations): boolean {
   return (
+    STRUCK.has(name) ||
+    isAltered(style) ||
     attributes["contenteditable"]?.toLowerCase() === "false" ||
     attributes["role"]?.toLowerCase() === "link" ||
     [style.get("user-modify"), style.get("-webkit-user-modify")].includes("read-only") ||
