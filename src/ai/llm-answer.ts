@@ -1,3 +1,4 @@
+import { quote } from "../lib/quote.ts";
 import { MAX_PARTS, partsIn } from "../lib/json-depth.ts";
 import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } from "./llm-faults.ts";
 import { plainId, type ToolCall } from "./llm-messages.ts";
@@ -15,7 +16,7 @@ export interface CompletionSuccess {
   /** The model's name as the provider gives it. */
   model: string;
   usage: { input_tokens: number; output_tokens: number } | null;
-  /** `length` means that the text was cut off. */
+  /** What the provider calls the end of a whole answer, or `length`, which means that the text was cut off. */
   finish_reason: string;
 }
 
@@ -25,15 +26,16 @@ export function readAnswer(
   connection: ModelConnection,
 ): CompletionSuccess | CompletionFailure {
   const body = asRecord(answer);
-  if (body["error"] !== undefined && body["error"] !== null) {
-    return embeddedError(body["error"], connection);
-  }
   const choice = asRecord(Array.isArray(body["choices"]) ? body["choices"][0] : undefined);
+  // What there was of the answer before the fault may stand beside it.
+  const error = body["error"] ?? choice["error"] ?? null;
+  if (error !== null) return embeddedError(error, connection);
   if (typeof choice["message"] !== "object" || choice["message"] === null) {
     return unreadable(connection, "answered without a message");
   }
   const message = asRecord(choice["message"]);
-  const finish_reason = typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : "stop";
+  const finish_reason = endOf(choice["finish_reason"]);
+  if (typeof finish_reason !== "string") return brokenOff(connection, finish_reason.unknown);
   const text = textOf(message["content"]);
   const tool_calls = callsOf(message["tool_calls"]);
   if (haveManyParts(tool_calls)) return tooMuch(connection, `${MANY_PARTS} in its calls`);
@@ -42,6 +44,46 @@ export function readAnswer(
   }
   const model = typeof body["model"] === "string" ? body["model"] : endpointOf(connection).model;
   return { ok: true, text, tool_calls, model, usage: usageOf(body["usage"]), finish_reason };
+}
+
+/** The words that servers have for the end of an answer which the model ended by itself, or with its calls. */
+const WHOLE = new Set([
+  "",
+  "stop",
+  "tool_calls",
+  "function_call",
+  "tool_use",
+  "end_turn",
+  "stop_sequence",
+  "eos",
+  "eos_token",
+  "complete",
+  "completed",
+  "end",
+  "done",
+  "finished",
+  "unknown",
+  "null",
+]);
+const CUT = new Set(["length", "max_tokens", "max_output_tokens", "model_length"]);
+/** Gateways put the reason of the model's own interface behind it, or in its place. */
+const FILTERED = /^(?:content_filter|safety|recitation|refusal|blocklist|prohibited_content|spii)\b/;
+
+/**
+ * How an answer ended. Its server may say that it broke off, and a word that nobody knows counts as that: half an answer
+ * must not go out as a whole one, and no half call be made.
+ */
+function endOf(said: unknown): string | { unknown: string } {
+  if (typeof said !== "string") return "stop";
+  const reason = said.toLowerCase();
+  if (CUT.has(reason)) return "length";
+  if (FILTERED.test(reason)) return "content_filter";
+  return WHOLE.has(reason) ? said : { unknown: said };
+}
+
+function brokenOff(connection: ModelConnection, said: string): CompletionFailure {
+  const what = `broke off in the middle of its answer (finish_reason "${quote(said.slice(0, 100), [])}"), so that none of it was used. Try again, or use another model.`;
+  return failure(connection, "bad_response", what, { retryable: true });
 }
 
 /** Some gateways answer 200 and put the real status into the body. */

@@ -408,6 +408,46 @@ describe("what goes wrong at the provider is an outcome", () => {
   });
 });
 
+describe("an answer that its server says broke off is not used", () => {
+  const tool_calls = [{ id: "c1", type: "function", function: { name: "pay", arguments: "{}" } }];
+  const HALVES: [string, object, object][] = [
+    [
+      "an error beside what there was of it",
+      { finish_reason: "error", error: { code: 502, message: "Provider disconnected" } },
+      { code: "provider_error", message: expect.stringContaining("Provider disconnected") },
+    ],
+    ...[
+      "error",
+      "abort",
+      "insufficient_system_resource",
+      "function_call_filter: MALFORMED_FUNCTION_CALL",
+    ].map((finish_reason): [string, object, object] => [
+      finish_reason,
+      { finish_reason },
+      { code: "bad_response", message: expect.stringContaining(`broke off`) },
+    ]),
+  ];
+  test.each(HALVES)("%s: it may be tried again", async (_, end, expected) => {
+    for (const message of [{ content: "Pay 100 EUR to account" }, { content: null, tool_calls }]) {
+      await using server = replying({ choices: [{ message, ...end }] });
+      const result = await failing({ connection: connectionTo({ base_url: server.base_url }) });
+      expect(result).toMatchObject({ retryable: true, ...expected });
+    }
+  });
+
+  test.each(["content_filter: SAFETY", "SAFETY"])("%s is a refusal", async (finish_reason) => {
+    await using server = replying({ choices: [{ message: { content: "Pay" }, finish_reason }] });
+    const result = await failing({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result).toMatchObject({ code: "content_filtered", retryable: false });
+  });
+
+  test.each(["STOP", "end_turn", "eos", ""])("%p is a whole one", async (finish_reason) => {
+    await using server = replying({ choices: [{ message: { content: "hi" }, finish_reason }] });
+    const result = await ask({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result).toMatchObject({ ok: true, text: "hi" });
+  });
+});
+
 describe("answers that are good enough", () => {
   const oddities: [string, unknown, object][] = [
     [
@@ -435,6 +475,11 @@ describe("answers that are good enough", () => {
     [
       "a text that was cut off",
       { choices: [{ message: { content: "hi" }, finish_reason: "length" }] },
+      { text: "hi", finish_reason: "length" },
+    ],
+    [
+      "a text that was cut off, in another word for it",
+      { choices: [{ message: { content: "hi" }, finish_reason: "max_tokens" }] },
       { text: "hi", finish_reason: "length" },
     ],
     ["an error of null", { ...chatCompletion("hi"), error: null }, { text: "hi" }],
