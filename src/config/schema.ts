@@ -96,7 +96,7 @@ export const SCHEMA = {
   outbound: {
     mode: choice(["capture", "relay", "direct"], "capture"),
     relay_url: url("", RELAY_URL),
-    retry: delays([60, 300, 900, 3600, 14_400, 43_200, 86_400]),
+    retry: delays([60, 300, 900, 3600, 14_400, 43_200, 86_400, 86_400, 86_400, 86_400]),
     from: text("", ADDRESS),
   },
   database: { url: url("", SQLITE_URL) },
