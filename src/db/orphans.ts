@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { Db } from "./database.ts";
 import { jsonMember } from "./json.ts";
 
@@ -25,15 +25,19 @@ export async function orphanMessages(tx: Db, user_id: string | null, limit: numb
 export const IS_ENTRUSTED = sql<boolean>`(kind = 'send_mail'
   and case when json_valid(payload) then coalesce(json_extract(payload, '$.entrusted'), 0) else 0 end)`;
 
-/** The ids of mails that came back, and that the operator may have sent again: they carry what somebody was told had been taken. */
-export const entrustedMails = () => entrustedIn(sql`'dead'`);
-
-/** The same, with those that are still to be sent. */
-export const allEntrustedMails = () => entrustedIn(sql`'pending', 'running', 'dead'`);
-
-const entrustedIn = (statuses: RawBuilder<unknown>) => sql<string>`(
+/** The ids of mails that carry what somebody was told had been taken, and that are still to be sent or came back. */
+export const allEntrustedMails = () => sql<string>`(
     select coalesce(json_extract(payload, '$.outgoing_id'), '')
-    from jobs where kind = 'send_mail' and status in (${statuses}) and ${IS_ENTRUSTED})`;
+    from jobs where kind = 'send_mail' and status in ('pending', 'running', 'dead') and ${IS_ENTRUSTED})`;
+
+const givenUp = (kind: "route_message" | "send_mail", name: "message_id" | "outgoing_id") => sql<string>`(
+    select coalesce(${jsonMember("payload", name)}, '') from jobs where kind = ${kind} and status = 'dead')`;
+
+/** The ids of mails that were given up, and that the operator may have sent again. */
+export const mailsGivenUp = () => givenUp("send_mail", "outgoing_id");
+
+/** The ids of messages whose run was given up, and may be begun again. */
+export const messagesGivenUp = () => givenUp("route_message", "message_id");
 
 /** Mails of an account that are to be sent, and that no job is for. */
 export async function orphanMails(tx: Db, user_id: string, limit: number): Promise<string[]> {

@@ -98,7 +98,7 @@ test.each([
       await outlast(room);
     },
   ],
-  ["its mail is not kept any longer", { raw_days: 1 }, (room: Mailroom) => pass(room, 2)],
+  ["its time is over", { raw_days: 1, delivery_days: 3 }, (room: Mailroom) => pass(room, 4)],
   [
     "its account is deleted",
     {},
@@ -119,4 +119,43 @@ test.each([
   await end(room);
   expect(await deadJobs(room)).toEqual([]);
   expect(await queueWarnings(room.app)).not.toHaveProperty("dead");
+});
+
+test("what was given up can be tried again as long as its job is kept, however short mails are", async () => {
+  let fault: string | undefined = "530 5.7.0 Authentication required";
+  await using sink = await startSmtpSink({ reject: () => fault });
+  const relay_url = `smtp://127.0.0.1:${sink.port}`;
+  const outbound = { mode: "relay" as const, relay_url, retry: [60] };
+  const retention = { raw_days: 1, delivery_days: 5 };
+  await using room = await mailroom({ config: { outbound, retention } });
+  await room.send({});
+  await outlast(room);
+  // A run that was given up needs its mail as well.
+  await room.send({});
+  const { id } = await room.newest();
+  await room.app.db.updateTable("jobs").set({ status: "dead" }).where("kind", "=", "route_message").execute();
+  await room.app.db
+    .updateTable("messages")
+    .set({ state: "failed", reason: "internal", completed: room.app.now() })
+    .where("id", "=", id)
+    .execute();
+  await pass(room, 3);
+  fault = undefined;
+  expect(await retryDead(room)).toBe(2);
+  await room.drain();
+  expect(sink.mails).toHaveLength(2);
+});
+
+test("a private answer that was given up because of the relay is kept until it is sent again, and no longer", async () => {
+  let fault: string | undefined = "530 5.7.0 Authentication required";
+  await using sink = await startSmtpSink({ reject: () => fault });
+  const relay_url = `smtp://127.0.0.1:${sink.port}`;
+  await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url, retry: [60] } } });
+  await room.send({ text: "--private When does it open?" });
+  await outlast(room);
+  expect(await room.outgoing()).toMatchObject([{ private: 1, status: "bounced" }]);
+  fault = undefined;
+  expect(await retryDead(room)).toBe(1);
+  expect(sink.mails).toHaveLength(1);
+  expect(await room.outgoing()).toMatchObject([{ private: 1, status: "sent", raw: null }]);
 });

@@ -147,10 +147,10 @@ export async function sendNow(
     }
     const result = finalOf(outcome);
     // What the relay refused to all mail is not this one's fault: it can be sent once that is mended.
-    const waits = job.payload.entrusted === true || (isOfRelay(outcome) && mail.private === 0);
+    const waits = job.payload.entrusted === true || isOfRelay(outcome);
     const is_owed = waits && result.status === "bounced";
     await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
-    await recordSending(app, tx, mail, result);
+    await recordSending(app, tx, mail, is_owed ? { ...result, is_owed } : result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
   const ms = Math.round(performance.now() - began);
@@ -238,10 +238,10 @@ const FAULT: Result = {
   response: "The mail could not be sent because of a fault of this server; its log says more.",
 };
 
-/** The queue has given up on a mail because of a fault of ours. */
+/** The queue has given up on a mail because of a fault of ours, and keeps its job. */
 export async function giveUpSending(app: App, tx: Db, { payload }: Job<"send_mail">): Promise<void> {
   const mail = await waitingMail(tx, payload.outgoing_id);
-  if (mail) await recordSending(app, tx, mail, FAULT);
+  if (mail) await recordSending(app, tx, mail, { ...FAULT, is_owed: true });
 }
 
 /** The operator takes a mail out of the queue, for this reason. */

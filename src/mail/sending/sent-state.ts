@@ -11,7 +11,11 @@ import { countReturn, type Return } from "./suppressions.ts";
 
 export const MAX_RESPONSE_CHARS = 500;
 
-export type Result = Return & { status: "sent" | "deferred" | "bounced" | "suppressed" };
+export type Result = Return & {
+  status: "sent" | "deferred" | "bounced" | "suppressed";
+  /** Its job is kept for the operator, who can have it sent again. */
+  is_owed?: true;
+};
 
 /** Writes the state of an outgoing mail, on it and on the message it answers. */
 export async function recordSending(
@@ -27,7 +31,7 @@ export async function recordSending(
     .set((eb) => ({ status: result.status, response, completed, attempts: eb("attempts", "+", 1) }))
     .where("id", "=", mail.id)
     .execute();
-  if (completed !== null) await forgetPrivate(app, tx, mail.id);
+  if (completed !== null && result.is_owed !== true) await forgetPrivate(app, tx, mail.id);
   if (mail.attempts === 0) await tellEvent(app, tx, mail);
   const reply_error = result.status === "sent" ? null : response;
   await showOnMessage(app, tx, mail, { reply_status: result.status, reply_error });

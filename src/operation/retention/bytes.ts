@@ -1,8 +1,9 @@
-import type { SqlBool } from "kysely";
+import type { ExpressionBuilder, SqlBool } from "kysely";
 import type { Db } from "../../db/database.ts";
-import { entrustedMails } from "../../db/orphans.ts";
+import { mailsGivenUp, messagesGivenUp } from "../../db/orphans.ts";
 import { packed } from "../../db/packed-row.ts";
 import { prepared } from "../../db/prepared.ts";
+import type { Schema } from "../../db/schema.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { rangesOf } from "../../lib/segments.ts";
 import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
@@ -36,6 +37,11 @@ export function purgeContents(age: Age): Step {
 /** Mails of ours, as they were sent or captured. */
 export function purgeOutgoingMails(age: Age): Step {
   return purge(age, sentMails, forgetSent);
+}
+
+/** Whether a message had ended at `before`, and the operator cannot have it done again either. */
+function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
+  return eb.and([endedBefore(eb, before), eb("messages.id", "not in", messagesGivenUp())]);
 }
 
 interface Kept {
@@ -85,7 +91,7 @@ const keptMails = prepared((db, { before, since, after }: Old) =>
               .selectFrom("messages")
               .select("messages.id")
               .whereRef("messages.raw_mail_id", "=", "kept.id")
-              .where((eb) => eb.not(endedBefore(eb, before))),
+              .where((eb) => eb.not(isDone(eb, before))),
           ),
         )
         .as("ended"),
@@ -110,7 +116,7 @@ const keptFiles = prepared((db, { before, since, after }: Old) =>
     .selectFrom("attachments as kept")
     .innerJoin("messages", "messages.id", "kept.message_id")
     .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
-    .select((eb) => endedBefore(eb, before).as("ended"))
+    .select((eb) => isDone(eb, before).as("ended"))
     .where("kept.purged_at", "is", null)
     .where("kept.created", "<", before)
     .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
@@ -131,7 +137,7 @@ const keptContents = prepared((db, { before, below, after }: Old) =>
     .selectFrom("message_contents as kept")
     .innerJoin("messages", "messages.id", "kept.message_id")
     .select("kept.message_id as id")
-    .select((eb) => endedBefore(eb, before).as("ended"))
+    .select((eb) => isDone(eb, before).as("ended"))
     .where("kept.purged_at", "is", null)
     .where("kept.message_id", ">", after)
     .where("kept.message_id", "<", below)
@@ -150,7 +156,7 @@ const sentMails = prepared((db, { before, since, after }: Old) =>
   db
     .selectFrom("outgoing_mails")
     .select(["id", "created", "message_id"])
-    .select((eb) => eb.and([eb("completed", "<", before), eb("id", "not in", entrustedMails())]).as("ended"))
+    .select((eb) => eb.and([eb("completed", "<", before), eb("id", "not in", mailsGivenUp())]).as("ended"))
     .where("raw", "is not", null)
     .where("created", "<", before)
     .where((eb) => eb(eb.refTuple("created", "id"), ">", eb.tuple(since, after)))
