@@ -55,6 +55,71 @@ test.each([
   },
 );
 
+type Place = "sender" | "recipient" | "mail";
+const OF_SENDER: [words: string, place: Place][] = [
+  ["550 5.4.5 Daily user sending limit exceeded.", "mail"],
+  [
+    "554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; the sender's submission quota was exceeded.",
+    "mail",
+  ],
+  ["554 Message rejected: Email address is not verified. The identities failed the check", "mail"],
+  ["550 The from address does not match a verified Sender Identity.", "sender"],
+  ["553 5.7.1 <desk@mw.test>: Sender address rejected: not owned by user ada", "recipient"],
+  ["550 5.7.60 SMTP; Client does not have permissions to send as this sender", "mail"],
+  ["550 5.7.0 Account suspended for non-payment", "sender"],
+  ["554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked", "recipient"],
+];
+test.each(OF_SENDER)(
+  "an answer that the relay refuses because of who sends (%s) waits, and goes out once that is mended",
+  async (words, place) => {
+    let fault: string | undefined = words;
+    const at = (here: Place) => () => (here === place ? fault : undefined);
+    await using sink = await startSmtpSink({
+      reject_sender: at("sender"),
+      reject: at("recipient"),
+      reject_mail: at("mail"),
+    });
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url, retry: [60] } } });
+    await room.send({});
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ reply_status: "deferred" });
+    expect(await queueWarnings(room.app)).toEqual({ relay: expect.stringContaining(words.slice(4, 30)) });
+    await outlast(room);
+    expect(await room.app.db.selectFrom("suppressions").selectAll().execute()).toEqual([]);
+    fault = undefined;
+    expect(await retryDead(room)).toBe(1);
+    expect(sink.mails.map(({ rcpt_to }) => rcpt_to)).toContainEqual(["ada@example.com"]);
+    expect(await room.newest()).toMatchObject({ reply_status: "sent", reply_error: null });
+    expect(await queueWarnings(room.app)).toEqual({});
+  },
+);
+
+const OF_THE_MAIL: [words: string, place: Place][] = [
+  ["552 5.3.4 Message size exceeds the limit of your account", "sender"],
+  ["550 No such user here", "recipient"],
+  ["550 5.2.1 The sender address is fine, the mailbox is disabled", "recipient"],
+  ["554 5.7.1 Message rejected as spam", "mail"],
+  ["552 5.2.2 Mailbox over its daily limit", "recipient"],
+];
+test.each(OF_THE_MAIL)(
+  "an answer that the relay refuses because of itself (%s) ends",
+  async (words, place) => {
+    const at = (here: Place) => () => (here === place ? words : undefined);
+    await using sink = await startSmtpSink({
+      reject_sender: at("sender"),
+      reject: at("recipient"),
+      reject_mail: at("mail"),
+    });
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url } } });
+    await room.send({});
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ reply_status: "bounced" });
+    expect(await queueWarnings(room.app)).toEqual({});
+  },
+);
+
 test.each(["550 5.1.1 No such user", "451 4.3.0 Come back later"])(
   "an answer that the relay refuses for itself (%s) is given up, and says nothing of the relay",
   async (said) => {

@@ -253,6 +253,9 @@ const SAID: [said: string, kind: string][] = [
   ["550 5.1.0 Address rejected", "soft"],
   ["550 5.1.1 <spam@blocked.example> User unknown", "hard"],
   ["550 5.1.1 Blockchain Ltd has no such user", "hard"],
+  ["550 5.4.5 Daily user sending limit exceeded", "other"],
+  ["554 5.2.0 SubmissionQuotaExceeded: the limit of the sender", "other"],
+  ["552 5.2.2 The mailbox is over its limit", "soft"],
   ["550 5.0.0 User unknown", "soft"],
   ["550 5.0.0 Message blocked by our filter", "other"],
 ];

@@ -41,6 +41,8 @@ export interface SinkOptions {
   smtputf8?: boolean;
   /** The refusal of a recipient, such as `550 5.1.1 no such mailbox`; undefined takes it. */
   reject?: (address: string) => string | undefined;
+  /** The same of a sender; "" is the null sender. */
+  reject_sender?: (address: string) => string | undefined;
   /** The same for the whole mail, after its end. */
   reject_mail?: (raw: Buffer) => string | undefined;
   /** What it waits for, with a mail that it keeps, before it says so. */
@@ -142,11 +144,12 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
       if (isRight) done(null, { user: given.username });
       else done(refusal("535 5.7.8 wrong user or password"));
     },
-    onMailFrom: (_address, { id }, done) => {
+    onMailFrom: ({ address }, { id }, done) => {
       const count = (counts.get(id) ?? 0) + 1;
       counts.set(id, count);
       if (hooks.fault() === "drop_at_sender") return connectionOf(server, { id })?._socket.destroy();
-      done(count > mails_per_session ? refusal("421 4.7.0 too many mails in one session") : null);
+      if (count > mails_per_session) return done(refusal("421 4.7.0 too many mails in one session"));
+      done(refusal(options.reject_sender?.(address)));
     },
     onRcptTo: ({ address }, _session, done) => done(refusal(options.reject?.(address))),
     onData: (stream, session, done) => {

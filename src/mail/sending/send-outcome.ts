@@ -80,21 +80,47 @@ function misconfigured(error: MailError, server: string): SendOutcome {
 }
 
 /**
- * The outcome where a relay takes nothing of this server, whoever it is for: like a refused login, that is the
- * operator's matter, and the mail waits until it is mended. Undefined for every other error.
+ * The outcome where a relay takes nothing of this server or of this sender, whoever it is for: like a refused login, that
+ * is the operator's matter, and the mail waits until it is mended. Undefined for every other error.
  */
 export function notRelayed(error: MailError, server: string): SendOutcome | undefined {
   const { responseCode: code = 0, response: reply = "" } = error;
-  const words = replyOnOneLine(reply).replace(/[.!]$/, "");
+  if (code < 500) return undefined;
+  const said = replyOnOneLine(reply).replace(/[.!]$/, "");
+  const words = said.replaceAll(/<[^<>]*>/g, "");
+  const waits = { ...replyPart(error), status: "deferred" as const };
   // RFC 4954 section 6.
-  if (code !== 530 && !(code >= 500 && TAKES_NOTHING.test(words.replaceAll(/<[^<>]*>/g, ""))))
-    return undefined;
+  if (code === 530 || TAKES_NOTHING.test(words))
+    return {
+      ...waits,
+      response: `${server} takes no mail of this server: ${said}. Set the user and password in outbound.relay_url, or let the relay take mail from the address of this machine; the mail waits.`,
+    };
+  if (!isOfSender(error, words)) return undefined;
   return {
-    ...replyPart(error),
-    status: "deferred",
-    response: `${server} takes no mail of this server: ${words}. Set the user and password in outbound.relay_url, or let the relay take mail from the address of this machine; the mail waits.`,
+    ...waits,
+    response: `${server} takes no mail of this sender: ${said}. Look there at the account's limits and bills, and at the addresses and domains that it may send as; the mail waits.`,
   };
 }
+
+/** Whether a refusal is about who sends: the account at the relay, or the address that it sends as. */
+function isOfSender(error: MailError, words: string): boolean {
+  const { responseCode: code, command = "" } = error;
+  const { enhanced = "" } = replyPart(error);
+  if (code === 552 || OF_CONTENT.test(enhanced)) return false;
+  // The recipient has not been named yet.
+  if (command === "MAIL FROM") return true;
+  if (!MAIL_COMMANDS.includes(command) || OF_RECIPIENT.test(enhanced)) return false;
+  return OF_SENDER.test(enhanced) || SENDER_WORDS.test(words);
+}
+
+/** RFC 3463: too large, or in a form that is not taken. */
+const OF_CONTENT = /^5\.(?:2\.3|3\.4|6\.\d+)$/;
+const OF_RECIPIENT = /^5\.(?:1\.(?:1|2|3|4|6|10)|2\.[124])$/;
+/** RFC 3463 and 7372; 5.4.5 is a limit of the account at Gmail, the others are its standing at Exchange Online. */
+const OF_SENDER = /^5\.(?:1\.[78]|4\.5|7\.(?:3|57|60|50[1-3]|70[58]|750))$/;
+/** Many relays have one status for everything. */
+const SENDER_WORDS =
+  /\bsender (?:address|identity|domain)\b|\bnot owned by\b|\b(?:address|domain|sender|identity) (?:is )?not verified\b|\bsubmission ?quota|\b(?:sending|daily|hourly|monthly) (?:\w{1,20} ){0,3}(?:limit|quota)\b|\bsend as\b|\byour (?:account|plan|ip|host)\b|\bclient host\b/i;
 
 const TAKES_NOTHING =
   /\brelay(?:ing)?(?: access)? (?:is )?(?:denied|prohibited|disallowed|not (?:permitted|allowed))|\b(?:not permitted|unable|not allowed) to relay\b|\bauth(?:entication|orization)? (?:is )?required|\bnot logged in\b/i;

@@ -13,6 +13,8 @@ export const MAX_RESPONSE_CHARS = 500;
 
 export type Result = Return & {
   status: "sent" | "deferred" | "bounced" | "suppressed";
+  /** As in `SendOutcome`: it says nothing of the recipient. */
+  of_relay?: true;
   /** Its job is kept for the operator, who can have it sent again. */
   is_owed?: true;
 };
@@ -36,7 +38,7 @@ export async function recordSending(
   const reply_error = result.status === "sent" ? null : response;
   await showOnMessage(app, tx, mail, { reply_status: result.status, reply_error });
   if (result.status !== "bounced" || mail.message_id === null) return;
-  await countReturn(app, tx, mail, { ...result, response });
+  if (result.of_relay !== true) await countReturn(app, tx, mail, { ...result, response });
   await tellOfReturnLater(app, tx, mail);
 }
 

@@ -25,6 +25,8 @@ const KEPT_OUT =
  * did not answer (4.4.3) may be ours.
  */
 const NOT_THE_ADDRESS = /^([45]\.(1\.[789]|2\.3|3\.\d+|5\.\d+|6\.\d+|7\.\d+)|4\.4\.3)$/;
+/** RFC 3463 §3.3: disabled, or full. A limit is the mailbox's there, and that of whoever sends elsewhere. */
+const OF_MAILBOX = /^[45]\.2\.[12]$/;
 /** RFC 3463 §3.1: what it is about is not said. */
 const SAYS_NOTHING = /^[45]\.0\.\d+$/;
 
@@ -49,7 +51,8 @@ export function kindOfReturn({
   const isKeptOut = KEPT_OUT.test(words);
   if (enhanced === undefined || SAYS_NOTHING.test(enhanced)) return isKeptOut ? "other" : "soft";
   if (DEAD_ADDRESS.test(enhanced)) return isKeptOut || FULL.test(words) ? "soft" : "hard";
-  return NOT_THE_ADDRESS.test(enhanced) ? "other" : "soft";
+  if (NOT_THE_ADDRESS.test(enhanced)) return "other";
+  return isKeptOut && !OF_MAILBOX.test(enhanced) ? "other" : "soft";
 }
 
 /** An address may have any word in it. */
