@@ -26,7 +26,7 @@ export function readAnswer(
   connection: ModelConnection,
 ): CompletionSuccess | CompletionFailure {
   const body = asRecord(answer);
-  const choice = asRecord(Array.isArray(body["choices"]) ? body["choices"][0] : undefined);
+  const choice = firstOf(body["choices"]);
   // What there was of the answer before the fault may stand beside it.
   const error = body["error"] ?? choice["error"] ?? null;
   if (error !== null) return embeddedError(error, connection);
@@ -44,6 +44,10 @@ export function readAnswer(
   }
   const model = typeof body["model"] === "string" ? body["model"] : endpointOf(connection).model;
   return { ok: true, text, tool_calls, model, usage: usageOf(body["usage"]), finish_reason };
+}
+
+function firstOf(choices: unknown): Record<string, unknown> {
+  return asRecord(Array.isArray(choices) ? choices[0] : undefined);
 }
 
 /** The words that servers have for the end of an answer which the model ended by itself, or with its calls. */
