@@ -51,8 +51,11 @@ export function kindOfReturn({
   const isKeptOut = KEPT_OUT.test(words);
   if (enhanced === undefined || SAYS_NOTHING.test(enhanced)) return isKeptOut ? "other" : "soft";
   if (DEAD_ADDRESS.test(enhanced)) return isKeptOut || FULL.test(words) ? "soft" : "hard";
-  if (NOT_THE_ADDRESS.test(enhanced)) return "other";
-  return isKeptOut && !OF_MAILBOX.test(enhanced) ? "other" : "soft";
+  return isOfOthers(enhanced, isKeptOut) ? "other" : "soft";
+}
+
+function isOfOthers(enhanced: string, isKeptOut: boolean): boolean {
+  return NOT_THE_ADDRESS.test(enhanced) || (isKeptOut && !OF_MAILBOX.test(enhanced));
 }
 
 /** An address may have any word in it. */
