@@ -30,6 +30,7 @@ import { inboxPauses } from "./0035-inbox-pauses.ts";
 import { deletedMessages } from "./0036-deleted-messages.ts";
 import { redoneMessages } from "./0037-redone-messages.ts";
 import { rules } from "./0038-rules.ts";
+import { entrustedLetters } from "./0039-entrusted-letters.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -64,4 +65,5 @@ export const migrations: Record<string, Migration> = {
   "0036-deleted-messages": deletedMessages,
   "0037-redone-messages": redoneMessages,
   "0038-rules": rules,
+  "0039-entrusted-letters": entrustedLetters,
 };

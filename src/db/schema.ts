@@ -297,6 +297,8 @@ export interface OutgoingMailRow {
   private: number;
   /** The event that waits for its first attempt. */
   event_id: string | null;
+  /** Whether it carries what somebody was told had been taken: if it comes back, it is kept for the operator. */
+  entrusted: number;
 }
 
 /** What a domain asks of those who bring it mail (MTA-STS), as it was fetched. */

@@ -1,11 +1,10 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { outgoingOfBounce } from "../resources/inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { wordsOfDelay } from "../mail/sending/delays.ts";
 import type { BounceDetails } from "../mail/reading/machine-mail.ts";
 import { type HandedMail, recordReport } from "../mail/sending/sent-state.ts";
-import { isOwnMessageId } from "../mail/writing/own-ids.ts";
+import { isOwnMessageId, outgoingOfBounce } from "../mail/writing/own-ids.ts";
 import type { BounceReport } from "../mail/reading/plain-bounce.ts";
 
 interface Notification {
@@ -68,7 +67,7 @@ async function findMail(
   const mails = tx
     .selectFrom("outgoing_mails")
     .select(["id", "user_id", "message_id", "kind", "envelope_to", "rfc_message_id", "event_id"])
-    .select(["attempts", "status", "completed"]);
+    .select(["attempts", "status", "completed", "entrusted"]);
   const outgoing_id = outgoingOfBounce(app, splitAddress(address));
   if (outgoing_id !== undefined) {
     const mail = await mails.where("id", "=", outgoing_id).executeTakeFirst();

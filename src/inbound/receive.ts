@@ -2,7 +2,7 @@ import { userById } from "../db/users.ts";
 import type { App } from "../app.ts";
 import { storageOf } from "../resources/billing/storage.ts";
 import { isOwnDomain } from "../resources/domains/domains.ts";
-import { addressOf, findInboxByAddress, outgoingOfBounce } from "../resources/inboxes/addresses.ts";
+import { addressOf, findInboxByAddress } from "../resources/inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { sizeInWords } from "../lib/sizes.ts";
 import { inNetworks } from "../net/networks.ts";
@@ -42,7 +42,7 @@ import { rememberBusy } from "./inbound-limits.ts";
 import { rememberFull } from "./mail-storage.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
 import { askSpamFilter } from "./spam-filter.ts";
-import { isOwnMessageId } from "../mail/writing/own-ids.ts";
+import { isOwnMessageId, outgoingOfBounce } from "../mail/writing/own-ids.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
 

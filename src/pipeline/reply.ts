@@ -7,7 +7,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
 import { signingKeys } from "../resources/domains/domains.ts";
-import { addressOf, bounceAddress } from "../resources/inboxes/addresses.ts";
+import { addressOf } from "../resources/inboxes/addresses.ts";
 import { isKnownAddress } from "../resources/inboxes/allowlist.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
 import {
@@ -21,7 +21,7 @@ import { type DkimKeys, signMail } from "../mail/writing/dkim.ts";
 import { serviceKeys } from "../mail/writing/dkim-keys.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/reading/headers.ts";
 import { sendLater } from "../mail/sending/outgoing.ts";
-import { newMessageId } from "../mail/writing/own-ids.ts";
+import { bounceAddress, newMessageId } from "../mail/writing/own-ids.ts";
 import type { Picture } from "../mail/writing/pictures.ts";
 import type { Written } from "../mail/writing/written.ts";
 

@@ -460,7 +460,15 @@ async function storeBulk(
     rfc_message_id: `<${id}@b.example>`,
   };
   const sent = { status: "sent", attempts: 1, response: null, completed: created } as const;
-  const reply = { id, user_id, message_id: id, kind: "reply", private: 0, event_id: null } as const;
+  const reply = {
+    id,
+    user_id,
+    message_id: id,
+    kind: "reply",
+    private: 0,
+    event_id: null,
+    entrusted: 0,
+  } as const;
   await insertRow(tx, "outgoing_mails", { ...reply, ...addresses, ...sent, created, raw: bytes });
 }
 

@@ -3,7 +3,9 @@ import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { recountStorage, storedBytes } from "../../src/db/account-storage.ts";
 import { prepareLetter } from "../../src/mail/writing/letters.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { notification } from "../support/mails.ts";
 import { pass, purge } from "../support/purge.ts";
+import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 
 const ANN = "ann@example.net";
@@ -65,6 +67,51 @@ describe.each(WAYS)("what the server took from somebody by %s", (_way, write) =>
       expect(await queueWarnings(room.app)).toEqual({});
     },
   );
+});
+
+describe.each(WAYS)("a return of what the server took from somebody by %s", (_way, write) => {
+  test("days after the relay took it keeps it for the operator, who sends it again", async () => {
+    await using sink = await startSmtpSink();
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url } } });
+    await write(room);
+    await room.drain();
+    const to = sink.mails[0]?.mail_from ?? "";
+    room.clock.advance("2d");
+    const dead = async () => (await room.owner.get("/admin/queue?state=dead")).body.items;
+    // A delay is no return.
+    const report = (action: string) =>
+      deliver(room.door, { from: "", to, raw: notification({ action, status: "5.7.1" }) });
+    expect(await report("delayed")).toStartWith("250 ");
+    expect(await dead()).toEqual([]);
+    for (let count = 0; count < 2; count += 1) expect(await report("failed")).toStartWith("250 ");
+    const found = await dead();
+    expect(found).toMatchObject([
+      { kind: "send_mail", why: expect.stringContaining("5.7.1"), account: "ada@example.com" },
+    ]);
+    expect(await queueWarnings(room.app)).toEqual({ dead: expect.stringMatching(/^1 job was given up/) });
+    expect((await room.owner.post(`/admin/queue/${found[0].id}/retry`)).status).toBe(204);
+    await room.drain();
+    expect(sink.mails).toHaveLength(2);
+    expect(await dead()).toEqual([]);
+  });
+});
+
+test("every sender that a mail leaves with is an address that the server takes returns at", async () => {
+  await using sink = await startSmtpSink();
+  const relay_url = `smtp://127.0.0.1:${sink.port}`;
+  const outbound = { mode: "relay" as const, relay_url, from: "notices@elsewhere.example" };
+  await using room = await mailroom({ config: { outbound } });
+  for (const [, write] of WAYS) await write(room);
+  const body = JSON.stringify({ email: "nobody@example.net" });
+  const headers = { "content-type": "application/json" };
+  await room.request("/auth/request-code", { method: "POST", headers, body });
+  await room.send({});
+  await room.drain();
+  expect(sink.mails).toHaveLength(4);
+  for (const { mail_from } of sink.mails)
+    expect(await deliver(room.door, { from: "", to: mail_from, raw: notification() })).toStartWith("250 ");
+  expect((await room.outgoing()).map(({ status }) => status)).toEqual(Array(4).fill("bounced"));
 });
 
 test("what came back for good keeps its letter as long as its job, and no longer", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
-import { bounceAddress } from "../../src/resources/inboxes/addresses.ts";
+import { bounceAddress } from "../../src/mail/writing/own-ids.ts";
 import { createResolver } from "../../src/net/dns.ts";
 import { activeDomain, addDomain, type Domain } from "../support/domain-desk.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";

@@ -28,18 +28,15 @@ export interface QueuedMail {
   event_id?: string | null;
   /** Whether its bytes are deleted as soon as they have been handed over. */
   private?: boolean;
+  /** Whether it carries what somebody was told had been taken. */
+  entrusted?: boolean;
 }
 
 /** `entrusted` is as in the job. */
 export type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
 
 /** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
-export async function sendLater(
-  app: App,
-  tx: Db,
-  mail: QueuedMail,
-  carrying: Carrying = {},
-): Promise<ReplyStatus> {
+export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
   const suppressed = await suppressionOf(tx, mail);
   if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
   const captured = app.config.outbound.mode === "capture";
@@ -54,6 +51,7 @@ export async function sendLater(
   if (captured) await tellEvent(app, tx, row);
   else {
     const use = await sendUse(tx, mail);
+    const carrying = mail.entrusted === true ? { entrusted: true } : {};
     await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id, ...carrying }, ...use });
   }
   return status;
@@ -79,6 +77,7 @@ function newRow(app: App, mail: QueuedMail) {
   return {
     ...mail,
     private: mail.private === true ? 1 : 0,
+    entrusted: mail.entrusted === true ? 1 : 0,
     event_id: mail.event_id ?? null,
     attempts: 0,
     created: app.now(),

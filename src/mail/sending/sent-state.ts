@@ -4,9 +4,10 @@ import { eventKey } from "../../db/job-keys.ts";
 import { packed } from "../../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow } from "../../db/schema.ts";
 import { eraseLater } from "../../jobs/erase.ts";
-import { enqueue } from "../../jobs/queue.ts";
+import { buryJob, enqueue } from "../../jobs/queue.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
+import { sendUse } from "./send-use.ts";
 import { countReturn, type Return } from "./suppressions.ts";
 
 export const MAX_RESPONSE_CHARS = 500;
@@ -65,9 +66,30 @@ export async function recordReport(
     reply_status: status,
     reply_error: status === "sent" ? null : response,
   });
-  if (status !== "bounced" || mail.message_id === null) return;
+  if (status !== "bounced") return;
+  if (mail.entrusted === 1) await keepForOperator(app, tx, mail, response);
+  if (mail.message_id === null) return;
   if (report.certain) await countReturn(app, tx, mail, report);
   await tellOfReturnLater(app, tx, mail);
+}
+
+/** Keeps a letter that came back later as one is kept that was refused at once: as a job that was given up. */
+async function keepForOperator(
+  app: App,
+  tx: Db,
+  { id, user_id, message_id, envelope_to }: HandedMail,
+  response: string,
+): Promise<void> {
+  const mail = tx.selectFrom("outgoing_mails").select("raw").where("id", "=", id);
+  const { raw } = await mail.executeTakeFirstOrThrow();
+  if (!raw) return;
+  const job = await enqueue(app, tx, {
+    kind: "send_mail",
+    payload: { outgoing_id: id, entrusted: true },
+    claimed: true,
+    ...(await sendUse(tx, { user_id, message_id, envelope_to, raw })),
+  });
+  if (job) await buryJob(tx, job, response);
 }
 
 /** Whether a report says anything new: not of a mail that has bounced, nor of one that waits here for its next attempt. */

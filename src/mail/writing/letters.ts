@@ -4,7 +4,7 @@ import { composeReply, type OutgoingAttachment } from "./compose.ts";
 import { signMail } from "./dkim.ts";
 import { serviceKeys } from "./dkim-keys.ts";
 import { sendLater } from "../sending/outgoing.ts";
-import { newMessageId } from "./own-ids.ts";
+import { bounceAddress, newMessageId } from "./own-ids.ts";
 import { written } from "./written.ts";
 
 /** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
@@ -34,7 +34,8 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
   const composed = await composeReply({
     from: { name: "Mailwright", address: from },
     to: letter.to,
-    envelope_from: from,
+    // Returns come here also where From is an address elsewhere.
+    envelope_from: bounceAddress(app, id, domain),
     subject: letter.subject,
     message_id: newMessageId(app, id, domain),
     hop: 0,
@@ -59,7 +60,8 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
       envelope_to,
       rfc_message_id,
       raw,
+      entrusted: letter.entrusted === true,
     } as const;
-    await sendLater(app, tx, mail, letter.entrusted === true ? { entrusted: true } : {});
+    await sendLater(app, tx, mail);
   };
 }

@@ -1,7 +1,9 @@
 import type { App } from "../../app.ts";
+import type { Address } from "../../lib/mail-address.ts";
 import { base32Token, equalBytes } from "../../lib/secrets.ts";
 
 const CODE_CHARS = 8;
+const BOUNCE_TOKEN_CHARS = 16;
 
 /** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
 export function newMessageId(app: App, outgoing_id: string, domain: string): string {
@@ -15,4 +17,23 @@ export function isOwnMessageId(app: App, id: string): boolean {
 
 function codeOf(app: App, outgoing_id: string): string {
   return base32Token(app.secrets.hmac("message-id", outgoing_id), CODE_CHARS);
+}
+
+/** Envelope sender of a mail of ours, so that a bounce names the mail it is about (the idea of VERP). */
+export function bounceAddress(app: App, outgoing_id: string, domain: string): string {
+  return `b+${outgoing_id.replaceAll("-", "")}${bounceCode(app, outgoing_id)}@${domain}`;
+}
+
+/** The id of the outgoing mail that a bounce address was made for; undefined when we did not make it. */
+export function outgoingOfBounce(app: App, address: Address): string | undefined {
+  const form = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([a-z2-7]+)$/.exec(
+    address.tag ?? "",
+  );
+  if (address.local_part !== "b" || !form) return undefined;
+  const id = form.slice(1, 6).join("-");
+  return equalBytes(form[6] ?? "", bounceCode(app, id)) ? id : undefined;
+}
+
+function bounceCode(app: App, outgoing_id: string): string {
+  return base32Token(app.secrets.hmac("bounce", outgoing_id), BOUNCE_TOKEN_CHARS);
 }

@@ -4,14 +4,13 @@ import { remembered } from "../../db/prepared.ts";
 import type { InboxRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
 import type { Address } from "../../lib/mail-address.ts";
-import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../../lib/secrets.ts";
+import { ADDRESS_TOKEN_ALPHABET, randomToken } from "../../lib/secrets.ts";
 import { cutSlug, slugOf } from "../../lib/slug.ts";
 
 /** The length of a token, about 59 bits: the address itself is a secret. */
 const TOKEN_CHARS = 12;
 const MAX_PREFIX_CHARS = 24;
-const BOUNCE_TOKEN_CHARS = 16;
-/** With 59 bits even a second try is hardly ever needed. */
+/** A second try is already a matter of luck with 59 bits. */
 const MAX_ADDRESS_TRIES = 10;
 
 /**
@@ -118,21 +117,6 @@ const inboxByAddress = remembered((db, address: Pick<Address, "local_part" | "do
     .where("domain", "=", address.domain),
 );
 
-/** The envelope sender of a reply, by which a bounce names the mail that it is about (as with VERP). */
-export function bounceAddress(app: App, outgoing_id: string, domain: string): string {
-  return `b+${outgoing_id.replaceAll("-", "")}${bounceCode(app, outgoing_id)}@${domain}`;
-}
-
-/** The id of the outgoing mail that a bounce address was made for; undefined if this server did not make it. */
-export function outgoingOfBounce(app: App, address: Address): string | undefined {
-  const form = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([a-z2-7]+)$/.exec(
-    address.tag ?? "",
-  );
-  if (address.local_part !== "b" || !form) return undefined;
-  const id = form.slice(1, 6).join("-");
-  return equalBytes(form[6] ?? "", bounceCode(app, id)) ? id : undefined;
-}
-
 async function isFree(tx: Db, address: Pick<Address, "local_part" | "domain">): Promise<boolean> {
   const [taken] = await inboxByAddress(tx, address);
   if (taken) return false;
@@ -142,8 +126,4 @@ async function isFree(tx: Db, address: Pick<Address, "local_part" | "domain">): 
     .where("address", "=", addressOf(address))
     .executeTakeFirst();
   return retired === undefined;
-}
-
-function bounceCode(app: App, outgoing_id: string): string {
-  return base32Token(app.secrets.hmac("bounce", outgoing_id), BOUNCE_TOKEN_CHARS);
 }
