@@ -114,6 +114,22 @@ test("every sender that a mail leaves with is an address that the server takes r
   expect((await room.outgoing()).map(({ status }) => status)).toEqual(Array(4).fill("bounced"));
 });
 
+test("a return that is quicker than the word of the relay is not forgotten when that is written down", async () => {
+  await using stack = new AsyncDisposableStack();
+  let bounce = async (): Promise<void> => undefined;
+  const sink = stack.use(await startSmtpSink({ beforeWord: () => bounce() }));
+  const relay_url = `smtp://127.0.0.1:${sink.port}`;
+  const room = stack.use(await mailroom({ config: { outbound: { mode: "relay", relay_url } } }));
+  bounce = async () => {
+    const to = sink.mails[0]?.mail_from ?? "";
+    await deliver(room.door, { from: "", to, raw: notification({}) });
+  };
+  await room.send({});
+  await room.drain();
+  expect(await room.newest()).toMatchObject({ reply_status: "bounced" });
+  expect((await room.outgoing()).map(({ status }) => status)).toEqual(["bounced"]);
+});
+
 test("what came back for good keeps its letter as long as its job, and no longer", async () => {
   await using sink = await startSmtpSink({ reject_mail: () => "552 5.3.4 too large" });
   const outbound = { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } as const;

@@ -29,11 +29,14 @@ export async function recordSending(
 ): Promise<void> {
   const response = result.response.slice(0, MAX_RESPONSE_CHARS);
   const completed = result.status === "deferred" ? null : app.now();
-  await tx
+  const { numUpdatedRows } = await tx
     .updateTable("outgoing_mails")
     .set((eb) => ({ status: result.status, response, completed, attempts: eb("attempts", "+", 1) }))
     .where("id", "=", mail.id)
-    .execute();
+    .where("completed", "is", null)
+    .executeTakeFirst();
+  // A report of its return may come before the word of the server that took it has been written down.
+  if (numUpdatedRows === 0n) return;
   if (completed !== null && result.is_owed !== true) await forgetPrivate(app, tx, mail.id);
   if (mail.attempts === 0) await tellEvent(app, tx, mail);
   const reply_error = result.status === "sent" ? null : response;
