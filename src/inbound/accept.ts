@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../resources/billing/ledger.ts";
-import { tellOwnerLater } from "../resources/billing/notices.ts";
+import { tellOwnerLater } from "../jobs/owner-notices.ts";
 import { refuseFull } from "../resources/billing/storage.ts";
 import { ownConversation, startConversation } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";

@@ -3,7 +3,8 @@ import { simpleParser } from "mailparser";
 import { dropJob } from "../../src/operation/admin/change-job.ts";
 import { hold, release } from "../../src/operation/admin/queue.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
-import { unfolded } from "../support/mails.ts";
+import { notification, unfolded } from "../support/mails.ts";
+import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 
 const ADA = "Ada <ada@example.com>";
@@ -248,5 +249,58 @@ describe("mail that the model of its inbox cannot work on", () => {
     await room.owner.post("/messages", { instruction: "Buy milk", inbox_id: room.inbox.id });
     await wait(room);
     expect(await letters(room)).toEqual([]);
+  });
+});
+
+describe("a notice of a failure to a listed sender", () => {
+  /** A room whose model fails, and a relay that says `refusal` at the place it is asked for. */
+  async function failingRoom(relay: Parameters<typeof startSmtpSink>[0]) {
+    await using stack = new AsyncDisposableStack();
+    const sink = stack.use(await startSmtpSink(relay));
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    const config = { outbound: { mode: "relay" as const, relay_url, retry: [60] } };
+    const model = { fault: "unauthorized" } as const;
+    const room = stack.use(await mailroom({ config, model, inbox: LISTED }));
+    const built = stack.move();
+    return { ...room, sink, [Symbol.asyncDispose]: () => built.disposeAsync() };
+  }
+  const toBob = (address: string) => address === "bob@example.org";
+
+  test.each([
+    ["is refused", { reject: (to: string) => (toBob(to) ? "550 5.2.1 mailbox disabled" : undefined) }],
+    ["is put off for good", { reject: (to: string) => (toBob(to) ? "451 4.2.1 not now" : undefined) }],
+  ])("that %s is told to the owner in its place, once", async (_how, relay) => {
+    await using room = await failingRoom(relay);
+    for (const subject of ["Milk", "Eggs"]) await room.send({ ...freshId(), from: BOB, subject });
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "bounced" });
+    await expectOneLetter(room, "bob@example.org", "did not accept the API key");
+    expect(room.sink.mails.map(({ rcpt_to }) => rcpt_to)).toEqual([["ada@example.com"]]);
+  });
+
+  test("that does not go out, as its address is dead, is told to the owner in its place", async () => {
+    await using room = await failingRoom({});
+    const row = { user_id: room.owner.user.id, address: "bob@example.org", reason: "no such user" };
+    const dead = { ...row, soft_bounces: 0, suppressed_at: 1, updated: room.app.now() };
+    await room.send({ from: BOB, subject: "Milk" });
+    await room.app.db.insertInto("suppressions").values(dead).execute();
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "suppressed" });
+    await expectOneLetter(room, "bob@example.org", "Milk");
+  });
+
+  test("goes out with a bounce address through a relay that takes no null sender, and its return is told", async () => {
+    const words = "501 Invalid MAIL FROM address provided";
+    await using room = await failingRoom({ reject_sender: (from) => (from === "" ? words : undefined) });
+    await room.send({ from: BOB, subject: "Milk" });
+    await room.drain();
+    expect(room.sink.mails).toMatchObject([{ rcpt_to: ["bob@example.org"] }]);
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "sent" });
+    expect(await letters(room)).toEqual([]);
+    const to = room.sink.mails[0]?.mail_from ?? "";
+    expect(await deliver(room.door, { from: "", to, raw: notification({}) })).toStartWith("250 ");
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ reply_status: "bounced" });
+    await expectOneLetter(room, "bob@example.org", "Milk");
   });
 });

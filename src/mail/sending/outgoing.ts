@@ -6,6 +6,10 @@ import { buryJob, enqueue, finishJob, type Job, nameOf, postponeJob, returnJob }
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
 import { addLogField } from "../../lib/log.ts";
+import { domainOf } from "../../net/domain-owner.ts";
+import { bounceAddress } from "../writing/own-ids.ts";
+import { authorOf } from "../writing/readdress.ts";
+import { tellOfReturnLater } from "./returns.ts";
 import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { MAX_RESPONSE_CHARS, recordSending, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
@@ -70,6 +74,7 @@ async function keepBack(app: App, tx: Db, mail: QueuedMail, reason: string): Pro
   await tx.insertInto("outgoing_mails").values(row).execute();
   await tellEvent(app, tx, row);
   await showOnMessage(app, tx, mail, { reply_status: "suppressed", reply_error: response });
+  if (mail.kind === "notice") await tellOfReturnLater(app, tx, mail);
   return "suppressed";
 }
 
@@ -211,7 +216,8 @@ async function reviewed(
   { job, signal, review }: { job: Job<"send_mail">; signal: AbortSignal; review: Review },
 ): Promise<AtSending> {
   const why = await suppressionOf(app.db, mail);
-  if (why !== undefined) return { why };
+  if (why !== undefined)
+    return { why, ...(mail.kind === "notice" && { alongside: (tx) => tellOfReturnLater(app, tx, mail) }) };
   const now = await review(app, mail, job.payload);
   const { changed, alongside } = now;
   if (changed)
@@ -224,12 +230,16 @@ async function reviewed(
 
 async function attempt(
   app: App,
-  { raw, envelope_from, envelope_to, share }: OutgoingMail,
+  { id, raw, envelope_from, envelope_to, share }: OutgoingMail & { id: string },
   { why, not_yet, onBegin }: Pick<AtSending, "why" | "not_yet"> & { onBegin: () => void },
 ): Promise<SendOutcome | Outcome> {
   if (why !== undefined) return { status: "suppressed", response: why };
   if (not_yet !== undefined) return { status: "deferred", response: not_yet };
-  return app.sender.send({ raw, envelope_from, envelope_to, share }, onBegin);
+  const outcome = await app.sender.send({ raw, envelope_from, envelope_to, share }, onBegin);
+  if (outcome.status !== "failed" || outcome.no_null_sender !== true) return outcome;
+  // Nobody answers what comes to it, so that a return of the notice calls for nothing.
+  const returns_to = bounceAddress(app, id, domainOf(authorOf(raw)));
+  return app.sender.send({ raw, envelope_from: returns_to, envelope_to, share }, onBegin);
 }
 
 const FAULT: Result = {

@@ -2,20 +2,25 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { returnsKey } from "../../db/job-keys.ts";
 import type { OutgoingMailRow } from "../../db/schema.ts";
+import { tellOwnerLater } from "../../jobs/owner-notices.ts";
 import { enqueue } from "../../jobs/queue.ts";
 
 /** How long returns are gathered for one letter. */
 const GATHER_SECONDS = 300;
 
-/** Has the owner told that an answer came back; once a day (UTC) at most, however many do. */
+/**
+ * Has the owner told that an answer came back, or that nobody has heard of a failure; once a day (UTC) at most, however
+ * many do.
+ */
 export async function tellOfReturnLater(
   app: App,
   tx: Db,
   mail: Pick<OutgoingMailRow, "id" | "user_id" | "kind" | "message_id">,
 ): Promise<void> {
+  const { user_id, message_id } = mail;
   // What the server says about itself is told of nowhere: two such mails would call for each other for ever.
-  if (mail.kind !== "reply" || mail.message_id === null) return;
-  const { user_id } = mail;
+  if (message_id === null) return;
+  if (mail.kind === "notice") return tellOwnerLater(app, tx, { user_id, kind: "failure_untold", message_id });
   await tx
     .insertInto("undelivered_answers")
     .values({ outgoing_id: mail.id, user_id })

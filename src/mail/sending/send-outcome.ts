@@ -141,7 +141,7 @@ function quoted(server: string): string {
   return `"${server.slice(server.lastIndexOf(" ") + 1)}"`;
 }
 
-function refused(error: MailError, server: string, to: string): SendOutcome {
+export function refused(error: MailError, server: string, to: string): SendOutcome & { status: "failed" } {
   const reply = replyPart(error);
   const mend = MENDS.find(([pattern]) => pattern.test(reply.enhanced ?? ""))?.[1] ?? "";
   const words = replyOnOneLine(error.response ?? "").replace(/[.!]$/, "");

@@ -16,6 +16,7 @@ import {
   noUtf8,
   notRelayed,
   offersNoLogin,
+  refused,
   replyOnOneLine,
   outcomeOf,
 } from "./send-outcome.ts";
@@ -80,7 +81,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
       } catch (error) {
         if ((error as MailError).code === NO_UTF8) return noUtf8(`The relay ${relay.host}`, to);
         if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
-        return outcomeAt(error as MailError, `The relay ${relay.host}`, { to, body });
+        return outcomeAt(error as MailError, `The relay ${relay.host}`, { to, body, envelope_from });
       } finally {
         timer.clear();
       }
@@ -95,13 +96,20 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
 function outcomeAt(
   error: MailError,
   server: string,
-  { to, body }: { to: string; body: Readable },
+  { to, body, envelope_from }: { to: string; body: Readable; envelope_from: string },
 ): SendOutcome {
+  if (envelope_from === "" && isOfNullSender(error))
+    return { ...refused(error, server, to), no_null_sender: true };
   const refusal = notRelayed(error, server);
   const outcome = refusal ?? outcomeOf(error, server, { to, ...givenTo(error, body) });
   if (outcome.status !== "deferred" || outcome.may_have_it) return outcome;
   const isOfRelay = refusal !== undefined || error.responseCode === undefined || !isOfMail(error);
   return isOfRelay ? { ...outcome, of_relay: true } : outcome;
+}
+
+/** RFC 5321 §4.5.5 has every server take it, and some relays do not. */
+function isOfNullSender({ command, responseCode: code = 0 }: MailError): boolean {
+  return command === "MAIL FROM" && code >= 500;
 }
 
 /** Whether an answer is to a command about one mail, and not to the greeting, the login or STARTTLS. */

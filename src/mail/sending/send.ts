@@ -35,7 +35,14 @@ export type SendOutcome =
       /** It is about the relay itself, and would be the same for any mail. */
       of_relay?: true;
     }
-  | { status: "failed"; code?: number; enhanced?: string; response: string }
+  | {
+      status: "failed";
+      code?: number;
+      enhanced?: string;
+      response: string;
+      /** The null sender was refused: with another one it may be taken. */
+      no_null_sender?: true;
+    }
   | { status: "crowded"; response: string; room: Promise<void> };
 
 export interface SenderOptions {

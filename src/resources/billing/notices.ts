@@ -2,12 +2,12 @@ import { asCode } from "../../trust/shown/as-code.ts";
 import type { App } from "../../app.ts";
 import { recountStorage } from "../../db/account-storage.ts";
 import type { Db } from "../../db/database.ts";
-import { messageKey } from "../../db/job-keys.ts";
 import { takeTurn } from "../../db/rate-limits.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
-import { enqueue, finishJob, type Job } from "../../jobs/queue.ts";
+import { tellOwnerLater } from "../../jobs/owner-notices.ts";
+import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
@@ -19,20 +19,6 @@ import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./stor
  * notice goes out once a day.
  */
 const TELL_RULE = { limit: 1, window_seconds: 3_600 };
-
-/** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
-export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail_notice"]): Promise<void> {
-  const { user_id, kind, message_id } = notice;
-  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
-  const { numInsertedOrUpdatedRows } = await tx
-    .insertInto("owner_notices")
-    .values({ user_id, kind, day })
-    .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
-    .executeTakeFirst();
-  if (numInsertedOrUpdatedRows === 0n) return;
-  const about = message_id === undefined ? {} : { dedupe_key: messageKey(message_id, kind) };
-  await enqueue(app, tx, { kind: "mail_notice", payload: notice, ...about });
-}
 
 /** Has the owner told, once a day at most, that something was not taken for want of room. */
 export async function tellFull(
