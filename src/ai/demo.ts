@@ -59,9 +59,9 @@ function sentencesOf(content: string): string[] {
   const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   const sentences = content
     .slice(0, MAX_READ_CHARS)
-    // The lines that say who wrote and about what are no part of an answer.
-    .replace(/^From: .*\nSubject: .*$/m, "")
-    .replace(/^From: .*$/, "")
+    // The lines that say who wrote, to whom, when and about what are no part of an answer.
+    .replace(/^From: .*\nSubject: .*(?:\n(?:Date|To|Cc): .*){0,3}$/m, "")
+    .replace(/^From: .*(?:\n(?:Date|To|Cc): .*){0,3}$/, "")
     .split(/\n{2,}/)
     .flatMap((paragraph) =>
       Array.from(segmenter.segment(paragraph.replace(/\s+/g, " ")), (part) => part.segment.trim()),

@@ -63,6 +63,7 @@ export interface Run {
   owner_email: string;
   owner_verified: number;
   owner_plan: UserRow["plan"];
+  owner_timezone: string;
   input: RunInput;
   ruled: Ruled;
   command: Command;

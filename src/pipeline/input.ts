@@ -12,9 +12,10 @@ import { allText, filesOf } from "../mail/reading/mail-text.ts";
 import { headersAs } from "../mail/reading/headers-as.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sizeOf, sourceOf } from "../resources/messages/run-use.ts";
+import { addressOf } from "../resources/inboxes/addresses.ts";
 import { readBytes } from "../resources/messages/stored-bytes.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
-import { materialOf, senderLine } from "../resources/messages/material.ts";
+import { materialOf, plainMaterialOf } from "../resources/messages/material.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
 import { mayCommand } from "../trust/own-words/names-in-text.ts";
@@ -28,6 +29,7 @@ import {
   type SharedText,
   withoutOwnSite,
 } from "../trust/own-words/shared-page.ts";
+import type { Run } from "./close.ts";
 import type { StepDraft } from "./steps.ts";
 
 /** Nobody types a longer order by mail, so a longer one is no plain word. */
@@ -92,9 +94,12 @@ export interface RunInput {
   size: number;
 }
 
+type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;
+
 /** The instruction and the material of a message, from the stored raw mail or from the stored call. */
-export async function readInput(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
-  return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, message, signal);
+export async function readInput(app: App, run: Loaded, signal: AbortSignal): Promise<RunInput> {
+  const { message } = run;
+  return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, run, signal);
 }
 
 async function readCall(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
@@ -169,7 +174,8 @@ export async function readStoredMail(
   return { raw, headers: headersAs(raw, storedAuth(message).signed_form) };
 }
 
-async function readMail(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<RunInput> {
+  const { message, inbox, owner_email, owner_timezone: timezone } = run;
   const { raw, headers } = await readStoredMail(app, message);
   const form = storedAuth(message).signed_form;
   const from = sourceOf(message);
@@ -177,7 +183,7 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   if (!outcome.ok)
     return {
       ...nothingRead(),
-      content: materialOf(message, outcome),
+      content: materialOf(message, outcome, { headers, timezone }),
       warnings: [outcome.message],
       headers,
       text: outcome.text,
@@ -202,8 +208,12 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
     ...words,
     plain,
     content: plain
-      ? senderLine(message)
-      : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
+      ? plainMaterialOf(message, outcome.mail, { headers, timezone, own: [owner_email, addressOf(inbox)] })
+      : materialOf(message, outcome, {
+          headers,
+          timezone,
+          texts: [...(at_click ? [outcome.mail.new_text] : []), ...texts],
+        }),
     files,
     filenames: [
       ...files.map(({ filename }) => filename),

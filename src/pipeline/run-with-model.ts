@@ -6,6 +6,7 @@ import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { recallTurns, type Turn } from "../resources/conversations/conversations.ts";
+import { writtenMoment } from "../lib/written-moment.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
@@ -114,6 +115,7 @@ async function openTalk(
   if (fenced === undefined) run.steps.push(warningStep("The content could not be read, so it was left out."));
   const prompt = buildPrompt(
     {
+      now: writtenMoment(app.now(), run.owner_timezone),
       instruction: asksAgain(asked, turns) ? AGAIN_INSTRUCTION : asked.instruction,
       subject: subjectOf(run, asked),
       content: input.content,

@@ -93,7 +93,7 @@ async function beginByRules(
   job: Job<"route_message">,
   { loaded, fresh, signal }: { loaded: Loaded["found"]; fresh: FreshCall | undefined; signal: AbortSignal },
 ): Promise<Begun | undefined> {
-  const input = await inputOrLoss(app, loaded.message, { fresh, signal });
+  const input = await inputOrLoss(app, loaded, { fresh, signal });
   if ("lost" in input) {
     await endWithoutContent(app, job, input);
     return undefined;
@@ -107,7 +107,7 @@ async function beginByRules(
   const is_other = message !== loaded.message && message.raw_mail_id !== null;
   return {
     found: { ...loaded, message },
-    input: is_other ? await readInput(app, message, signal) : input,
+    input: is_other ? await readInput(app, { ...loaded, message }, signal) : input,
     ruled,
   };
 }
@@ -145,9 +145,7 @@ async function waits(
 }
 
 interface Loaded {
-  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_verified" | "owner_plan"> & {
-    owner_timezone: string;
-  };
+  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_verified" | "owner_plan" | "owner_timezone">;
   doubts: string[];
 }
 
@@ -217,16 +215,16 @@ interface Loss {
 
 async function inputOrLoss(
   app: App,
-  message: MessageRow,
+  found: Loaded["found"],
   { fresh, signal }: { fresh: FreshCall | undefined; signal: AbortSignal },
 ): Promise<RunInput | Loss> {
   try {
-    return fresh ? await inputOf(app, fresh, signal) : await readInput(app, message, signal);
+    return fresh ? await inputOf(app, fresh, signal) : await readInput(app, found, signal);
   } catch (error) {
     if (isLost(error) && mayComeBack(app, error))
       throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);
     if (isLost(error)) return { lost: error, row: false };
-    if (await isRowUnreadable(app, message, error)) return { lost: contentLost(), row: true };
+    if (await isRowUnreadable(app, found.message, error)) return { lost: contentLost(), row: true };
     throw error;
   }
 }

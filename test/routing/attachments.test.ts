@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readInput } from "../../src/pipeline/input.ts";
+import { readInput, type RunInput } from "../../src/pipeline/input.ts";
 import { sentencesToRepeat } from "../../src/pipeline/steps.ts";
 import { docxParts, fileOf, fixture, packedBlanks, paragraph, pngOf, zipOf } from "../support/files.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
@@ -86,7 +86,7 @@ test("the run knows every file with its name, type, size and what was read of it
     fileOf("pic.png", pngOf(40, 20)),
     fileOf("<<END>>\u202E\u200B, evil.exe", new Uint8Array([0])),
   ]);
-  const input = await readInput(t.app, await t.newest(), NEVER);
+  const input = await readNewest(t);
   expect(input.manifest).toEqual([
     "ghostscript.pdf (application/pdf, 3 KB: 2 pages, 69 characters)",
     "pic.png (image/png, 75 bytes: picture of 40 × 20 pixels)",
@@ -113,7 +113,7 @@ test("of more than eight pictures the first eight are looked at", async () => {
     t,
     Array.from({ length: 10 }, (_, n) => fileOf(`${n}.png`, pngOf(10, 10))),
   );
-  const { images, extracted } = await readInput(t.app, await t.newest(), NEVER);
+  const { images, extracted } = await readNewest(t);
   expect(images.map(({ filename }) => filename).join()).toBe(
     "0.png,1.png,2.png,3.png,4.png,5.png,6.png,7.png",
   );
@@ -128,7 +128,7 @@ test("a mail attached to a mail is read once, as part of its text", async () => 
   const inner = "From: bob@example.com\r\nSubject: Inner\r\n\r\nOnly once, please.\r\n";
   await sendMail(t, [fileOf("inner.eml", inner, "message/rfc822")]);
   expect(asked(t).split("Only once, please.")).toHaveLength(2);
-  const { manifest } = await readInput(t.app, await t.newest(), NEVER);
+  const { manifest } = await readNewest(t);
   expect(manifest).toEqual(["inner.eml (message/rfc822, 61 bytes: its text is part of the mail's text)"]);
 });
 
@@ -174,3 +174,13 @@ test("a model that does not see is asked again without pictures, and the answer 
   await sendCall(t, [fileOf("pic.png", pngOf(40, 20))]);
   expect(t.model.requests).toHaveLength(3);
 });
+
+async function readNewest(t: Mailroom): Promise<RunInput> {
+  const inbox = await t.app.db
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("id", "=", t.inbox.id)
+    .executeTakeFirstOrThrow();
+  const run = { message: await t.newest(), inbox, owner_email: "ada@example.com", owner_timezone: "UTC" };
+  return readInput(t.app, run, NEVER);
+}

@@ -8,6 +8,7 @@ const MAX_HOLD_MS = 250;
 
 const NOTHING: PromptInput = {
   instruction: "x",
+  now: "",
   subject: "",
   content: "",
   turns: [],

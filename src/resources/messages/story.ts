@@ -30,7 +30,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
   if (!row) throw new AppError("not_found", "There is no such message.");
   const files = (await attachmentsOf(app.db, [row.id])).get(row.id) ?? [];
   const raw = await rawMailOf(app.db, row);
-  const { content, to, cc } = await shownMail(app, row, raw);
+  const { content, to, cc } = await shownMail(app, row, { raw, user });
   return {
     ...viewActivity(withProgress(app, row), files),
     running: row.state === "received" && app.progress.has(row.id),
@@ -81,7 +81,11 @@ interface Words {
 
 const NOT_KEPT: Words = { content: null, to: [], cc: [] };
 
-async function shownMail(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<Words> {
+async function shownMail(
+  app: App,
+  row: MessageRow,
+  { raw, user: { timezone } }: { raw: RawMailRow | undefined; user: UserRow },
+): Promise<Words> {
   if (isForgotten(row)) return NOT_KEPT;
   if (row.source === "api") return { ...NOT_KEPT, content: await contentOfCall(app.db, row) };
   return turns(row.user_id, async () => {
@@ -89,7 +93,8 @@ async function shownMail(app: App, row: MessageRow, raw: RawMailRow | undefined)
     if (!bytes) return NOT_KEPT;
     const form = storedAuth(row).signed_form;
     const headers = headersAs(bytes, form);
-    const content = materialOf(row, await app.parser.parse(bytes, { form, account: row.user_id }));
+    const outcome = await app.parser.parse(bytes, { form, account: row.user_id });
+    const content = materialOf(row, outcome, { headers, timezone });
     return { content, to: namedIn(headers, "to"), cc: namedIn(headers, "cc") };
   });
 }

@@ -53,7 +53,11 @@ export function Profile() {
           value={name}
           onChange={setName}
         />
-        <Field label="Time zone" hint="For the times in mails to you." fault={fault("timezone")}>
+        <Field
+          label="Time zone"
+          hint="For the times in mails to you, and for what the model takes for today."
+          fault={fault("timezone")}
+        >
           <Select value={timezone} onChange={(event) => setTimezone(event.target.value)}>
             {[...new Set(["UTC", timezone, ...ZONES])].map((zone) => (
               <option key={zone}>{zone}</option>
