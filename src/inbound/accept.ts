@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../resources/billing/ledger.ts";
-import { tellOwnerLater } from "../jobs/owner-notices.ts";
+import { tellOwnerLater, tellSenderLater } from "../jobs/tell-later.ts";
 import { refuseFull } from "../resources/billing/storage.ts";
 import { ownConversation, startConversation } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -134,8 +134,7 @@ export async function acceptMail(
     await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
   else await insertEnded(app, tx, row, { state: "limited", reason: "plan_limit", error: NO_ROOM });
   if (row.state === "limited") {
-    const kind = row.reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
-    if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
+    if (row.source === "email") await tellOfLimit(app, tx, row);
     return { row, job: null };
   }
   if (mail.failed_before) await inheritCalls(tx, row);
@@ -143,6 +142,13 @@ export async function acceptMail(
   const claimed = mail.slot && !waits && (await mayBegin(tx, conversation_id));
   const job = await enqueueRun(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits });
   return { row, job: claimed ? job : null };
+}
+
+/** The owner has a letter a day however many mails there are, their own as well; a listed sender knows of none. */
+async function tellOfLimit(app: App, tx: Db, { id, user_id, reason, authority }: MessageRow): Promise<void> {
+  const kind = reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
+  await tellOwnerLater(app, tx, { user_id, kind });
+  if (authority === "listed") await tellSenderLater(app, tx, id);
 }
 
 /**

@@ -91,7 +91,7 @@ async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld |
  * Tells how to get a mail done that failed because of its model's server. Only the owner of the inbox sees its
  * activity, so only they are sent there.
  */
-function sendAgain(app: App, { id, authority }: MessageRow): string {
+export function sendAgain(app: App, { id, authority }: MessageRow): string {
   const there = ` or have it tried again [in the activity](${app.base_url}/app/messages/${id})`;
   return `\n\nOnce that is mended, send your mail again${authority === "owner" ? there : ""}.`;
 }

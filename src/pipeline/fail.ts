@@ -2,11 +2,11 @@ import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../resources/billing/ledger.ts";
 import type { Db } from "../db/database.ts";
-import { messageKey } from "../db/job-keys.ts";
 import { orphanMessages } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
-import { enqueue, type Job } from "../jobs/queue.ts";
+import type { Job } from "../jobs/queue.ts";
+import { tellSenderLater } from "../jobs/tell-later.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { type Step, toSteps } from "./steps.ts";
 import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
@@ -84,11 +84,7 @@ export async function endMessage(
   const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });
-  if (message.source === "email" && is_told) {
-    const { id: message_id } = message;
-    const dedupe_key = messageKey(message_id, "tell_failure");
-    await enqueue(app, tx, { kind: "tell_failure", payload: { message_id }, dedupe_key });
-  }
+  if (message.source === "email" && is_told) await tellSenderLater(app, tx, message.id);
   setImmediate(() => app.finished.notify(message.id));
   return { id: message.id, state: ended.state, reason: failure.reason };
 }

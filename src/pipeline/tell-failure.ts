@@ -7,7 +7,7 @@ import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { type MailHeaders, readHeaders } from "../mail/reading/headers.ts";
 import { written } from "../mail/writing/written.ts";
-import { failureWords } from "./answer.ts";
+import { failureWords, sendAgain } from "./answer.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
 import type { MessageRow } from "../db/schema.ts";
@@ -34,23 +34,34 @@ export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal:
 
 async function prepareNotice(app: App, id: string): Promise<PreparedReply | undefined> {
   const stored = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
-  if (stored?.state !== "failed") return undefined;
-  const instead = isOwnersMatter(stored, stored.reason) ? tellOwnerInstead(app, stored) : undefined;
+  if (stored?.state !== "failed" && stored?.state !== "limited") return undefined;
+  const instead = insteadOf(app, stored);
   const now = await answerNow(app.db, stored);
   if (now.why !== null) return instead;
   const { inbox, authority } = now;
   const message = { ...stored, authority };
   if (!hasAuthority(message) || !mayAnswer(message, inbox)) return instead;
-  const steps = storedJson<unknown[]>(message.steps, []).length;
-  const is_cancelled = message.reason === CANCELLED_REASON;
-  const said = steps > 0 && is_cancelled ? `${message.error} ${STAYS}` : (message.error ?? "");
-  const markdown = failureWords(said, { changed: steps > 0 && !is_cancelled });
+  const markdown = wordsOf(app, message);
   const headers = await headersOf(app, message);
   return prepareReply(
     app,
     { message, inbox, headers },
     { kind: "notice", words: written(markdown, { own: true }) },
   );
+}
+
+/** The owner has a letter about a limit in any case. */
+function insteadOf(app: App, message: MessageRow): PreparedReply | undefined {
+  if (message.state === "limited" || !isOwnersMatter(message, message.reason)) return undefined;
+  return tellOwnerInstead(app, message);
+}
+
+function wordsOf(app: App, message: MessageRow): string {
+  const steps = storedJson<unknown[]>(message.steps, []).length;
+  const is_cancelled = message.reason === CANCELLED_REASON;
+  const said = steps > 0 && is_cancelled ? `${message.error} ${STAYS}` : (message.error ?? "");
+  const again = message.state === "limited" ? sendAgain(app, message) : "";
+  return failureWords(said, { changed: steps > 0 && !is_cancelled }) + again;
 }
 
 /** Added to the notice of a cancelled run. Such a run goes on only if its owner tries it again. */
@@ -83,7 +94,7 @@ async function leaveUntold(
     .updateTable("messages")
     .set({ reply_status: "suppressed", reply_error })
     .where("id", "=", id)
-    .where("state", "=", "failed")
+    .where("state", "in", ["failed", "limited"])
     .returning(["id", "user_id", "authority"])
     .executeTakeFirst();
   if (!message) return;

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { tellOwnerLater } from "../jobs/owner-notices.ts";
+import { tellOwnerLater } from "../jobs/tell-later.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import type { PreparedReply } from "./reply.ts";

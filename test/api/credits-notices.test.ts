@@ -35,6 +35,33 @@ test("the owner is told once a day that mail is not worked on, and its sender ne
   expect(to_bob.map(({ kind }) => kind)).toEqual(["reply"]);
 });
 
+test("a listed sender is told that a mail was over the limit, and its owner has it done once there are credits", async () => {
+  await using room = await mailroom({ config: ONE, inbox: { allowlist_senders: ["bob@example.org"] } });
+  for (const from of ["ada@example.com", BOB])
+    await room.send({ ...freshId(), from, subject: "Milk", text: `Buy milk, ${from}` });
+  await room.drain();
+  const [limited] = await room.activity();
+  expect(limited).toMatchObject({ status: "limited", sender: "bob@example.org" });
+  const toBob = async () =>
+    (await room.outgoing()).filter(({ envelope_to }) => envelope_to === "bob@example.org");
+  const [told, ...others] = await toBob();
+  expect([told?.kind, others]).toEqual(["notice", []]);
+  const { text, subject } = await simpleParser(Buffer.from(told?.raw ?? []));
+  expect(subject).toBe("Re: Milk");
+  const words = text?.replaceAll(/\s+/g, " ");
+  expect(words).toContain("no credits left this month");
+  expect(words).toContain("send your mail again.");
+  const again = () => room.owner.post(`/messages/${limited.message_id}/retry`);
+  // Before that it is answered as a call would be, and does not stand in the way.
+  expect((await again()).status).toBe(429);
+  room.clock.advance("32d");
+  expect((await again()).status).toBe(202);
+  await room.drain();
+  expect((await room.activity())[0]).toMatchObject({ status: "done", retry_of: limited.message_id });
+  expect((await toBob()).map(({ kind }) => kind)).toEqual(["notice", "reply"]);
+  expect((await again()).status).toBe(409);
+});
+
 const KEYS = { stripe_secret_key: "sk_test_1", stripe_webhook_secret: "whsec_1" };
 
 test("who pays is told where to get more", async () => {

@@ -6,7 +6,7 @@ import {
   preparePasswordLetter,
 } from "../../src/resources/accounts/account-mail.ts";
 import { countUntold } from "../../src/resources/accounts/untold.ts";
-import { tellOwnerLater } from "../../src/jobs/owner-notices.ts";
+import { tellOwnerLater } from "../../src/jobs/tell-later.ts";
 import { composeReply } from "../../src/mail/writing/compose.ts";
 import { pictureOf } from "../../src/mail/writing/pictures.ts";
 import { written } from "../../src/mail/writing/written.ts";

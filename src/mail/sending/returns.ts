@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { returnsKey } from "../../db/job-keys.ts";
 import type { OutgoingMailRow } from "../../db/schema.ts";
-import { tellOwnerLater } from "../../jobs/owner-notices.ts";
+import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import { enqueue } from "../../jobs/queue.ts";
 
 /** How long returns are gathered for one letter. */

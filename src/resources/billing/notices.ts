@@ -6,7 +6,7 @@ import { takeTurn } from "../../db/rate-limits.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
-import { tellOwnerLater } from "../../jobs/owner-notices.ts";
+import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
@@ -78,7 +78,7 @@ async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | unde
     subject: "Your Mailwright credits are used up",
     words: [
       `Mail to your inboxes is not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
-      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told. They will not be worked on later by themselves: send again what still matters.`,
+      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them; senders whom you have listed were told, others were not. They will not be worked on later by themselves: have what still matters tried again in your activity once there are credits.`,
       `New credits are there on **${renewal}**. ${adviceFor(app, user)}`,
     ],
   });
@@ -100,7 +100,7 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
     subject: "An inbox is beyond your Mailwright plan",
     words: [
       `Mail came to an inbox that is not being worked on: your ${planName(user.plan)} plan allows **${limit} inboxes**, and you have ${inboxes.length}. The newest ${resting.length === 1 ? "one rests" : `${resting.length} rest`}, with everything in them.`,
-      "Such mail is kept and listed as `limited` in your activity. Nothing was charged for it, and its senders were not told.",
+      "Such mail is kept and listed as `limited` in your activity. Nothing was charged for it; senders whom you have listed were told, others were not.",
       `Remove inboxes that you do not need, and the next ones work again. ${adviceFor(app, user)}`,
     ],
   });

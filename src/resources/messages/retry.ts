@@ -72,11 +72,13 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
   return message;
 }
 
-/** Whether a message was left out and is kept all the same, by a rule or by a cap against loops: its owner may want it done. */
+/**
+ * Whether a message that was never begun is kept: a rule keeps it, it was over a limit, or it was left out by a cap against
+ * loops. Its owner may want it done.
+ */
 function isKept({ state, reason, raw_mail_id }: MessageRow): boolean {
-  return (
-    state === "skipped" && (reason === "kept_by_rule" || (reason === "loop_cap" && raw_mail_id !== null))
-  );
+  if (reason === "kept_by_rule") return true;
+  return raw_mail_id !== null && (state === "limited" || (state === "skipped" && reason === "loop_cap"));
 }
 
 /** One at most of all that try the same message again may be waiting, running or done. */

@@ -196,7 +196,7 @@ const RETRY = describe({
   tag: "Messages",
   summary: "Try a failed message again",
   description:
-    "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, or a mail of yours or of a listed sender that was left out because it came too often (`loop_cap`), or one that a rule of yours keeps (`kept_by_rule`), and of its retries only one may be running or done. Calls of tools that may have changed something are not made again: the retry is told what earlier tries called and what came of it, as its steps say, and goes on from there.",
+    "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, or a mail that was over a limit (`limited`), or one of yours or of a listed sender that was left out because it came too often (`loop_cap`), or one that a rule of yours keeps (`kept_by_rule`), and of its retries only one may be running or done. Calls of tools that may have changed something are not made again: the retry is told what earlier tries called and what came of it, as its steps say, and goes on from there.",
   answers: { 202: RunShape },
   limited: LimitedShape,
   errors: ["conflict", "plan_limit_reached", "inbox_paused", "storage_full", "content_lost"],

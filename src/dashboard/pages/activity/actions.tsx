@@ -18,9 +18,10 @@ export function Actions({
 }) {
   const navigate = useNavigate();
   const say = useToast();
-  // Such mail is kept only where its owner may say that it is no loop.
-  const is_kept = reason === "kept_by_rule";
-  const may_retry = status === "failed" || is_kept || (reason === "loop_cap" && raw_available);
+  // Mail that met a cap against loops is kept only where its owner may say that it is no loop.
+  const is_kept =
+    reason === "kept_by_rule" || (raw_available && (status === "limited" || reason === "loop_cap"));
+  const may_retry = status === "failed" || is_kept;
   const retry = useChange<void, RoutingResult>({
     run: () => post<RoutingResult>(`/messages/${message_id}/retry`),
     touches: [["story", message_id]],

@@ -1,0 +1,25 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { messageKey } from "../db/job-keys.ts";
+import type { JobPayloads } from "./kinds.ts";
+import { enqueue } from "./queue.ts";
+
+/** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
+export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail_notice"]): Promise<void> {
+  const { user_id, kind, message_id } = notice;
+  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto("owner_notices")
+    .values({ user_id, kind, day })
+    .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 0n) return;
+  const about = message_id === undefined ? {} : { dedupe_key: messageKey(message_id, kind) };
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice, ...about });
+}
+
+/** Has whoever sent a mail told that it was not worked on, if they may be. */
+export async function tellSenderLater(app: App, tx: Db, message_id: string): Promise<void> {
+  const dedupe_key = messageKey(message_id, "tell_failure");
+  await enqueue(app, tx, { kind: "tell_failure", payload: { message_id }, dedupe_key });
+}
