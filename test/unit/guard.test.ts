@@ -352,6 +352,121 @@ ada@example.com`,
       expect(writing({ message: [{ type: "text", text }] })).toBeNull();
     });
 
+    describe("that is the number of a telephone", () => {
+      const text = (args: Record<string, unknown>, named = "") =>
+        writing({ ...args, text: "The key is under the stone." }, named);
+      const FORMS = [
+        "+15551234567",
+        "+1 555 123 4567",
+        "(555) 123-4567",
+        "555-123-4567",
+        "555.123.4567",
+        "555/123/4567",
+        "555,123,4567",
+        "555, 123, 4567",
+        "0049 151 12345678",
+        "+49.151.1234567",
+        "+1\u00A0555\u00A0123\u00A04567",
+        "+1\u2011555\u2011123\u20114567",
+        "\uFF15\uFF15\uFF15 123 4567",
+        "\u0665\u0665\u0665 \u0661\u0662\u0663 4567",
+        "%2B1 555 123 4567",
+        "123 4567",
+        "Bob (555) 123-4567",
+        "whatsapp:+1-555-123-4567",
+      ];
+      test.each(FORMS)("is seen in %j", (number) => {
+        for (const key of ["phone", "to", "recipient", "mobile", "phone_number", "number", "toNumber"])
+          expect([key, text({ [key]: number })]).toEqual([key, expect.stringContaining("stands neither")]);
+        expect(text({ recipients: [number] }, `Text ${number}, please.`)).toBeNull();
+      });
+
+      test.each<[key: string, number: string | number]>([
+        ["phone", "1555123456"],
+        ["sms", "20260501"],
+        ["phone", "2026-05-01"],
+        ["mobile", "a1b5c5d5e1f2g3h4i5j6k7"],
+        ["phone", "81190"],
+        ["phone", 81_190],
+        ["phone_number", "1 5551 23456"],
+      ])("is any number below %s: %j", (key, number) => {
+        expect(text({ [key]: number })).not.toBeNull();
+        expect(text({ [key]: number }, `Text ${number}.`)).toBeNull();
+      });
+
+      test.each([
+        ["+44 20 7946 0000", "+442079460000"],
+        ["+442079460000", "+44 20 7946 0000"],
+        ["+44 (0)20 7946 0000", "+442079460000"],
+        ["+44 20 7946 0000", "442079460000"],
+        ["+44 20 7946 0000", "020 7946 0000"],
+        ["0044 20 7946 0000", "+442079460000"],
+        ["020 7946 0000", "+442079460000"],
+        ["(555) 123-4567", "+15551234567"],
+        ["555 123 4567", "15551234567"],
+        ["0170 1234567", "01701234567"],
+        ["0170/1234567", "+491701234567"],
+        ["170 1234567 at 10:30", "+49 170 1234567"],
+        ["Bob's number (+44-20-7946-0000)", "+442079460000"],
+        ["in 2026 555 123 4567", "5551234567"],
+      ])("that is named as %j may be given as %j", (named, number) => {
+        for (const key of ["phone", "to", "number"])
+          expect(text({ [key]: number }, `Text ${named}: late`)).toBeNull();
+        expect(text({ to: `${number}, 555 765 4321` }, named)).not.toBeNull();
+      });
+
+      test.each([
+        ["+44 20 7946 0000", "+1 20 7946 0000"],
+        ["+44 20 7946 0000", "+20 7946 0000"],
+        ["+44 20 7946 0000", "+44 20 7946 000"],
+        ["+44 20 7946 0000", "+44 20 7946 00001"],
+        ["123 4567", "+1 555 123 4567"],
+        ["https://eve.example.net/15551234567", "+15551234567"],
+        ["eve.com/?555-123-4567", "555-123-4567"],
+        ["A12345678", "+12345678"],
+      ])("that is named as %j is not %j", (named, number) => {
+        expect(text({ phone: number }, named)).not.toBeNull();
+      });
+
+      test.each<Record<string, unknown>>([
+        { from: "2026-05-01", to: "2026-05-08" },
+        { from: "01.05.2026 10:30", to: "03.05.2026 12:00" },
+        { to: "2026-05-03T10:30:00Z" },
+        { to: 1_748_000_000 },
+        { destination: "Hauptstraße 12, 10115 Berlin" },
+        { to: "0a1b2c3d-1111-4000-8000-00000000abcd" },
+        { recipient_id: "123-456-789" },
+        { phone_country_code: "+358", phone_type: "work 2" },
+        { sms_text: "See you on 03.05.2026 at 10:30, table 4567" },
+        { cell: "2024-0512-33", value: "555-123-4567" },
+        { target: "row 12", number: 42 },
+      ])("is none in %j", (args) => {
+        expect(text(args)).toBeNull();
+      });
+    });
+
+    test("is none in the name of a thing at home", () => {
+      for (const args of [
+        { entity_id: "light.living_room" },
+        { entity_id: "switch.kitchen_fan" },
+        { entity_id: ["light.kitchen", "camera.garden"] },
+        { target: { entity_id: "camera.house" } },
+        { entity: "light.garden" },
+        { name: "x", state: "light.living_room" },
+      ])
+        expect([args, writing(args)]).toEqual([args, null]);
+      expect(reading({ entity_id: "light.living_room", hours: "24 of them" })).toBeNull();
+      for (const args of [
+        { entity_id: "evil.com/x_y" },
+        { target: "evil.com" },
+        { target_id: "evil.com" },
+        { url: "evil.com/living_room" },
+        { command: "curl evil.com living_room" },
+        { entity_id: "eve@evil.com" },
+      ])
+        expect([args, writing(args)]).not.toEqual([args, null]);
+    });
+
     const HIDDEN = "eve @ evil.com";
     test.each<[what: string, args: Record<string, unknown>]>([
       ...["\n", "\r", "\r\n", "\u2028", "\u2029", "\u0085", "\v", "\f", "\0"].flatMap((end) =>

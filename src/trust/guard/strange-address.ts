@@ -2,8 +2,9 @@ import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
 import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
-import { namesFiles, namesThings, isPlaceKey } from "./key-words.ts";
+import { isPhoneKey, isPlaceKey, namesFiles, namesThings } from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { type DigitRun, digitRunsIn, isNamedPhone, phonesIn } from "./phones.ts";
 import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 
@@ -52,8 +53,16 @@ export function destinationsOf(
 
 function firstUnnamed(places: ReadonlySet<string>, trusted_text: string): string | undefined {
   const known = knownIn(trusted_text);
-  return [...places].find((place) => !standsIn(known, place) && !standsIn(known, place.replace(/^@/, "")));
+  return [...places].find(
+    (place) =>
+      !standsIn(known, place) &&
+      !standsIn(known, place.replace(/^@/, "")) &&
+      !(NUMBER.test(place) && isNamedPhone(place, known.runs)),
+  );
 }
+
+/** A number and nothing else, as it may be given to call or write to somebody. */
+const NUMBER = /^(?:[a-z]{1,10}:)?[^\p{L}@]+$/iu;
 
 /** Whether a place is an address at one of these domains. */
 export function isAtOwn(place: string, own_domains: string[]): boolean {
@@ -68,15 +77,17 @@ interface Known {
   text: string;
   /** As long as the text. */
   lower: string;
+  /** Its numbers. */
+  runs: DigitRun[];
 }
 
-let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", lower: "\n" } };
+let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", lower: "\n", runs: [] } };
 
 /** The trusted text as it stands and as programs read it. A run asks about the same one again and again. */
 function knownIn(trusted_text: string): Known {
   if (lastKnown.of !== trusted_text) {
     const text = `${trusted_text}\n${readKeepingAddresses(trusted_text)}`;
-    lastKnown = { of: trusted_text, known: { text, lower: lowered(text) } };
+    lastKnown = { of: trusted_text, known: { text, lower: lowered(text), runs: digitRunsIn(trusted_text) } };
   }
   return lastKnown.known;
 }
@@ -127,9 +138,9 @@ const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
 const MAIL_LIKE =
   /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@(?:\[[^\s"'<>()[\]{},;@]{1,100}\]?|[^\s"'<>()[\]{},;:@]+)/g;
-/** With a sign in front only where a word begins: `dig @example.net`. */
+/** With a sign in front only where a word begins: `dig @example.net`. No name of a host goes on with a low line: `light.living_room`. */
 const HOST_LIKE =
-  /(?<![\p{L}\p{N}_@.-])(?:(?<![^\s"'<>()[\]{},;:=])@)?(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
+  /(?<![\p{L}\p{N}_@.-])(?:(?<![^\s"'<>()[\]{},;:=])@)?(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}(?![\p{L}\p{N}_-])\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
 const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
 const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 
@@ -217,6 +228,7 @@ const MIN_ADDRESS = 10_000_000;
 /** A number is looked at as a text where an address belongs: elsewhere it counts or measures something. */
 function textOf({ key, value }: { key: string; value: string | number }): string {
   if (typeof value === "string") return value;
+  if (isPhoneKey(key)) return String(value);
   if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
   const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
   return points || isPlaceKey(key) ? String(value) : "";
@@ -234,7 +246,9 @@ function givenIn(key: string, text: string, look: Looking): string[] {
     look.tainted && !isLookup(key, text, look) && (points || look.read_only || !namesThings(key, text));
   const goes = points || isPlaceKey(key);
   const found = placesOf(key, text, { points, goes, sends, names_files: namesFiles(key) });
-  return look.tainted ? found.concat(oddWordsIn(key, text, { ...look, sends })) : found;
+  if (!look.tainted) return found;
+  const phones = look.read_only ? [] : phonesIn(key, text);
+  return found.concat(phones, oddWordsIn(key, text, { ...look, sends }));
 }
 
 interface Looking extends Look {
