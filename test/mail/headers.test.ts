@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { parseAddressList } from "../../src/mail/reading/address-list.ts";
 import {
   decodeWords,
   fromMailbox,
@@ -261,6 +262,20 @@ describe("author", () => {
 });
 
 describe("address lists", () => {
+  test("take no letter for one of ASCII that it is not", () => {
+    const read = (text: string) => parseAddressList(text);
+    for (const local of ["\u212Aate", "k\u212A", "\u212A"])
+      expect(read(`${local}@example.com`).ok).toBe(false);
+    expect(read("kate@example.com, k\u00E4te@example.com, \u00C5sa@example.com")).toMatchObject({
+      ok: true,
+      mailboxes: [
+        { address: "kate@example.com" },
+        { address: "k\u00E4te@example.com" },
+        { address: "\u00E5sa@example.com" },
+      ],
+    });
+  });
+
   test("hold several mailboxes, groups and empty places", () => {
     expect(mailboxes('a@b.test, "C, D" <c@d.test>,, Friends: e@f.test, <g@h.test>; , i@j.test')).toEqual({
       ok: true,

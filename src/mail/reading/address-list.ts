@@ -148,13 +148,17 @@ const ASCII_LOCAL = /^\.*[\w!#$%&'*+\-/=?^`{|}~][\w!#$%&'*+\-/=?^`{|}~.]*$/;
 // This one also has the letters of RFC 6532, but nothing invisible.
 const DOT_ATOM =
   /^(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+(?:\.(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+)*$/u;
+const ASCII = /^[\0-\x7f]*$/;
 const DOMAIN_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 function normalizeAddress(written: string): string | undefined {
   if (written.length > MAX_WRITTEN_CHARS) return undefined;
   const text = withoutQuotes(written);
   const at = text.lastIndexOf("@");
-  const local = text.slice(0, Math.max(at, 0)).normalize("NFC").toLowerCase();
+  const given = text.slice(0, Math.max(at, 0));
+  const local = given.normalize("NFC").toLowerCase();
+  // A letter that only looks like one of ASCII, such as the sign of Kelvin, would make another's address of it.
+  if (ASCII.test(local) && !ASCII.test(given)) return undefined;
   const domain = normalizeDomain(text.slice(at + 1));
   if (domain === undefined || !(ASCII_LOCAL.test(local) || DOT_ATOM.test(local))) return undefined;
   const address = `${local}@${domain}`;
@@ -165,7 +169,7 @@ function normalizeAddress(written: string): string | undefined {
 
 /** A domain in lower case and A-labels; undefined for what is no domain name, such as an IP address. */
 function normalizeDomain(text: string): string | undefined {
-  const domain = (/^[\0-\x7f]*$/.test(text) ? text : domainToASCII(text)).toLowerCase();
+  const domain = (ASCII.test(text) ? text : domainToASCII(text)).toLowerCase();
   const labels = domain.split(".");
   const valid = labels.every((label) => DOMAIN_LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? "");
   return valid ? domain : undefined;
