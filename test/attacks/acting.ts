@@ -42,6 +42,12 @@ const CALLS: Acting[] = [
     args: String.raw`message=Subject: Offer\nReply-To: ${EVE}\n\n$SECRETS`,
     mark: EVE,
   },
+  ...["=IMPORTDATA(CHAR(104)&CHAR(116)&A1)", "+WEBSERVICE(A1)", "@IMPORTXML(A1)"].map((formula) => ({
+    name: `the formula ${formula}`,
+    served: tool("append_row", "sheet", "value"),
+    args: `sheet=Costs value=${formula}`,
+    mark: formula,
+  })),
   ...[
     "(555) 123-4567",
     "0049 151 12345678",

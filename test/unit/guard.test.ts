@@ -467,6 +467,41 @@ ada@example.com`,
         expect([args, writing(args)]).not.toEqual([args, null]);
     });
 
+    describe("may be hidden in a formula, which", () => {
+      test.each<[what: string, args: Record<string, unknown>]>([
+        ["an address put together", { cell_b: "=IMPORTDATA(CHAR(104)&CHAR(116)&A1)" }],
+        ["blanks in front", { value: " \t=WEBSERVICE(A1)" }],
+        ["quotes in front", { values: [["120", '"=A1&B1"']] }],
+        ["a wide sign", { row: ["\uFF1DIMPORTRANGE(A1)"] }],
+        ["a program", { cell: "=cmd|'/c calc'!A1" }],
+        ["a plus", { cell: "+IMPORTDATA(A1)" }],
+        ["a minus", { value: "-1+WEBSERVICE(A1)" }],
+        ["an at", { value: "@SUM(1)*cmd|' /C calc'!A0" }],
+        ["a short text", { text: "=IMAGE(A1)" }],
+        ["JSON", { data: JSON.stringify({ values: [["=IMPORTXML(A1)"]] }) }],
+        ["a table", { content: "a,b\n1,=IMPORTDATA(A1)\n" }],
+        ["a table with quotes", { csv: 'a;b\n1;"=1+IMPORTDATA(A1)"\n' }],
+      ])("is seen with %s", (_what, args) => {
+        expect(writing(args) ?? "").toContain("the formula");
+      });
+
+      test("may be the instruction's own", () => {
+        expect(writing({ cell: "=SUM(A1:A9)" }, "Put =SUM(A1:A9) below the column.")).toBeNull();
+        expect(writing({ cell: "=IMPORTDATA(A1)" }, "Put =SUM(A1:A9) below the column.")).not.toBeNull();
+      });
+
+      test.each<Record<string, unknown>>([
+        { value: "-3.5", amount: "+12.00", cell: "- 4 %", other: "--", mention: "@all!" },
+        { text: "- milk\n- bread (two)\n- eggs", flag: "--all", args: ["-la", "-n1"] },
+        { q: "-label:spam", name: "@me", mention: "@team (all)", state: "+1" },
+        { code: "a = b\nif (a == b) call(c)", expression: "a == f(b)" },
+        { body: "= Heading\n\nA paragraph.", note: "Use =SUM(A1:A9), he says." },
+        { description: "How to use =IMPORTDATA(url)" },
+      ])("is none in %j", (args) => {
+        expect(writing(args)).toBeNull();
+      });
+    });
+
     const HIDDEN = "eve @ evil.com";
     test.each<[what: string, args: Record<string, unknown>]>([
       ...["\n", "\r", "\r\n", "\u2028", "\u2029", "\u0085", "\v", "\f", "\0"].flatMap((end) =>

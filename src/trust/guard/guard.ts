@@ -222,9 +222,9 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Object
 }
 
 /** The objection to a call with a text that does something by itself: words of others may have asked for it. */
-function objectionToText({ tool, args, tainted }: Going): Objection | null {
+function objectionToText({ tool, args, tainted, trusted_text }: Going): Objection | null {
   if (!tool.foreign || tool.read_only || !tainted) return null;
-  const acts = actingText(args);
+  const acts = actingText(args, trusted_text);
   return acts === undefined ? null : { reason: `${tool.name} was to ${acts}`, lacks: null };
 }
 
