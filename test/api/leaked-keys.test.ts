@@ -193,6 +193,56 @@ describe("a key leaves no way in behind, whoever", () => {
   });
 });
 
+describe("who may give orders besides the owner", () => {
+  const SUBJECT = "More may be ordered in your Mailwright inboxes";
+  const TEAM = { label: "Team", allowlist_senders: ["lea@example.org"] };
+
+  /** The letters about it once an hour has passed. */
+  async function told(t: TestApp): Promise<string[]> {
+    t.clock.advance("1h");
+    await t.drain();
+    return (await lettersTo(t, ADA)).filter((raw) => raw.includes(`Subject: ${SUBJECT}`));
+  }
+
+  test.each<[string, object]>([
+    ["a listed sender", { allowlist_senders: ["lea@example.org", EVE] }],
+    ["a domain of listed senders", { allowlist_senders: ["lea@example.org", "@example.net"] }],
+    ["a target that needs no naming", { scope: { targets: null, autonomous: ["notes"] } }],
+  ])("%s that a key adds is mailed to the owner", async (_what, change) => {
+    await using t = await testApp({ plans: { default: "pro" } });
+    const ada = await t.as(ADA);
+    const owner = await signIn(t, ADA);
+    const { body: inbox } = await owner.post("/inboxes", TEAM);
+    expect((await ada.patch(`/inboxes/${inbox.id}`, change)).status).toBe(200);
+    expect((await ada.patch(`/inboxes/${inbox.id}`, change)).status).toBe(200);
+    const [letter, ...others] = await told(t);
+    expect(letter).toContain("Revoking the key takes none of it back");
+    expect(letter).toContain("once within an hour");
+    expect(others).toEqual([]);
+  });
+
+  test("a new inbox that a key makes for somebody is as well", async () => {
+    await using t = await testApp({ plans: { default: "pro" } });
+    const ada = await t.as(ADA);
+    expect((await ada.post("/inboxes", { allowlist_senders: [EVE] })).status).toBe(201);
+    expect(await told(t)).toHaveLength(1);
+  });
+
+  test("nothing is mailed of what the owner does, of what is taken away, and of everything else", async () => {
+    await using t = await testApp({ plans: { default: "pro" } });
+    const ada = await t.as(ADA);
+    const owner = await signIn(t, ADA);
+    const { body: inbox } = await owner.post("/inboxes", TEAM);
+    const path = `/inboxes/${inbox.id}`;
+    const more = { allowlist_senders: ["lea@example.org", "bob@example.org"] };
+    expect((await owner.send("PATCH", path, more)).status).toBe(200);
+    expect((await ada.patch(path, { ...TEAM, label: "Desk" })).status).toBe(200);
+    expect((await ada.patch(path, { allowlist_senders: [] })).status).toBe(200);
+    expect((await ada.post("/inboxes", { label: "Mine" })).status).toBe(201);
+    expect(await told(t)).toEqual([]);
+  });
+});
+
 test("what a key did to the access is shown with its name, and what a person did without one", async () => {
   await using t = await testApp({ plans: { default: "pro" } });
   const ada = await t.as(ADA);

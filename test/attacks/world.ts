@@ -125,6 +125,10 @@ export async function buildWorld({
     }),
   );
   const inboxes = await furnish(room, { office, helper, code: code.origin, office_key });
+  // The owner is mailed of what a key has let others do.
+  room.clock.advance("1h");
+  await room.drain();
+  sink.mails.length = 0;
   const tools = officeTools(site.origin);
   let retooled = false;
   const mallory = await room.as("mallory@example.net");

@@ -12,8 +12,8 @@ import { HOUR_SECONDS } from "../../lib/durations.ts";
  */
 const NOTICES_PER_HOUR = 10;
 
-/** Events that the owner is mailed about as soon as they happen. */
-export type NoticeKind = "key" | "export" | "password";
+/** What the owner is mailed of: as soon as it happens, but of who may command once an hour. */
+export type NoticeKind = "key" | "export" | "password" | "command";
 
 type Recipient = Pick<UserRow, "id" | "email">;
 
@@ -159,7 +159,7 @@ export async function preparePasswordLetter(app: App, user: Recipient): Promise<
 async function prepareNotice(
   app: App,
   user: Recipient,
-  notice: { kind: NoticeKind; subject: string; words: string[] },
+  notice: { kind: Exclude<NoticeKind, "command">; subject: string; words: string[] },
 ): Promise<QueueLetter> {
   const { kind: about, subject, words } = notice;
   // Each kind has a bound of its own: many mails about keys must not hide the one about an export.

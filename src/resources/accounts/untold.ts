@@ -15,15 +15,23 @@ const SUBJECTS: Record<NoticeKind, string> = {
   key: "More API keys were made for your Mailwright account",
   export: "Your Mailwright account was downloaded more often",
   password: "The password of your Mailwright account was set more often",
+  command: "More may be ordered in your Mailwright inboxes",
 };
 
 const DEEDS: Record<NoticeKind, (times: string) => string> = {
   key: (times) => `API keys were made for your account **${times} more**`,
   export: (times) => `All messages, files and settings of your account were downloaded **${times} more**`,
   password: (times) => `The password of your account was set **${times} more**`,
+  command: (times) =>
+    `An API key of yours has let somebody new give orders to an inbox, or let its tools change things without being named, **${times}**`,
 };
 
-/** Counts an event that the owner gets no mail of its own about; within an hour, one mail tells of all such events. */
+const TOLD = ", after those that you were told of one by one";
+/** What stays although the key is gone. */
+const STAYS =
+  "Revoking the key takes none of it back: look through the [inboxes](%/app/inboxes), their senders and their tools.";
+
+/** Counts what its owner gets no mail of its own about; within an hour one tells of all of it. */
 export async function countUntold(app: App, tx: Db, untold: Omit<Untold, "count">, more = 1): Promise<void> {
   const dedupe_key = `sum_up_notices:${untold.about}:${untold.user_id}`;
   const run_at = app.after(COLLECTED_SECONDS);
@@ -53,7 +61,8 @@ export async function sumUpNow(app: App, job: Job<"sum_up_notices">, signal: Abo
 function letterOf(app: App, to: string, { user_id, about, count }: Untold) {
   const times = count === 1 ? "once" : `${count} times`;
   const words = [
-    `${DEEDS[about](times)} within an hour, after those that you were told of one by one.`,
+    `${DEEDS[about](times)} within an hour${about === "command" ? "" : TOLD}.`,
+    ...(about === "command" ? [STAYS.replace("%", app.base_url)] : []),
     `Your [settings](${app.base_url}/app/settings) show, under "What happened to your access", which key or client did it.`,
     "That was not you? Sign in with a code, set another password, make a new key and revoke those that you do not know, and tell the operator of your server.",
   ];

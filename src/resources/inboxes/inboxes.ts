@@ -23,6 +23,7 @@ import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxSettings, NewInbox } from "./body-shapes.ts";
 import { rulesOf, viewRule } from "./rules/rules.ts";
+import { tellIfWidened } from "./widened.ts";
 import { columnsOf, DEFAULT_POLICY, NOTHING_SET, policyOf } from "./settings.ts";
 
 export type InboxView = ReturnType<typeof viewInbox>;
@@ -51,7 +52,10 @@ export async function readInbox(app: App, user: UserRow, id: string): Promise<In
 export async function createInbox(app: App, caller: Caller, input: NewInbox): Promise<InboxView> {
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "inbox_created");
-    return addInbox(app, tx, caller.user, input);
+    const made = await addInbox(app, tx, caller.user, input);
+    const after = await ownInbox(tx, caller.user, made.id);
+    await tellIfWidened(app, tx, caller, { before: NOTHING_SET, after });
+    return made;
   });
 }
 
@@ -131,6 +135,7 @@ export async function patchInbox(
     const columns = await columnsOf(app, tx, { user, settings, before: row });
     const changed = { ...row, ...columns, updated: app.now() };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
+    await tellIfWidened(app, tx, caller, { before: row, after: changed });
     if (row.paused !== null && changed.paused === null) await resumeLater(app, tx, row.id);
     await setDefault(tx, user, { id, is_default: settings.is_default });
     return inboxView(app, tx, user, changed);
