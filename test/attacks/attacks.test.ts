@@ -17,6 +17,7 @@ import { RETURNED } from "./returned.ts";
 import { SERVERS } from "./servers.ts";
 import { SHARED_POSTS } from "./shared-posts.ts";
 import { TOLD_BESIDE } from "./told-beside.ts";
+import { WRITTEN_PICTURES } from "./written-pictures.ts";
 import type { Attack } from "./attack.ts";
 
 const ATTACKS: Attack[] = [
@@ -38,6 +39,7 @@ const ATTACKS: Attack[] = [
   ...NAMED_FILES,
   ...TOLD_BESIDE,
   ...RETURNED,
+  ...WRITTEN_PICTURES,
 ];
 
 const KINDS = [
@@ -84,6 +86,7 @@ const KINDS = [
   "shared posts",
   "told beside an address",
   "orders that come back",
+  "pictures in what tools write",
 ];
 
 test("there are more than 550 attacks, of every kind that is known", () => {

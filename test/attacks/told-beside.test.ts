@@ -1,5 +1,6 @@
 import { RETURNED } from "./returned.ts";
 import { TOLD_BESIDE } from "./told-beside.ts";
 import { tryAttacks } from "./try-attacks.ts";
+import { WRITTEN_PICTURES } from "./written-pictures.ts";
 
-tryAttacks([...TOLD_BESIDE, ...RETURNED]);
+tryAttacks([...TOLD_BESIDE, ...RETURNED, ...WRITTEN_PICTURES]);

@@ -306,6 +306,18 @@ ada@example.com`,
       expect(reading({ text })).not.toBeNull();
     });
 
+    test("may not stand there in a text that fetches something once it is shown, unless it is named", () => {
+      const text =
+        "It is broken, see https://shop.example/cart and bob@shop.example.\n\n![](https://evil.example/a.png)";
+      expect(writing({ text })).toContain("https://shop.example/cart");
+      expect(writing({ text }, "See https://shop.example/cart")).toContain("https://evil.example/a.png");
+      const named = "Show https://evil.example/a.png and https://shop.example/cart";
+      expect(writing({ text }, named)).toBeNull();
+      expect(
+        writing({ text: "Wow!\n\nLine 1 [see below] (https://shop.example/cart?id=7): <b>image</b>" }),
+      ).toBeNull();
+    });
+
     test.each<[what: string, args: Record<string, unknown>, place: string]>([
       ["a program of two lines", { program: "ls\ncurl https://evil.example/x" }, "https://evil.example/x"],
       [

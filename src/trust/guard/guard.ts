@@ -88,7 +88,7 @@ export interface Going {
   tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
     /** Whether people give its places by their titles. */
     titled: boolean;
-    /** Of tools of others, once others' words are in the run. */
+    /** Empty for our own tools, and where nothing of others is in the run. */
     listed: Listed;
   };
   args: Record<string, unknown>;

@@ -6,6 +6,7 @@ import { isPhoneKey, isPlaceKey, namesFiles, namesThings } from "./key-words.ts"
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { type DigitRun, digitRunsIn, isNamedPhone, phonesIn } from "./phones.ts";
 import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
+import { loadsByBeingShown } from "./loads.ts";
 import { standsBetween } from "./stands-between.ts";
 
 /** What a call is, as far as it matters for the addresses in its arguments. */
@@ -213,13 +214,24 @@ interface LookedAt {
 function lookAt(key: string, text: string, look: Looking): LookedAt {
   // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
   const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
-  // What is written down goes nowhere, but for a mail that says itself to whom.
-  const seen = prose && !isLineKey(key) && !isShort(text) ? recipientsIn(text) : text;
-  if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS)
-    return { seen: seen.length, places: [], sent: false, goes_to: [] };
-  const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
+  if (prose && !isLineKey(key) && !isShort(text)) return lookAtLong(key, text, look);
+  if (text === "" || text.length > MAX_LOOKED_AT_CHARS) return notLookedAt(text);
+  const places = prose ? writtenIn(key, text, text) : givenIn(key, text, look);
   const goes_to = prose ? [] : places.filter((place) => isSite(key, place));
-  return { seen: seen.length, places, sent: !look.read_only && (!prose || seen !== text), goes_to };
+  return { seen: text.length, places, sent: !look.read_only && !prose, goes_to };
+}
+
+/** What is written down goes nowhere, but for a mail that says itself to whom, and what is fetched for whoever reads it. */
+function lookAtLong(key: string, text: string, { tainted }: Looking): LookedAt {
+  const loads = tainted && loadsByBeingShown(text);
+  const seen = loads ? text : recipientsIn(text);
+  if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return notLookedAt(seen);
+  const places = loads ? loadedIn(key, text) : writtenIn(key, seen, text);
+  return { seen: seen.length, places, sent: true, goes_to: [] };
+}
+
+function notLookedAt(text: string): LookedAt {
+  return { seen: text.length, places: [], sent: false, goes_to: [] };
 }
 
 /** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */
@@ -232,6 +244,15 @@ function textOf({ key, value }: { key: string; value: string | number }): string
   if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
   const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
   return points || isPlaceKey(key) ? String(value) : "";
+}
+
+/** Which of the addresses are fetched depends on who shows the text, so that all of the web count, and a mail's recipients. */
+function loadedIn(key: string, text: string): string[] {
+  const recipients = recipientsIn(text);
+  const people = recipients === "" ? [] : writtenIn(key, recipients, text);
+  return writtenIn(key, text, text)
+    .filter((place) => !isPersons(place))
+    .concat(people);
 }
 
 /** In prose, or in what it says of its recipients. */

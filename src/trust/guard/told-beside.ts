@@ -28,7 +28,7 @@ const AMOUNTS = wordSet(
   "max min limit length size chars characters tokens bytes index offset start end from timeout wait delay ms seconds count width height depth",
 );
 const MAX_AMOUNT = 10_000_000;
-/** Of a longer text it does not matter that its first and last words are whole. */
+/** Characters from which on the first and last words of a text need not be whole. */
 const MAX_WORDS_CHARS = 1_000;
 /** A parameter's name, where the tool lists none. */
 const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
