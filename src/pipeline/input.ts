@@ -19,7 +19,7 @@ import { materialOf, plainMaterialOf } from "../resources/messages/material.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
 import { mayCommand } from "../trust/own-words/names-in-text.ts";
-import { withoutGreeted } from "../trust/own-words/greeting.ts";
+import { belowGreeting, withoutGreeted } from "../trust/own-words/greeting.ts";
 import { doubtsAbout } from "./doubts.ts";
 import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
 import {
@@ -274,7 +274,8 @@ function trustedWords(
   if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
   const shared = sharedIn(mail, { text, answers, sender: message.sender ?? "" });
   const { may_share, given, page } = shared;
-  const sure = alone ? shared.sure : withoutGreeted(shared.sure);
+  const typed = given === "" ? belowGreeting(shared.sure, { apart: alone }) : shared.sure;
+  const sure = alone ? typed : withoutGreeted(typed);
   const subject = alone && may_share === null ? ownSubject(message, mail) : "";
   return {
     instruction: text || subject,

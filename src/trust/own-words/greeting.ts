@@ -14,17 +14,34 @@ function namesSomebody(behind: string): boolean {
     : called.length <= 300 && called.trim().split(/\s+/).length < 3;
 }
 
+/** The first line of a text, if it greets: where it begins, and what it says. */
+function greetingIn(text: string): { start: number; line: string } | null {
+  const start = text.search(/\S/);
+  if (start === -1) return null;
+  const end = text.indexOf("\n", start);
+  const line = text.slice(start, end === -1 ? undefined : end);
+  const hello = HELLO.exec(line.slice(0, 200))?.[0];
+  return hello !== undefined && namesSomebody(line.slice(hello.length)) ? { start, line } : null;
+}
+
 /**
  * Returns the words of a mail that answers with blanks in place of what its first line greets, where that could be an
  * address or a command: some mail programs write a greeting by themselves, with the name of whoever is answered.
  */
 export function withoutGreeted(text: string): string {
-  const first = text.search(/\S/);
-  if (first === -1) return text;
-  const end = text.indexOf("\n", first);
-  const line = text.slice(first, end === -1 ? undefined : end);
-  const hello = HELLO.exec(line.slice(0, 200))?.[0];
-  if (hello === undefined || !namesSomebody(line.slice(hello.length))) return text;
+  const { start, line } = greetingIn(text) ?? { start: 0, line: "" };
   const greeting = line.replaceAll(MEANS, (word) => " ".repeat(word.length));
-  return text.slice(0, first) + greeting + text.slice(first + line.length);
+  return text.slice(0, start) + greeting + text.slice(start + line.length);
+}
+
+/**
+ * Returns what stands below a greeting if a target or a macro does, which counts at the beginning; else all of a text.
+ * `apart`: an empty line may stand between, below which an answer may have the words of others.
+ */
+export function belowGreeting(text: string, { apart }: { apart: boolean }): string {
+  const greeting = greetingIn(text);
+  if (greeting === null) return text;
+  const below = text.slice(greeting.start + greeting.line.length);
+  const names = (apart ? /^\s*[@$]/ : /^\n[ \t]*[@$]/).test(below);
+  return names && greeting.line.search(MEANS) === -1 ? below : text;
 }
