@@ -474,6 +474,16 @@ describe("what is wrong is found", () => {
     expect(relay.mails).toEqual([]);
   });
 
+  test("a relay that is spoken to in TLS where it waits for STARTTLS", async () => {
+    await using relay = await startSmtpSink();
+    Object.assign(desk.app.config.outbound, { mode: "relay", relay_url: `smtps://127.0.0.1:${relay.port}` });
+    expect((await desk.look()).find(({ name }) => name === "relay login")).toMatchObject({
+      verdict: "fail",
+      found: `The relay speaks no TLS from the first byte at port ${relay.port}.`,
+      mend: "In outbound.relay_url, write smtp:// for this port, which uses STARTTLS, or take port 465.",
+    });
+  });
+
   test("another server at our port 25", async () => {
     await using sink = await startSmtpSink();
     desk.targets.mail_port = sink.port;

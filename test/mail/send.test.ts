@@ -56,6 +56,28 @@ describe.each(["relay", "direct"])("whoever sends (%s)", (mode) => {
   });
 });
 
+describe("a relay at a port for the other kind of TLS", () => {
+  test.each([
+    [
+      "from the first byte, which it does not speak there",
+      { scheme: "smtps" },
+      /^The relay 127\.0\.0\.1 could not be reached: it speaks no TLS from the first byte at port \d+\. In outbound\.relay_url, write smtp:\/\/ for this port, which uses STARTTLS, or take port 465\.$/,
+    ],
+    [
+      "by STARTTLS, while it waits for a handshake",
+      { implicit_tls: true },
+      /could not be reached: it says nothing at port \d+, as one does that waits for TLS from the first byte\. In outbound\.relay_url, write smtps:\/\/ /,
+    ],
+  ] as const)("%s, is named with its mend", async (_claim, options, response) => {
+    await using t = await relay(options);
+    expect(await t.sender.send(MAIL)).toEqual({
+      status: "deferred",
+      response: expect.stringMatching(response),
+      of_relay: true,
+    });
+  });
+});
+
 describe("relay", () => {
   test("gets the mail byte for byte with its envelope", async () => {
     await using t = await relay();
@@ -587,10 +609,13 @@ async function offline(): Promise<SenderOptions> {
   };
 }
 
-async function relay(options: SinkOptions = {}, login = "") {
+async function relay(
+  { scheme = "smtp", ...options }: SinkOptions & { scheme?: "smtp" | "smtps" } = {},
+  login = "",
+) {
   const sink = await startSmtpSink(options);
-  const relay_url = `smtp://${login}127.0.0.1:${sink.port}`;
-  const sender = createSender({ ...(await offline()), mode: "relay", relay_url });
+  const relay_url = `${scheme}://${login}127.0.0.1:${sink.port}`;
+  const sender = createSender({ ...(await offline()), mode: "relay", relay_url, timeouts: SHORT });
   return {
     sink,
     sender,

@@ -81,7 +81,11 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
       } catch (error) {
         if ((error as MailError).code === NO_UTF8) return noUtf8(`The relay ${relay.host}`, to);
         if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
-        return outcomeAt(error as MailError, `The relay ${relay.host}`, { to, body, envelope_from });
+        const server = `The relay ${relay.host}`;
+        const mixed_up = tlsMixUp(error as MailError, relay.transport);
+        if (mixed_up === null) return outcomeAt(error as MailError, server, { to, body, envelope_from });
+        const response = `${server} could not be reached: it ${mixed_up.words}. ${mixed_up.mend}`;
+        return { status: "deferred", response, of_relay: true };
       } finally {
         timer.clear();
       }
@@ -117,30 +121,66 @@ function isOfMail({ command = "" }: MailError): boolean {
   return MAIL_COMMANDS.includes(command);
 }
 
+/** The ports on which a relay speaks first, in the clear (RFC 5321 section 4.5.4.2, RFC 6409 section 3.1). */
+const CLEAR_PORTS = [25, 587];
+
+interface Trouble {
+  /** What stands in the way, as the rest of a sentence about the relay. */
+  words: string;
+  mend: string;
+}
+
+/** The fault where one side speaks TLS from the first byte and the other waits for STARTTLS; null for every other. */
+function tlsMixUp(
+  { message = "", code }: MailError,
+  { secure, port = secure ? 465 : 587 }: { secure: boolean; port?: number },
+): Trouble | null {
+  if (secure && /WRONG_VERSION_NUMBER/i.test(message))
+    return {
+      words: `speaks no TLS from the first byte at port ${port}`,
+      mend: "In outbound.relay_url, write smtp:// for this port, which uses STARTTLS, or take port 465.",
+    };
+  // Such a server waits for the handshake, and nobody says anything.
+  if (!secure && code === "ETIMEDOUT" && /greeting/i.test(message) && !CLEAR_PORTS.includes(port))
+    return {
+      words: `says nothing at port ${port}, as one does that waits for TLS from the first byte`,
+      mend: "In outbound.relay_url, write smtps:// for such a port, or take port 587, which uses STARTTLS.",
+    };
+  return null;
+}
+
 const REFUSED = /^connect ECONNREFUSED (\S+)$/;
 
 /**
- * Connects, logs in where there is a login, and sends nothing. `trouble`: what stands in the way, as a sentence; null when
- * nothing does.
+ * Connects, logs in where there is a login, and sends nothing. `trouble`: what stands in the way, as a sentence, and what
+ * to do about it, if that is known; null when nothing does.
  */
 export async function tryRelay(
   options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
   timeout_ms: number,
-): Promise<{ trouble: string | null; logs_in: boolean }> {
+): Promise<{ trouble: string | null; mend?: string; logs_in: boolean }> {
   matchReplies();
   const relay = readRelayUrl(options);
-  const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
+  const timeouts = {
+    connectionTimeout: timeout_ms,
+    greetingTimeout: timeout_ms,
+    // Longer, so that it is said what did not come.
+    socketTimeout: 2 * timeout_ms,
+  };
   const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
   const logs_in = "auth" in relay.transport;
   if ("auth" in relay.transport && relay.transport.auth.pass === "")
-    return { trouble: "outbound.relay_url names a user and no password", logs_in };
+    return { trouble: "The relay cannot be used: outbound.relay_url names a user and no password", logs_in };
   try {
     await transport.verify();
     return { trouble: null, logs_in };
   } catch (error) {
+    const mixed_up = tlsMixUp(error as MailError, relay.transport);
+    if (mixed_up !== null) return { trouble: `The relay ${mixed_up.words}.`, mend: mixed_up.mend, logs_in };
     const secret = "auth" in relay.transport ? [relay.transport.auth.pass] : [];
     const words = quote((error as Error).message, secret).replace(REFUSED, "nothing answers at $1");
-    return { trouble: offersNoLogin(error as MailError) ? `${NO_LOGIN}: ${words}` : words, logs_in };
+    const fault = offersNoLogin(error as MailError) ? `${NO_LOGIN}: ${words}` : words;
+    return { trouble: `The relay cannot be used: ${fault}`, logs_in };
   } finally {
     transport.close();
   }

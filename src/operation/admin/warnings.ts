@@ -77,7 +77,8 @@ function relayWarning({ relay: { trouble } }: App): { relay?: string } {
   if (trouble === null) return {};
   const since = new Date(trouble.since * 1_000).toISOString().replace(/\.\d+/, "");
   const after = "What is given up meanwhile goes out by `mailwright queue retry --all`.";
-  return { relay: `no mail has gone out since ${since}: ${trouble.response} ${after}` };
+  const words = trouble.response.replace(/\.$/, "");
+  return { relay: `no mail has gone out since ${since}: ${words}. ${after}` };
 }
 
 /** Returns a sentence where mail has waited long for its turn to be sent; undefined while none has. */

@@ -144,7 +144,7 @@ async function checkStartTls(bench: Bench): Promise<Outcome> {
 async function checkRelay({ app }: Bench): Promise<Outcome> {
   const { outbound, smtp, egress } = app.config;
   if (outbound.mode !== "relay") return skip('Only outbound.mode "relay" has one.');
-  const { trouble, logs_in } = await tryRelay(
+  const { trouble, mend, logs_in } = await tryRelay(
     { relay_url: outbound.relay_url, hostname: smtp.hostname, egress_allow: egress.allow },
     CONNECT_MS,
   );
@@ -155,7 +155,8 @@ async function checkRelay({ app }: Bench): Promise<Outcome> {
         : "The relay answers; no login is set. Nothing was sent.",
     );
   return fail(
-    `The relay cannot be used: ${trouble}`,
-    "See that outbound.relay_url has the right host, port, user and password; leave user and password out if the relay takes your mail without.",
+    trouble,
+    mend ??
+      "See that outbound.relay_url has the right host, port, user and password; leave user and password out if the relay takes your mail without.",
   );
 }
