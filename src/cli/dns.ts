@@ -141,6 +141,6 @@ function checkLines(record: CheckedOperatorRecord): string[] {
     ...found.map((text) => `         found:   ${shown(text)}`),
     ...(right || status === "pending"
       ? []
-      : [`         publish: ${data === "" ? `(${note})` : shown(data)}`]),
+      : [`         publish: ${value === null ? `(${note})` : shown(data)}`]),
   ];
 }

@@ -107,6 +107,28 @@ describe("mailwright dns records", () => {
     expect(told.filter((text: string | null) => /(^|\.)localhost$/.test(text ?? ""))).toEqual([]);
   });
 
+  test("offers no record for publishing that leads to a name without a dot", async () => {
+    await using local = await commandLine({
+      dns: { servers: [dns.address] },
+      smtp: { hostname: "vm", domain: "mail.acme.org", mta_sts: "testing" },
+      server: { base_url: "http://127.0.0.1:8080" },
+      outbound: { mode: "direct" },
+    });
+    const when = 'once smtp.hostname is the public name of this machine: nobody outside can look up "vm"';
+    const listed = await local.run("dns", "records", "--address", ADDRESS);
+    expect(listed.out).toContain(`MX    mail.acme.org\n      required: ${when}\n`);
+    const checked = await local.run("dns", "check");
+    expect(checked.out).toContain(
+      `missing  MX    mail.acme.org\n         It would lead to "vm", a name that nobody outside can look up.\n         publish: (${when})\n`,
+    );
+    const found = await local.run("doctor", "--web", "https://127.0.0.1:1/");
+    expect(found.out).toContain(`Mend: Publish: mail.acme.org MX (${when})`);
+    for (const { out } of [listed, checked, found]) {
+      expect(out).not.toMatch(/(\b10|a:|CNAME|PTR) vm\b/);
+      expect(out).not.toMatch(/\bvm A\b|A +vm\b/);
+    }
+  }, 20_000);
+
   test("leads the host of the MTA-STS policy to a name, also where base_url has none", async () => {
     await using bare = await commandLine({
       server: { base_url: "http://127.0.0.1:8080" },

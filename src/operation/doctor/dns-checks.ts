@@ -1,4 +1,5 @@
 import { type CheckedRecord, checkServiceRecords } from "../../resources/domains/service-check.ts";
+import { canBeLookedUp } from "../../resources/domains/nameless.ts";
 import { dnsErrorCode, isNoRecord } from "../../net/dns.ts";
 import { createNameServers, nameServerNames } from "../../net/name-servers.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
@@ -60,7 +61,7 @@ const SILENCE: Record<string, [words: string, mend: string]> = {
 
 async function checkRecords({ app }: Bench): Promise<Outcome | Finding[]> {
   const { domain } = app.config.smtp;
-  if (!domain.includes("."))
+  if (!canBeLookedUp(domain))
     return fail(
       `smtp.domain is "${domain}", to which nobody outside can write.`,
       "Set smtp.hostname to the public name of this machine and smtp.domain to the domain of the addresses.",
@@ -87,7 +88,7 @@ function outcomeOf(record: CheckedRecord): Outcome {
   const words = `${name} ${type}: ${reason}${seen}`;
   if (status === "verified") return ok(words);
   const data = [priority, value].filter((part) => part !== null).join(" ");
-  const mend = `Publish: ${name} ${type} ${data === "" ? `(${note})` : data}`;
+  const mend = `Publish: ${name} ${type} ${value === null ? `(${note})` : data}`;
   if (status === "pending") return warn(words, SEE_RESOLVER);
   return required ? fail(words, mend) : warn(words, mend);
 }

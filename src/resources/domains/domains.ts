@@ -20,7 +20,7 @@ import {
 } from "../../mail/writing/dkim-keys.ts";
 import { domainName } from "./domain-name.ts";
 import { recordViews } from "./records.ts";
-import { canBeLookedUp } from "./service-dns.ts";
+import { canBeLookedUp } from "./nameless.ts";
 
 /** How often the records of a domain that waits for them are looked for. */
 export const PENDING_CHECK_SECONDS = 600;

@@ -1,9 +1,9 @@
 import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
 import { keyRows } from "../../mail/writing/dkim-keys.ts";
-import { isPublicName } from "../../net/domain-owner.ts";
 import { lookForRecords } from "./findings.ts";
 import type { KeyHome } from "./key-home.ts";
+import { leadsNowhere, publishable, unnamed } from "./nameless.ts";
 import { type RecordView, recordViews, viewsWith } from "./records.ts";
 import { checkServiceRecords } from "./service-check.ts";
 import { serviceRecords, type WantedRecord } from "./service-records.ts";
@@ -39,16 +39,10 @@ export async function wantedRecords(
   );
 }
 
-/** Leaves out records of names that nobody outside can look up. A record that leads to such a name has no value yet. */
-function namedRecords({ hostname, domain }: Config["smtp"], records: OperatorRecord[]): OperatorRecord[] {
-  const nameless = [hostname, domain].filter((name) => !isPublicName(name));
-  const isNameless = (part: string): boolean =>
-    nameless.some((name) => part === name || part.endsWith(`.${name}`));
-  return records.flatMap((record) => {
-    if (isNameless(record.name)) return [];
-    const leads_to_one = record.value?.split(/[\s:]/).some(isNameless) === true;
-    return leads_to_one ? { ...record, value: null } : record;
-  });
+function namedRecords(smtp: Config["smtp"], records: WantedRecord[]): OperatorRecord[] {
+  return publishable(smtp, records).map((record) =>
+    leadsNowhere(smtp, record) ? unnamed(smtp, record) : record,
+  );
 }
 
 /** The records to publish for a domain, with what the DNS shows of them now. Changes nothing. */

@@ -5,6 +5,7 @@ import { spfResult } from "../../mail/reading/spf-check.ts";
 import { ask, askDmarc, askTexts, judged } from "./ask.ts";
 import { bounded, lookForKeys } from "./findings.ts";
 import { hostName, judgeDmarc, judgeMx, judgeSpf, mismatch } from "./judge.ts";
+import { leadsNowhere, publishable, unnamed } from "./nameless.ts";
 import { mtaStsHost } from "./own-mta-sts.ts";
 import type { Finding } from "./records.ts";
 import { publicAddresses, serviceRecords, type WantedRecord } from "./service-records.ts";
@@ -20,7 +21,17 @@ export async function checkServiceRecords(app: App): Promise<CheckedRecord[]> {
   // Asked at once, because each may take as long as a DNS that does not answer is waited for.
   const [known, keys] = await Promise.all([addressesOf(app, hostname), lookForKeys(app, domain, rows)]);
   const wanted = await serviceRecords(app, publicAddresses(), known.length > 0 ? known : publicAddresses());
-  return Promise.all(wanted.map((record) => checked(app, record, keys)));
+  return Promise.all(
+    publishable(app.config.smtp, wanted).map((record) =>
+      leadsNowhere(app.config.smtp, record) ? notYet(app, record) : checked(app, record, keys),
+    ),
+  );
+}
+
+/** What the DNS has under that name cannot be right before this machine has a name. */
+function notYet({ config: { smtp } }: App, record: WantedRecord): CheckedRecord {
+  const reason = `It would lead to "${smtp.hostname}", a name that nobody outside can look up.`;
+  return { ...unnamed(smtp, record), status: "missing", found: [], reason };
 }
 
 async function checked(
