@@ -12,6 +12,30 @@ const DEMO = {
   plans: { team: { route_per_minute: 0, api_per_minute: 0 } },
 };
 
+test("the list tells what became of the newest message, also where that was nothing", async () => {
+  await using room = await mailroom();
+  await room.send({ text: "Answer me" });
+  await room.drain();
+  room.clock.advance("10s");
+  room.model.fault = "unauthorized";
+  await room.send({ text: "Answer me as well" });
+  await room.drain();
+  await room.app.db
+    .updateTable("messages")
+    .set({ reply_status: "bounced" })
+    .where("state", "=", "done")
+    .execute();
+  const { items } = (await room.owner.get("/conversations")).body;
+  const told = items.map((one: Record<string, unknown>) => [
+    one["latest_status"],
+    one["latest_reply_status"],
+  ]);
+  expect(told).toEqual([
+    ["failed", "sent"],
+    ["done", "bounced"],
+  ]);
+});
+
 test("the list tells of each thread, the one with the latest reply first", async () => {
   await using t = await testApp(DEMO);
   const { ada, inbox_id } = await deskOf(t);
@@ -34,6 +58,8 @@ test("the list tells of each thread, the one with the latest reply first", async
     snippet: expect.any(String),
     last_at: created + 20,
     created,
+    latest_status: "done",
+    latest_reply_status: "none",
   });
   expect(last.result.replaceAll(/[*`\s]/g, "")).toStartWith(
     items[0].snippet.slice(0, 20).replaceAll(" ", ""),

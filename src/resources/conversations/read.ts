@@ -4,7 +4,7 @@ import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { MESSAGE_BYTES } from "../../db/row-bytes.ts";
-import type { Authority, ConversationRow, Schema, UserRow } from "../../db/schema.ts";
+import type { Authority, ConversationRow, MessageRow, Schema, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../../lib/pagination.ts";
 import { portionsOf } from "../../lib/portions.ts";
@@ -18,7 +18,7 @@ const MAX_TURNS = 200;
 /** Senders whose words are an instruction. All other words are content, which is not shown. */
 const TRUSTED: ReadonlySet<Authority> = new Set(["owner", "listed"]);
 
-type ConversationView = ReturnType<typeof viewConversation>;
+type ConversationView = ReturnType<typeof viewListed>;
 
 /** The user's conversations, the one with the latest reply first. */
 export async function listConversations(
@@ -29,6 +29,10 @@ export async function listConversations(
   let query = app.db
     .selectFrom("conversations")
     .selectAll()
+    .select((eb) => [
+      newestOf(eb).select("state").as("latest_state"),
+      newestOf(eb).select("reply_status").as("latest_reply_status"),
+    ])
     .where("user_id", "=", user.id)
     .where("last_at", ">=", historySince(app, user))
     .where(isShown);
@@ -41,7 +45,7 @@ export async function listConversations(
     .orderBy("id", "desc")
     .limit(wanted.limit + 1)
     .execute();
-  return pageOf(rows, wanted.limit, { view: viewConversation, key: ({ last_at, id }) => [last_at, id] });
+  return pageOf(rows, wanted.limit, { view: viewListed, key: ({ last_at, id }) => [last_at, id] });
 }
 
 /** A conversation of the user's own with its turns, oldest first. */
@@ -73,6 +77,27 @@ function isShown(eb: ExpressionBuilder<Schema, "conversations">) {
     .select("messages.id")
     .whereRef("conversation_id", "=", "conversations.id");
   return eb.or([eb.exists(all.where("deleted_at", "is", null)), eb.not(eb.exists(all))]);
+}
+
+/** The newest message of a conversation that has not been deleted. */
+function newestOf(eb: ExpressionBuilder<Schema, "conversations">) {
+  return eb
+    .selectFrom("messages")
+    .whereRef("conversation_id", "=", "conversations.id")
+    .where("deleted_at", "is", null)
+    .orderBy("messages.id", "desc")
+    .limit(1);
+}
+
+function viewListed({
+  latest_state,
+  latest_reply_status,
+  ...row
+}: ConversationRow &
+  Record<"latest_state", MessageRow["state"] | null> &
+  Record<"latest_reply_status", MessageRow["reply_status"] | null>) {
+  const latest_status = latest_state === null ? null : factsOf(latest_state).activity;
+  return { ...viewConversation(row), latest_status, latest_reply_status };
 }
 
 function viewConversation(row: ConversationRow) {

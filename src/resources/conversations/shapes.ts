@@ -1,6 +1,6 @@
 import { moment } from "../../http/shapes.ts";
 import { t } from "elysia";
-import { activityStatus, AttachmentShape, CommandShape, source } from "../messages/shapes.ts";
+import { activityStatus, AttachmentShape, CommandShape, replyStatus, source } from "../messages/shapes.ts";
 
 const subject = (what: string) => t.String({ description: what, examples: ["Minutes of Monday"] });
 
@@ -25,6 +25,12 @@ export const ConversationShape = t.Object(
     snippet: t.String({
       description: "The beginning of the last reply, 200 characters at most, as plain text.",
       examples: ["Three points were decided."],
+    }),
+    latest_status: t.Nullable(activityStatus, {
+      description: "What became of its newest message; null while it has none.",
+    }),
+    latest_reply_status: t.Nullable(replyStatus, {
+      description: "Of the mail that answers the newest message, as `reply_status` there.",
     }),
   },
   { $id: "Conversation" },

@@ -61,7 +61,7 @@ export const activityStatus = t.Union([
   t.Literal("rejected"),
   t.Literal("limited"),
 ]);
-const replyStatus = t.Union(
+export const replyStatus = t.Union(
   ["none", "queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name)),
   {
     description:

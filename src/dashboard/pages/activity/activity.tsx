@@ -16,7 +16,7 @@ import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 import { Filters } from "./filters.tsx";
 import { leaveList } from "./place.tsx";
 import { Selection } from "./selection.tsx";
-import { StatusBadge } from "./status.tsx";
+import { ReplyBadge, StatusBadge } from "./status.tsx";
 import { errorWords } from "./story-words.ts";
 import { SOURCES } from "./words.ts";
 
@@ -139,6 +139,7 @@ function Lines({ message }: { message: Message }) {
       </span>
       <span className="flex items-center gap-3 text-sm text-soft sm:justify-end">
         <StatusBadge message={message} />
+        <ReplyBadge reply_status={message.reply_status} />
         <Time at={message.created} />
       </span>
       <span className="truncate text-sm text-soft sm:col-span-2">{lineOf(message)}</span>

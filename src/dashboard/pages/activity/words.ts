@@ -10,6 +10,12 @@ export const STATUSES: Record<Activity["status"], { look: BadgeLook; word: strin
   limited: { look: "warn", word: "Limit reached" },
 };
 
+/** Of the mail that answers, what is not as it should be. */
+export const REPLIES: Partial<Record<Activity["reply_status"], { look: BadgeLook; word: string }>> = {
+  deferred: { look: "warn", word: "Answer is waiting" },
+  bounced: { look: "bad", word: "Answer came back" },
+};
+
 export const SOURCES: Record<Activity["source"], { word: string; icon: typeof Mail }> = {
   email: { word: "Mail", icon: Mail },
   api: { word: "Call", icon: Globe },

@@ -5,6 +5,7 @@ import type { Conversation } from "../../api/shapes.ts";
 import { Growing, Live } from "../../ui/growing.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
+import { ReplyBadge, StatusBadge } from "../activity/status.tsx";
 
 export function Conversations() {
   return (
@@ -30,7 +31,16 @@ const idOf = ({ id }: Conversation): string => id;
 const rowOf = (conversation: Conversation) => <Row conversation={conversation} />;
 
 const Row = memo(function Row({
-  conversation: { id, subject, latest_sender, snippet, turn_count, last_at },
+  conversation: {
+    id,
+    subject,
+    latest_sender,
+    snippet,
+    turn_count,
+    last_at,
+    latest_status,
+    latest_reply_status,
+  },
 }: {
   conversation: Conversation;
 }) {
@@ -46,8 +56,12 @@ const Row = memo(function Row({
           <Time at={last_at} />
         </span>
       </span>
-      <span className="truncate text-sm text-soft">
-        {[latest_sender, turn_count > 1 ? `${turn_count} turns` : "", snippet].filter(Boolean).join(" · ")}
+      <span className="flex min-w-0 items-center gap-2 text-sm text-soft">
+        {latest_status && latest_status !== "done" && <StatusBadge status={latest_status} />}
+        {latest_reply_status && <ReplyBadge reply_status={latest_reply_status} />}
+        <span className="truncate">
+          {[latest_sender, turn_count > 1 ? `${turn_count} turns` : "", snippet].filter(Boolean).join(" · ")}
+        </span>
       </span>
     </Link>
   );
