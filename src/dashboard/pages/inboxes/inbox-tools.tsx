@@ -32,6 +32,8 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
   if (!connections) return <Loading what="your tools" />;
   const tools = toolsOf(connections);
   if (tools.length === 0) return <NoTools />;
+  const usable = tools.filter((tool) => mayUse(inbox, tool));
+  const may_steer = usable.length > 1 && usable.some(({ server_id }) => server_id !== null);
   return (
     <Card title="What this inbox may use">
       <div className="grid gap-4">
@@ -49,10 +51,12 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
         </ul>
         <WhatIsLeft inbox={inbox} busy={change.isPending} onAll={() => change.mutate({ scope: null })} />
         <Notice>
-          What you ask for in a new mail of your own is done. As soon as a mail contains what others wrote (it
-          answers, quotes or passes on another one, or has a file), a tool only looks things up, and changes
-          something only if your own instruction begins with its name, such as “@notes file this”. Sentences
-          inside of mails and files never count as yours.
+          What you ask for in a new mail of your own is done.{" "}
+          {may_steer &&
+            `As more than one is ticked here, a tool server could steer what is done with another tool: to have something changed, begin with the name of the tool, such as “@${usable[0]?.target} do this”. `}
+          As soon as a mail contains what others wrote (it answers, quotes or passes on another one, or has a
+          file), a tool only looks things up, and changes something only if your own instruction begins with
+          its name, such as “@notes file this”. Sentences inside of mails and files never count as yours.
         </Notice>
         <Fault error={change.error} />
       </div>
