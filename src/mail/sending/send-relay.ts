@@ -122,7 +122,7 @@ function isOfMail({ command = "" }: MailError): boolean {
 }
 
 /** The ports on which a relay speaks first, in the clear (RFC 5321 section 4.5.4.2, RFC 6409 section 3.1). */
-const CLEAR_PORTS = [25, 587];
+const CLEAR_PORTS = new Set([25, 587]);
 
 interface Trouble {
   /** What stands in the way, as the rest of a sentence about the relay. */
@@ -141,7 +141,7 @@ function tlsMixUp(
       mend: "In outbound.relay_url, write smtp:// for this port, which uses STARTTLS, or take port 465.",
     };
   // Such a server waits for the handshake, and nobody says anything.
-  if (!secure && code === "ETIMEDOUT" && /greeting/i.test(message) && !CLEAR_PORTS.includes(port))
+  if (!secure && code === "ETIMEDOUT" && /greeting/i.test(message) && !CLEAR_PORTS.has(port))
     return {
       words: `says nothing at port ${port}, as one does that waits for TLS from the first byte`,
       mend: "In outbound.relay_url, write smtps:// for such a port, or take port 587, which uses STARTTLS.",
