@@ -25,7 +25,7 @@ export interface Ruled {
   steps: StepDraft[];
 }
 
-export const NO_RULES: Ruled = { names: [], do: {}, until: null, end: null, asked: false, steps: [] };
+const NO_RULES: Ruled = { names: [], do: {}, until: null, end: null, asked: false, steps: [] };
 
 interface Judged {
   message: MessageRow;

@@ -21,11 +21,7 @@ export async function checkServiceRecords(app: App): Promise<CheckedRecord[]> {
   // Asked at once, because each may take as long as a DNS that does not answer is waited for.
   const [known, keys] = await Promise.all([addressesOf(app, hostname), lookForKeys(app, domain, rows)]);
   const wanted = await serviceRecords(app, publicAddresses(), known.length > 0 ? known : publicAddresses());
-  return Promise.all(
-    publishable(app.config.smtp, wanted).map((record) =>
-      leadsNowhere(app.config.smtp, record) ? notYet(app, record) : checked(app, record, keys),
-    ),
-  );
+  return Promise.all(publishable(app.config.smtp, wanted).map((record) => checked(app, record, keys)));
 }
 
 /** What the DNS has under that name cannot be right before this machine has a name. */
@@ -39,6 +35,7 @@ async function checked(
   record: WantedRecord,
   keys: Record<string, Finding>,
 ): Promise<CheckedRecord> {
+  if (leadsNowhere(app.config.smtp, record)) return notYet(app, record);
   const selector = record.name.split(".")[0] ?? "";
   const finding = record.purpose === "dkim" ? keys[selector] : await LOOKS[record.purpose](app, record);
   const { value = record.value, ...seen } = bounded(finding ?? UNKNOWN);

@@ -57,7 +57,7 @@ const Row = memo(function Row({
         </span>
       </span>
       <span className="flex min-w-0 items-center gap-2 text-sm text-soft">
-        {latest_status && latest_status !== "done" && <StatusBadge status={latest_status} />}
+        {latest_status && latest_status !== "done" && <StatusBadge message={{ status: latest_status }} />}
         {latest_reply_status && <ReplyBadge reply_status={latest_reply_status} />}
         <span className="truncate">
           {[latest_sender, turn_count > 1 ? `${turn_count} turns` : "", snippet].filter(Boolean).join(" · ")}
