@@ -8,7 +8,7 @@ import { breaksLine, isLineKey, isProseKey } from "./prose.ts";
  */
 export function actingText(args: Record<string, unknown>, trusted_text: string): string | undefined {
   for (const given of textsIn(args)) {
-    // Of such a call nobody can tell where it goes, and it has been objected to for that.
+    // Nobody can tell where such a call goes, and it has been objected to for that.
     if (given === TOO_MUCH) return undefined;
     const { key, value } = given;
     if (typeof value !== "string") continue;

@@ -90,7 +90,7 @@ export function isNamedPhone(place: string, runs: DigitRun[]): boolean {
   });
 }
 
-/** Of countries (ITU-T E.164 §6.1). */
+/** The codes of countries (ITU-T E.164 §6.1). */
 const CODE_LENGTHS = [1, 2, 3];
 
 function digitsOf(text: string): string {

@@ -10,7 +10,7 @@ export const STATUSES: Record<Activity["status"], { look: BadgeLook; word: strin
   limited: { look: "warn", word: "Limit reached" },
 };
 
-/** Of the mail that answers, what is not as it should be. */
+/** What is not as it should be with the mail that answers. */
 export const REPLIES: Partial<Record<Activity["reply_status"], { look: BadgeLook; word: string }>> = {
   deferred: { look: "warn", word: "Answer is waiting" },
   bounced: { look: "bad", word: "Answer came back" },
