@@ -88,10 +88,11 @@ export interface RunInput {
   warnings: string[];
   /** The header of a mail, for its answer; null for a call. */
   headers: MailHeaders | null;
-  /** All that can be read in a message, of its author and of others, without the text of its files. */
-  text: string;
-  /** Bytes of the mail, or of all that a call brought. */
-  size: number;
+  /**
+   * All that can be read in a message, of its author and of others, without the text of its files; and the bytes of the mail,
+   * or of all that a call brought. They are made when rules ask for them, because a large call would be kept twice.
+   */
+  whole: () => { text: string; size: number };
 }
 
 type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;
@@ -143,8 +144,10 @@ export async function inputOf(
     filenames: [],
     ...material,
     headers: null,
-    text: [message.instruction ?? "", content].join("\n"),
-    size: sizeOf({ content: given, files }),
+    whole: () => ({
+      text: [message.instruction ?? "", content].join("\n"),
+      size: sizeOf({ content: given, files }),
+    }),
   };
 }
 
@@ -186,8 +189,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
       content: materialOf(message, outcome, { headers, timezone }),
       warnings: [outcome.message],
       headers,
-      text: outcome.text,
-      size: raw.byteLength,
+      whole: () => ({ text: outcome.text, size: raw.byteLength }),
     };
   const { attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
@@ -228,8 +230,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
       ...material.warnings,
     ],
     headers,
-    text: allText(outcome.mail),
-    size: raw.byteLength,
+    whole: () => ({ text: allText(outcome.mail), size: raw.byteLength }),
   };
 }
 

@@ -31,7 +31,7 @@ interface Judged {
   message: MessageRow;
   inbox: InboxRow;
   timezone: string;
-  input: Pick<RunInput, "headers" | "text" | "size"> & Pick<Facts, "files">;
+  input: Pick<RunInput, "headers" | "whole"> & Pick<Facts, "files">;
 }
 
 /**
@@ -43,9 +43,10 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   if (rules.length === 0) return NO_RULES;
   const { message } = judged;
   const found = rulesFound(message);
+  const facts = factsOf(judged);
   const ruled = await gather(rules, {
-    facts: factsOf(judged),
-    answer: (question) => answerTo(app, judged, { question, found, signal }),
+    facts,
+    answer: (question) => answerTo(app, judged, { question, material: facts.text, found, signal }),
   });
   const asked_for = message.retry_of !== null;
   const settled = asked_for ? { ...ruled, end: null, until: null } : untilStill(app, ruled, message);
@@ -110,7 +111,8 @@ function untilStill(app: App, ruled: Ruled, message: MessageRow): Ruled {
 /** What the conditions of rules look at in a message. */
 export function factsOf({ message, timezone, input }: Omit<Judged, "inbox">): Facts {
   const { sender, subject, tags, authority, created: accepted } = message;
-  const { headers, files, text, size } = input;
+  const { headers, files } = input;
+  const { text, size } = input.whole();
   return {
     // Anybody can write another name into mail that nothing proves: no rule may take it for that person's.
     sender: authority === "unauthenticated" ? "" : (sender ?? ""),
@@ -128,13 +130,18 @@ export function factsOf({ message, timezone, input }: Omit<Judged, "inbox">): Fa
 
 async function answerTo(
   app: App,
-  { message, inbox, input }: Judged,
-  { question, found, signal }: { question: string; found: RulesFound; signal: AbortSignal },
+  { message, inbox }: Judged,
+  {
+    question,
+    material,
+    found,
+    signal,
+  }: { question: string; material: string; found: RulesFound; signal: AbortSignal },
 ): Promise<Answer> {
   const key = questionKey(question);
   const known = found.answers?.[key];
   if (known !== undefined) return { yes: known };
-  const said = await askYesOrNo(app, { message, inbox, question, material: input.text }, signal);
+  const said = await askYesOrNo(app, { message, inbox, question, material }, signal);
   if ("yes" in said) found.answers = { ...found.answers, [key]: said.yes };
   return said;
 }

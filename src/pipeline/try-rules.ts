@@ -69,7 +69,11 @@ async function readFacts(app: App, message: MessageRow, timezone: string): Promi
     });
     const text = outcome.ok ? allText(outcome.mail) : outcome.text;
     const files = outcome.ok ? outcome.mail.attachments : [];
-    return factsOf({ message, timezone, input: { headers, files, text, size: raw.byteLength } });
+    return factsOf({
+      message,
+      timezone,
+      input: { headers, files, whole: () => ({ text, size: raw.byteLength }) },
+    });
   } catch (error) {
     // Deleted, or found missing, since the list was made.
     if (isLost(error)) return undefined;
