@@ -112,6 +112,7 @@ const ROUTES: Record<string, Access | Trace> = {
   "GET /inboxes/:inbox_id/vcard": "key",
   "POST /inboxes/:inbox_id/email-vcard": leaves(null, "Contact card: Inbox"),
   "POST /inboxes/:inbox_id/test": leaves(null, "Re: Test mail"),
+  "POST /inboxes/:inbox_id/rules/try": UNNOTED,
   "GET /contexts": "key",
   "POST /contexts": leaves("context_created"),
   "POST /contexts/upload": leaves("context_created"),

@@ -30,6 +30,7 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "GET /inboxes/:inbox_id/vcard": (owner) => `/inboxes/${owner.inbox_id}/vcard`,
   "POST /inboxes/:inbox_id/email-vcard": (owner) => `/inboxes/${owner.inbox_id}/email-vcard`,
   "POST /inboxes/:inbox_id/test": (owner) => `/inboxes/${owner.inbox_id}/test`,
+  "POST /inboxes/:inbox_id/rules/try": (owner) => `/inboxes/${owner.inbox_id}/rules/try`,
   "GET /connections/:connection_id": (owner) => `/connections/${owner.connection_id}`,
   "PATCH /connections/:connection_id": (owner) => `/connections/${owner.connection_id}`,
   "DELETE /auth/sessions/:session_id": (owner) => `/auth/sessions/${owner.session_id}`,
