@@ -1,4 +1,4 @@
-import { allowlistOf, scopeOf } from "../../db/inbox-columns.ts";
+import { scopeOf, storedAllowlist } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { InboxRow } from "../../db/schema.ts";
@@ -22,10 +22,15 @@ export async function tellIfWidened(
 }
 
 function isWider(before: Powers, after: Powers): boolean {
-  return [allowlistOf, unnamedIn].some((entriesOf) => {
+  return [listedIn, unnamedIn].some((entriesOf) => {
     const had = new Set(entriesOf(before));
     return entriesOf(after).some((entry) => !had.has(entry));
   });
+}
+
+/** Nobody where the list is damaged: whoever mends it lists people anew. */
+function listedIn(inbox: Powers): string[] {
+  return storedAllowlist(inbox) ?? [];
 }
 
 function unnamedIn(inbox: Powers): string[] {
