@@ -23,6 +23,7 @@ test("a call tells its instruction, its content and all that the activity log sh
     content: "Sales went up.",
     content_truncated: false,
     running: false,
+    waits_until: null,
     to: [],
     cc: [],
     newer: null,

@@ -33,6 +33,9 @@ const PAGE_SIZE_PX = 16;
 const LINE = /solid|dashed|dotted|double|groove|ridge|inset|outset/;
 /** Tables grow with their content whatever size they declare. */
 const GROWS = new Set(["table", "tbody", "thead", "tfoot", "tr", "td", "th", "col", "colgroup", "img"]);
+/** They have no height of their own in many a style sheet, ours too, so that they do not move their line: they are seen. */
+const RAISED = new Set(["sup", "sub"]);
+
 /** The part of an element's style that the elements inside it inherit. */
 export interface Look {
   /** Not shown, and nothing inside can show itself again. */
@@ -81,7 +84,9 @@ export function lookOf(element: HtmlElement, style: Declarations, parent: Look):
     color: colorOr(style.get("color"), parent.color),
     fill: fillOr(style.get("-webkit-text-fill-color"), parent.fill),
     background: backgroundOr(style.get("background-color") ?? style.get("background"), parent.background),
-    flat: isFlat(style.get("line-height") ?? lineHeightIn(style.get("font")), parent.flat),
+    flat: RAISED.has(element.name)
+      ? parent.flat
+      : isFlat(style.get("line-height") ?? lineHeightIn(style.get("font")), parent.flat),
     keeps_spaces:
       element.name === "pre" || (space === undefined ? parent.keeps_spaces : space.startsWith("pre")),
   };
