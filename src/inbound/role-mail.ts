@@ -8,7 +8,7 @@ import type { UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../resources/domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import type { DomainReport } from "./domain-report.ts";
-import { prepareLetter } from "../mail/writing/letters.ts";
+import { enclosed, MAX_ENCLOSED_BYTES, prepareLetter } from "../mail/writing/letters.ts";
 import type { Coming } from "./mail-storage.ts";
 import { notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { refuseRole, roleStillBusy } from "./role-limits.ts";
@@ -19,8 +19,6 @@ const ROLES = new Set(["postmaster", "abuse"]);
 const NO_ROOM = "role-mail:no-room";
 /** Lines that the log gets of reports; limited, because anybody can write one. */
 const REPORTS = { limit: 60, window_seconds: 3_600 };
-/** Bytes of a mail that most mail providers still take once it is encoded as a file. */
-const MAX_BYTES = 15 * 1_048_576;
 /** Factor by which a mail is longer once it is encoded as a file. */
 const ENCODED = 1.4;
 
@@ -52,7 +50,7 @@ export async function prepareRoleMail(
     dropMail(app, delivery, "role_machine");
     return delivery.recipients;
   }
-  if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;
+  if (delivery.raw.byteLength > MAX_ENCLOSED_BYTES) return TOO_LARGE;
   const [administrator] = delivery.recipients.flatMap(({ role }) => role?.administrator ?? []);
   const full = administrator && (await refuseFullRole(app, administrator, delivery.raw.byteLength));
   const others = delivery.recipients.some(({ role }) => role === undefined);
@@ -75,7 +73,7 @@ export async function refuseRoleForNow(
   administrator: UserRow,
   coming: Coming,
 ): Promise<Reception | undefined> {
-  const size = coming.size === 0 && wasPutOffFor(app, NO_ROOM, coming) ? MAX_BYTES : coming.size;
+  const size = coming.size === 0 && wasPutOffFor(app, NO_ROOM, coming) ? MAX_ENCLOSED_BYTES : coming.size;
   return (await refuseFullRole(app, administrator, size)) ?? roleStillBusy(app, coming);
 }
 
@@ -135,7 +133,7 @@ async function withLetter(
       `Subject: ${asCode(mail.subject)}`,
       "The whole mail is attached as message.eml. Be careful with what is in it.",
     ].join("\n\n"),
-    attachments: [{ filename: "message.eml", content_type: "application/octet-stream", bytes: raw }],
+    attachments: [enclosed(raw)],
   });
   return { ...recipient, role: { ...role, letter } };
 }

@@ -1,13 +1,14 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { messageKey } from "../db/job-keys.ts";
+import { dayAt } from "../lib/durations.ts";
 import type { JobPayloads } from "./kinds.ts";
 import { enqueue } from "./queue.ts";
 
 /** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
 export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail_notice"]): Promise<void> {
   const { user_id, kind, message_id } = notice;
-  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+  const day = dayAt(app.nowMs() / 1_000);
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("owner_notices")
     .values({ user_id, kind, day })

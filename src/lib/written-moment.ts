@@ -5,12 +5,15 @@ const formatters = new Map<string, Intl.DateTimeFormat>();
 
 /** "Saturday, 2026-11-28, 18:10 (Europe/Berlin, UTC+01:00)", to be read by people and models alike. */
 export function writtenMoment(second: number, zone: string): string {
-  const parts = formatterFor(zone).formatToParts(second * 1_000);
-  const { weekday, year, month, day, hour, minute, timeZoneName } = Object.fromEntries(
-    parts.map(({ type, value }) => [type, value]),
-  );
+  const { weekday, year, month, day, hour, minute, timeZoneName } = partsOf(second, zone);
   const where = zone === "UTC" ? zone : `${zone}, ${timeZoneName?.replace("GMT", "UTC")}`;
   return `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${where})`;
+}
+
+/** Returns a moment as the clock and the calendar of a zone show it, by the names that `Intl.DateTimeFormat` has for its parts. */
+export function partsOf(second: number, zone: string): Partial<Record<Intl.DateTimeFormatPartTypes, string>> {
+  const parts = formatterFor(zone).formatToParts(second * 1_000);
+  return Object.fromEntries(parts.map(({ type, value }) => [type, value]));
 }
 
 function formatterFor(zone: string): Intl.DateTimeFormat {

@@ -7,6 +7,7 @@ import { openConnectionOf } from "../resources/connections/connections.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { fetchOf } from "./ask-model.ts";
+import { countTokens } from "./count-tokens.ts";
 import { workOnText } from "./text-work.ts";
 
 /** Characters of a message that a question is asked about: what kind of mail it is shows early. */
@@ -51,9 +52,7 @@ export async function askYesOrNo(
   });
   if (signal.aborted) throw signal.reason;
   if (!answer.ok) return { problem: answer.message };
-  const { input_tokens = 0, output_tokens = 0 } = answer.usage ?? {};
-  app.metrics.count("mailwright_model_tokens_total", { direction: "input" }, input_tokens);
-  app.metrics.count("mailwright_model_tokens_total", { direction: "output" }, output_tokens);
+  countTokens(app, answer.usage);
   const [, word] = /^\W{0,10}(yes|no)\b/i.exec(answer.text) ?? [];
   return word === undefined
     ? { problem: `${answer.model} said neither yes nor no.` }

@@ -20,6 +20,7 @@ import { recordState } from "../resources/messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
+import { countTokens } from "./count-tokens.ts";
 import { type Journal, notAsked } from "./earlier-calls.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { type RunInput } from "./input.ts";
@@ -163,9 +164,7 @@ function measure(app: App, { message }: Run, ending: Ending): void {
   const seconds = (app.nowMs() - accepted_ms) / 1_000;
   app.metrics.time("mailwright_route_seconds", { source, state: ending.state }, seconds);
   if (ending.state !== "done") return;
-  const { input_tokens = 0, output_tokens = 0 } = ending.usage ?? {};
-  app.metrics.count("mailwright_model_tokens_total", { direction: "input" }, input_tokens);
-  app.metrics.count("mailwright_model_tokens_total", { direction: "output" }, output_tokens);
+  countTokens(app, ending.usage);
   if (!ending.free && source !== "test")
     app.metrics.count("mailwright_credits_charged_total", {}, RUN_CREDITS);
 }

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { releaseCredit, settleCredit } from "../resources/billing/ledger.ts";
 import { finishJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import type { LeftOutReason } from "../reasons.ts";
 import { LEFT_OUT_BY_RULE } from "../resources/messages/forgotten.ts";
 import { recordState } from "../resources/messages/events.ts";
@@ -34,7 +35,7 @@ export async function endByRule(
     steps: JSON.stringify(toSteps(drafts)),
     completed: app.now(),
     duration_ms: app.nowMs() - message.accepted_ms,
-    tags: JSON.stringify([...new Set([...(JSON.parse(message.tags) as string[]), ...(acts.tags ?? [])])]),
+    tags: JSON.stringify([...new Set([...storedJson<string[]>(message.tags, []), ...(acts.tags ?? [])])]),
     credits_charged: charged ? 1 : 0,
   };
   await writeOutcome(app, signal, async (tx) => {

@@ -1,13 +1,10 @@
 import type { App } from "../app.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
-import { prepareLetter, type QueueLetter } from "../mail/writing/letters.ts";
+import { enclosed, MAX_ENCLOSED_BYTES, prepareLetter, type QueueLetter } from "../mail/writing/letters.ts";
 import { asCode } from "../trust/shown/as-code.ts";
 import type { Run } from "./close.ts";
 import { readStoredMail } from "./input.ts";
 import { warningStep } from "./steps.ts";
-
-/** Bytes of a mail that most mail providers still take once it is encoded as a file. */
-const MAX_BYTES = 15 * 1_048_576;
 
 type Forwarded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_verified" | "steps">;
 
@@ -27,7 +24,8 @@ export async function prepareForward(
   if (owner_verified !== 1 || owner_email !== address)
     return refuse(`${address} is not the proven address of this account any more. Set the rule anew.`);
   const { raw } = await readStoredMail(app, message);
-  if (raw.byteLength > MAX_BYTES) return refuse("it is larger than 15 MB, which most mail providers refuse.");
+  if (raw.byteLength > MAX_ENCLOSED_BYTES)
+    return refuse("it is larger than 15 MB, which most mail providers refuse.");
   steps.push({ type: "context", name: "rule", output: `It was forwarded to ${address}.` });
   return prepareLetter(app, {
     user_id: message.user_id,
@@ -39,8 +37,6 @@ export async function prepareForward(
       `Subject: ${asCode(message.subject ?? "")}`,
       "The whole mail is attached as message.eml.",
     ].join("\n\n"),
-    attachments: [
-      { filename: "message.eml", content_type: "application/octet-stream", bytes: Buffer.from(raw) },
-    ],
+    attachments: [enclosed(Buffer.from(raw))],
   });
 }

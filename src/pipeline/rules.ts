@@ -58,10 +58,10 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   return settled;
 }
 
-/** The part of `judgeByRules` that only puts rules together; `answer` returns null where nobody can be asked. */
+/** Puts together what rules say about a message; `answer` is asked their questions. */
 export async function gather(
   rules: Rule[],
-  { facts, answer }: { facts: Facts; answer: (question: string) => Promise<Answer | null> },
+  { facts, answer }: { facts: Facts; answer: (question: string) => Promise<Answer> },
 ): Promise<Ruled> {
   const ruled: Ruled = { ...NO_RULES, names: [], do: {}, steps: [] };
   for (const rule of rules) {
@@ -69,8 +69,8 @@ export async function gather(
     if (rule.question !== null) {
       const said = await answer(rule.question);
       ruled.asked = true;
-      if (said === null || "problem" in said) ruled.steps.push(unanswered(rule, said?.problem));
-      if (said === null || !("yes" in said) || !said.yes) continue;
+      if ("problem" in said) ruled.steps.push(unanswered(rule, said.problem));
+      if ("problem" in said || !said.yes) continue;
     }
     add(ruled, rule, facts);
     if (rule.do.stop || ruled.end !== null) break;
@@ -97,7 +97,7 @@ function add(ruled: Ruled, { name, do: acts }: Rule, facts: Facts): void {
   ruled.steps.push({ type: "context", name: "rule", output: `The rule “${name}” was for this message.` });
 }
 
-function unanswered({ name }: Rule, problem = "it could not be asked"): StepDraft {
+function unanswered({ name }: Rule, problem: string): StepDraft {
   const output = `The rule “${name}” was passed over, because its question was not answered: ${problem}`;
   return { ...warningStep(output), to_strangers: "" };
 }

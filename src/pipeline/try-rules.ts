@@ -10,7 +10,7 @@ import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost } from "../resources/messages/stored-bytes.ts";
 import { readStoredMail } from "./input.ts";
-import { factsOf, gather, questionKey } from "./rules.ts";
+import { factsOf, gather, questionKey, type Ruled } from "./rules.ts";
 
 /** How many of the newest mails of an inbox are looked at. */
 const MAILS = 100;
@@ -89,11 +89,15 @@ async function tried(message: MessageRow, rules: Rule[], facts: Facts): Promise<
     facts,
     answer: (question) => {
       const yes = known[questionKey(question)];
-      if (yes === undefined) asks.push(question);
-      return Promise.resolve(yes === undefined ? null : { yes });
+      if (yes !== undefined) return Promise.resolve({ yes });
+      asks.push(question);
+      return Promise.resolve({ problem: "nothing is asked where rules are only tried." });
     },
   });
-  const becomes =
-    end === null ? (until === null ? "worked_on" : "waits") : end.kind === "skip" ? "skipped" : "kept";
-  return { message_id, subject, sender, created, rules: names, becomes, asks };
+  return { message_id, subject, sender, created, rules: names, becomes: outcomeOf({ end, until }), asks };
+}
+
+function outcomeOf({ end, until }: Pick<Ruled, "end" | "until">): Tried["becomes"] {
+  if (end !== null) return end.kind === "skip" ? "skipped" : "kept";
+  return until === null ? "worked_on" : "waits";
 }

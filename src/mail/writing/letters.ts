@@ -23,6 +23,14 @@ export interface Letter {
   entrusted?: boolean;
 }
 
+/** Bytes of a mail that most mail providers still take once it is encoded as a file. */
+export const MAX_ENCLOSED_BYTES = 15 * 1_048_576;
+
+/** Returns a whole mail as the file of a letter, of a type that no mail program shows by itself. */
+export function enclosed(bytes: Buffer): OutgoingAttachment {
+  return { filename: "message.eml", content_type: "application/octet-stream", bytes };
+}
+
 /** Queues a letter in the caller's transaction. */
 export type QueueLetter = (tx: Db) => Promise<void>;
 

@@ -116,7 +116,7 @@ export async function countTry(tx: Db, { address, place, attempts }: CodeAskerRo
   await counted.where("address", "=", address).where("place", "=", place).execute();
 }
 
-/** Gives all browsers with a place all of their tries at a new code. */
+/** Sets the tries of every browser with a place back to none: a new code begins with all of them. */
 export async function renewTries(app: App, tx: Db, email: string): Promise<void> {
   const renewed = tx.updateTable("code_askers").set({ attempts: 0 });
   await renewed.where("address", "=", emailFingerprint(app, email)).execute();

@@ -14,12 +14,7 @@ export function orderIn(args: Record<string, unknown>, orders: string[]): string
   if (orders.length === 0) return undefined;
   const known = new Set(orders);
   for (const given of textsIn(args)) {
-    if (
-      given === TOO_MUCH ||
-      typeof given.value !== "string" ||
-      !/[@$+\u2013\u2014-]/.test(asRead(given.value))
-    )
-      continue;
+    if (given === TOO_MUCH || typeof given.value !== "string") continue;
     for (const [token] of asRead(given.value).matchAll(TOKEN)) {
       const plain = token.toLowerCase().replace(/^[\u2013\u2014]/, "--");
       if (known.has(plain)) return plain;

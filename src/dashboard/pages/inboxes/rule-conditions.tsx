@@ -11,9 +11,8 @@ import {
   type Field as FieldName,
   FIELDS,
   FILE_WORDS,
+  KB,
 } from "./rule-words.ts";
-
-const KB = 1_024;
 
 export type Fault = ReturnType<ReturnType<typeof faultOf>>;
 

@@ -55,8 +55,7 @@ export function RuleEditor({ inbox, index, change, onSave, onCancel }: RuleEdito
         )}
         {conditions.map((condition, at) => (
           <ConditionFields
-            // The rows have no names, and are only added at the end or taken out.
-            // oxlint-disable-next-line react/no-array-index-key
+            // oxlint-disable-next-line react/no-array-index-key -- rows have no names, and begin anew where one is taken out
             key={`${at} of ${conditions.length}`}
             condition={condition}
             fault={fault(`${path}.when.${at}`)}

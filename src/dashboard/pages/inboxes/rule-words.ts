@@ -1,3 +1,4 @@
+import { allOf } from "../../../lib/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
 
 export type Rule = Inbox["rules"][number];
@@ -51,10 +52,10 @@ export const DAY_WORDS: Record<string, string> = {
   sun: "Sunday",
 };
 
-const or = (words: string[]): string => new Intl.ListFormat("en", { type: "disjunction" }).format(words);
-const and = (words: string[]): string => new Intl.ListFormat("en", { type: "conjunction" }).format(words);
+const or = (words: string[]): string => allOf(words, "or");
+const and = (words: string[]): string => allOf(words, "and");
 const quoted = (words: string[] = []): string => or(words.map((word) => `“${word}”`));
-const KB = 1_024;
+export const KB = 1_024;
 
 /** A condition as a clause: "the subject has “rent” or “lease”". */
 function conditionWords({ field, is = [], contains = [], not = false, ...more }: Condition): string {

@@ -30,6 +30,9 @@ const MEMBERS: Record<Field, { needs: (keyof ConditionBody)[]; may?: (keyof Cond
   time: { needs: [], may: ["days", "from", "to", "zone"] },
 };
 
+/** All that a condition may say of its field; members that nobody knows are named elsewhere. */
+const VALUES = [...new Set(Object.values(MEMBERS).flatMap(({ needs, may = [] }) => needs.concat(may)))];
+
 /** Returns rules as they are stored. Throws `validation_error` with the member at fault, and what it takes. */
 export async function checkedRules(tx: Db, user: UserRow, rules: RuleBody[]): Promise<Rule[]> {
   const checked: Rule[] = [];
@@ -97,27 +100,11 @@ function refuseOtherMembers(given: ConditionBody, path: string): void {
       "missing",
       `A condition on ${given.field} needs ${may.map((name) => `\`${name}\``).join(" or ")}.`,
     );
-  const usual = new Set<string>([...needs, ...may, "field", "not"]);
-  const other = Object.keys(MEMBER_NAMES).find(
-    (name) => !usual.has(name) && isGiven(name as keyof ConditionBody),
-  );
+  const usual = new Set([...needs, ...may]);
+  const other = VALUES.find((name) => !usual.has(name) && isGiven(name));
   if (other !== undefined)
     throw invalid(`${path}.${other}`, "not_for_field", `A condition on ${given.field} has no \`${other}\`.`);
 }
-
-const MEMBER_NAMES: Record<keyof ConditionBody, true> = {
-  field: true,
-  is: true,
-  contains: true,
-  name: true,
-  over_bytes: true,
-  under_bytes: true,
-  days: true,
-  from: true,
-  to: true,
-  zone: true,
-  not: true,
-};
 
 function checkedValues({ field, is }: Condition, path: string): string[] {
   if (field === "sender") return normalizeAllowlist(is, path);

@@ -1,5 +1,6 @@
 import type { Authority } from "../../../db/schema.ts";
 import { decodeWords, type MailHeaders } from "../../../mail/reading/headers.ts";
+import { partsOf } from "../../../lib/written-moment.ts";
 import { nextTime } from "../../../lib/schedule.ts";
 import { isListed } from "../allowlist.ts";
 import type { Actions, Condition, FileKind, Rule } from "./rules.ts";
@@ -109,15 +110,8 @@ const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
 
 /** A moment as the clock of a place shows it: the day of the week, and "HH:MM". */
 export function clockAt(second: number, zone: string): { day: string; time: string } {
-  const parts = new Intl.DateTimeFormat("en-US", {
-    timeZone: zone,
-    weekday: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-  }).formatToParts(second * 1_000);
-  const part = (type: string) => parts.find((one) => one.type === type)?.value ?? "";
-  return { day: part("weekday").toLowerCase(), time: `${part("hour")}:${part("minute")}` };
+  const { weekday = "", hour, minute } = partsOf(second, zone);
+  return { day: weekday.slice(0, 3).toLowerCase(), time: `${hour}:${minute}` };
 }
 
 /** Whether it is one of the days, and between two times; from 22:00 to 06:00 belongs to the day on which it begins. */
