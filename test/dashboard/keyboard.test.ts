@@ -104,6 +104,32 @@ describe.skipIf(!hasChromium)("without a mouse", () => {
     await isFocused(add);
   }, 60_000);
 
+  test("on a phone the navigation stays open when work on the page comes to its end", async () => {
+    await using at = await dashboard();
+    await using visit = await at.visit({
+      look: { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
+    });
+    const { page } = visit;
+    await page.goto(`${at.url}/app/welcome`);
+    await page.getByRole("button", { name: "Go on without it" }).click();
+    await page.getByRole("button", { name: "Begin with the demo model" }).click();
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    await page.route("**/inboxes", async (route) => {
+      if (route.request().method() === "POST") await held;
+      await route.continue();
+    });
+    await page.getByRole("region", { name: "Get an address" }).getByRole("button").click();
+    await page.getByRole("button", { name: "Open the navigation" }).click();
+    release();
+    await page
+      .getByRole("region", { name: "Send a first mail" })
+      .and(page.locator("[aria-current=step]"))
+      .waitFor();
+    const close = page.getByRole("button", { name: "Close the navigation" });
+    await isFocused(close);
+    await goTo(page, page.getByRole("link", { name: "Activity" }));
+  }, 60_000);
+
   test("on a phone the navigation opens where it is seen, however far the page is scrolled", async () => {
     await using at = await dashboard();
     for (const viewport of [

@@ -27,6 +27,11 @@ export function keepFocus(router: AnyRouter): void {
   }).observe(document.body, { childList: true, subtree: true });
 }
 
+/** Moves the focus within the page, unless somebody has left the page for the navigation meanwhile. */
+export function moveFocus(target: HTMLElement | null): void {
+  if (isLost() || document.activeElement?.closest("main")) target?.focus();
+}
+
 /** Not where the page has put the focus into a field of its own. Where the page is scrolled to is the router's to say. */
 function beginPage(): void {
   const main = document.querySelector("main");

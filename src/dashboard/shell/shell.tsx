@@ -25,17 +25,22 @@ export function Shell() {
     const onKey = ({ key }: KeyboardEvent): void => {
       if (key === "Escape") close();
     };
-    // On a phone the navigation lies above the page: who goes on there must not have it in the way.
-    const onElsewhere = ({ target }: Event): void => {
-      if (!bar.current?.contains(target as Node)) setOpen(false);
+    // On a phone the navigation lies above the page: who goes on there must not have it in the way. The page moves the
+    // focus by itself too, when work is done: that is nobody's wish to close the navigation.
+    const goneTo = (place: EventTarget | null): void => {
+      if (!bar.current?.contains(place as Node | null)) setOpen(false);
     };
+    const onTab = ({ key }: KeyboardEvent): void => {
+      if (key === "Tab") goneTo(document.activeElement);
+    };
+    const onPointer = ({ target }: Event): void => goneTo(target);
     document.addEventListener("keydown", onKey);
-    document.addEventListener("focusin", onElsewhere);
-    document.addEventListener("pointerdown", onElsewhere);
+    document.addEventListener("keyup", onTab);
+    document.addEventListener("pointerdown", onPointer);
     return () => {
       document.removeEventListener("keydown", onKey);
-      document.removeEventListener("focusin", onElsewhere);
-      document.removeEventListener("pointerdown", onElsewhere);
+      document.removeEventListener("keyup", onTab);
+      document.removeEventListener("pointerdown", onPointer);
     };
   }, [open, close]);
   return (

@@ -1,5 +1,6 @@
 import { CircleCheck } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef } from "react";
+import { moveFocus } from "../../shell/focus.ts";
 import { Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
 
@@ -29,7 +30,7 @@ export function Step({ title, state, summary, again, children }: StepProps) {
   const id = useId();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    if (open && moved) heading.current?.focus();
+    if (open && moved) moveFocus(heading.current);
   }, [open, moved]);
   return (
     <section
