@@ -267,6 +267,7 @@ export type FailureReason =
   | "no_provider"
   | "paused_too_long"
   | "plan_limit"
+  | "schedule_refused"
   | "target_not_allowed"
   | "target_not_connected"
   | "unknown_connection"

@@ -46,6 +46,7 @@ export interface Schema {
   suppressions: SuppressionRow;
   undelivered_answers: UndeliveredAnswerRow;
   account_storage: AccountStorageRow;
+  schedules: ScheduleRow;
 }
 
 /** What holds for the whole data folder. */
@@ -228,6 +229,39 @@ export interface MessageRow {
   redone: number;
   /** JSON of what the rules of the inbox found; see `RulesFound`. */
   rules: string;
+  /** The schedule that made it; null of what came in. */
+  schedule_id: string | null;
+}
+
+/** Has a message worked on again and again, or once at a later time. */
+export interface ScheduleRow {
+  id: string;
+  user_id: string;
+  inbox_id: string;
+  /** What is worked on: the mail or call with its instruction and material. */
+  message_id: string;
+  title: string;
+  /** Five fields as in a crontab, read on the clock of `timezone`; null of a single time, and while the time is not clear. */
+  pattern: string | null;
+  /** The single time. */
+  at: number | null;
+  /** IANA name. */
+  timezone: string;
+  /** The last moment at which it may run; null: for ever. */
+  until: number | null;
+  /** JSON of what it gathers as material; see `Over`. */
+  over: string | null;
+  status: "active" | "paused" | "ended" | "unclear";
+  /** Why it is paused, or has ended, in a sentence; null where its owner wanted that. */
+  reason: string | null;
+  /** When it runs next; null unless it is active. */
+  next_at: number | null;
+  /** When it last ran. */
+  last_at: number | null;
+  /** How many runs in a row have failed. */
+  failures: number;
+  created: number;
+  updated: number;
 }
 
 /** What is left of a mail of which the message has been deleted: enough to know it again. */
@@ -665,7 +699,8 @@ export interface OwnerNoticeRow {
     | "storage_full"
     | "answers_returned"
     | "mail_left_out"
-    | "failure_untold";
+    | "failure_untold"
+    | "schedule_failed";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

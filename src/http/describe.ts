@@ -4,6 +4,7 @@ import type { ErrorCode } from "../errors.ts";
 /** In the order in which pages of documentation show them: first what most people are here for. */
 export const TAGS = [
   "Routing",
+  "Schedules",
   "Auth",
   "Connections",
   "Integrations",

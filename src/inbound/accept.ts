@@ -85,7 +85,7 @@ export interface FreshCall {
 }
 
 /** A failed message, and the material of it that is not part of its raw mail. */
-interface AcceptedRetry {
+export interface AcceptedRetry {
   failed: MessageRow;
   inbox: InboxRow;
   user: UserRow;
@@ -145,7 +145,11 @@ export async function acceptMail(
 }
 
 /** The owner has a letter a day however many mails there are, their own as well; a listed sender knows of none. */
-async function tellOfLimit(app: App, tx: Db, { id, user_id, reason, authority }: MessageRow): Promise<void> {
+export async function tellOfLimit(
+  app: App,
+  tx: Db,
+  { id, user_id, reason, authority }: MessageRow,
+): Promise<void> {
   const kind = reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
   await tellOwnerLater(app, tx, { user_id, kind });
   if (authority === "listed") await tellSenderLater(app, tx, id);
@@ -190,29 +194,39 @@ export async function acceptCall(
   return { row, job };
 }
 
+/** The columns that say what a message is to be done with: another run of it has the same. */
+export function sameAs(
+  { app, inbox, user }: { app: App; inbox: InboxRow; user: UserRow },
+  message: MessageRow,
+) {
+  return {
+    ...blankMessage(app, inbox),
+    source: message.source,
+    authority: authorityNow(inbox, user, message),
+    sender: message.sender,
+    subject: message.subject,
+    instruction: message.instruction,
+    auth: message.auth,
+    no_reply_reason: message.no_reply_reason,
+    raw_mail_id: message.raw_mail_id,
+    rfc_message_id: message.rfc_message_id,
+    vouched: message.vouched,
+    hop: message.hop,
+    tags: message.tags,
+    metadata: message.metadata,
+  };
+}
+
 /** Stores a message that does the work of a failed one again, with a credit reserved and a job of its own. */
 export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
   const { failed, inbox, user } = retry;
   await refuseFull(app, tx, user, sizeOf(retry));
   const row: MessageRow = {
-    ...blankMessage(app, inbox),
-    source: failed.source,
+    ...sameAs({ app, inbox, user }, failed),
     conversation_id: failed.conversation_id,
-    authority: authorityNow(inbox, user, failed),
-    sender: failed.sender,
-    subject: failed.subject,
-    instruction: failed.instruction,
-    auth: failed.auth,
-    no_reply_reason: failed.no_reply_reason,
-    raw_mail_id: failed.raw_mail_id,
-    rfc_message_id: failed.rfc_message_id,
     // The key of the mail goes over to the retry: the sender's server may bring the same mail once more, and so may
     // anybody who has it.
     dedupe_key: failed.dedupe_key,
-    vouched: failed.vouched,
-    hop: failed.hop,
-    tags: failed.tags,
-    metadata: failed.metadata,
     retry_of: firstTry(failed),
   };
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
@@ -264,7 +278,7 @@ export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<strin
 }
 
 /** Stores the untrusted parts of a call: its content and files. The row of the message is stored elsewhere. */
-async function storeMaterial(
+export async function storeMaterial(
   app: App,
   tx: Db,
   row: MessageRow,
@@ -279,9 +293,9 @@ const MAIL_LIMITED = "This account has no credits left this month, so the mail w
 const STRANGERS_LIMITED =
   "None of the credits that mail of unlisted senders may use are left this month: a fifth is kept for the owner and for listed senders. The mail was not worked on.";
 const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
-const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
+export const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
 
-async function insertAndReserve(
+export async function insertAndReserve(
   app: App,
   tx: Db,
   { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
@@ -315,7 +329,7 @@ async function mayBegin(tx: Db, conversation_id: string | null): Promise<boolean
 
 type Enqueued = { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean };
 
-function enqueueRun(
+export function enqueueRun(
   app: App,
   tx: Db,
   { row, user, claimed, bytes, waits = false }: Enqueued,

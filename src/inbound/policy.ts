@@ -168,6 +168,7 @@ function recentOf(db: Db, mail: Recent) {
     .where("inbox_id", "=", mail.inbox_id)
     .where("sender", "=", mail.sender)
     .where("source", "=", "email")
+    .where("schedule_id", "is", null)
     .where("created", ">", mail.since)
     .where("created", "<=", mail.until)
     .where("state", "not in", ["rejected", "skipped"])

@@ -43,6 +43,8 @@ export interface JobPayloads {
     refused?: { what: "call" | "mail"; bytes: number; whose?: Whose };
     /** The mail that was taken and not worked on. */
     message_id?: string;
+    /** The schedule that has paused, or whose only run has failed. */
+    schedule_id?: string;
   };
   /** Tells the owner how many more times something happened than there were mails about it. */
   sum_up_notices: { user_id: string; about: NoticeKind; count: number };
@@ -52,6 +54,8 @@ export interface JobPayloads {
   close_customer: { customer_id: string };
   /** Renews the certificate when it is time. */
   keep_certificate: { directory: string; names: string[] };
+  /** Has the message of a schedule worked on at its next time. */
+  run_schedule: { schedule_id: string };
   /** `schedule`: as it was configured when the backup was planned. */
   make_backup: { schedule: string };
   /**
@@ -208,6 +212,13 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     names: "customer_id",
     held_by_default: false,
     shown: "what deleted accounts pay for",
+  },
+  run_schedule: {
+    lease_seconds: 300,
+    max_failures: NEVER_GIVEN_UP,
+    names: "schedule_id",
+    held_by_default: true,
+    shown: "schedules",
   },
   make_backup: {
     // Long enough for a large data folder on a slow disk.

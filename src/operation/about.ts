@@ -32,6 +32,16 @@ export async function aboutDomain(db: Db, { domain_id }: JobPayloads["check_doma
   return row ? { about: `look for the records of ${row.domain}`, account: row.account } : GONE;
 }
 
+export async function aboutSchedule(db: Db, { schedule_id }: JobPayloads["run_schedule"]): Promise<About> {
+  const row = await db
+    .selectFrom("schedules")
+    .innerJoin("users", "users.id", "schedules.user_id")
+    .select("users.email as account")
+    .where("schedules.id", "=", schedule_id)
+    .executeTakeFirst();
+  return row ? { about: "run a schedule at its next time", account: row.account } : GONE;
+}
+
 export async function aboutEvent(db: Db, { event_id }: JobPayloads["fan_out_event"]): Promise<About> {
   const row = await db
     .selectFrom("events")

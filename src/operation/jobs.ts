@@ -23,6 +23,7 @@ import {
   aboutFailure,
   aboutMessage,
   aboutOutgoing,
+  aboutSchedule,
   ofNobody,
 } from "./about.ts";
 import { anew, mailAgain, nothingLeft, type Revive, runAgain } from "./revive.ts";
@@ -40,6 +41,8 @@ import { fanOut, fanOutNow } from "../resources/webhooks/fan-out.ts";
 import { atSending } from "../pipeline/at-sending.ts";
 import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../pipeline/fail.ts";
 import { runNow } from "../pipeline/run.ts";
+import { planAllDue } from "../resources/schedules/plan.ts";
+import { runScheduleNow } from "../resources/schedules/run-due.ts";
 import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
 
 const MB = 1_048_576;
@@ -60,6 +63,7 @@ const FAN_OUT_SLOTS = 16;
 const ENDPOINT_SLOTS = 1_000;
 const NOTICE_SLOTS = 4;
 const CLOSING_SLOTS = 2;
+const SCHEDULE_SLOTS = 4;
 const ONE = { slots: 1 };
 
 /** A job that the operator takes out of the queue. */
@@ -230,6 +234,14 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     run: closeCustomerNow,
     room: { slots: CLOSING_SLOTS },
     about: ofNobody("cancel what a deleted account pays for"),
+    drop: null,
+    revive: anew,
+  },
+  run_schedule: {
+    run: runScheduleNow,
+    plan: planAllDue,
+    room: { slots: SCHEDULE_SLOTS },
+    about: aboutSchedule,
     drop: null,
     revive: anew,
   },

@@ -34,12 +34,14 @@ export async function answerTo(
 ): Promise<PreparedReply | undefined> {
   const { message: accepted, input, settings } = run;
   const now = await nowForAnswer(app, run);
-  if (now === undefined || now.why !== null || !input.headers) {
+  const { headers } = input;
+  const unheard = headers === null && accepted.schedule_id === null;
+  if (now === undefined || now.why !== null || unheard) {
     if (files.length > 0 && settings.private) run.steps.push(warningStep(NOT_HANDED_OVER));
     return insteadOf(app, accepted, ending);
   }
   const message = { ...accepted, authority: now.authority };
-  const answered = { message, inbox: now.inbox, headers: input.headers };
+  const answered = { message, inbox: now.inbox, headers };
   if (ending.state === "done") {
     // In capture mode the mail itself is kept here, so that it must not hold a file either for which there is no
     // room.

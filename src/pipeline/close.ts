@@ -49,7 +49,8 @@ export type Ending =
   | {
       state: "done";
       result: string;
-      model: string;
+      /** Null where no model was asked. */
+      model: string | null;
       usage: { input_tokens: number; output_tokens: number } | null;
       /** Set if nothing was done that costs a credit. */
       free?: true;
@@ -82,6 +83,8 @@ export interface Run {
   /** Whether tools may have changed something, in this try or an earlier one. */
   changed: boolean;
   journal: Journal;
+  /** Called in the transaction that closes the run: what it writes besides. */
+  alongside?: (tx: Db) => Promise<void>;
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
@@ -118,7 +121,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     // The event of an answered message is held until its answer is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
-    await forward?.(tx);
+    await writeBesides(tx, [forward, run.alongside]);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
@@ -140,6 +143,10 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   });
   measure(app, run, ending);
   tellLog(app, run, ending);
+}
+
+async function writeBesides(tx: Db, writes: (((tx: Db) => Promise<unknown>) | undefined)[]): Promise<void> {
+  for (const write of writes) await write?.(tx);
 }
 
 /** A model that only this message asked for says nothing of its connection. */

@@ -30,6 +30,7 @@ import {
   withoutOwnSite,
 } from "../trust/own-words/shared-page.ts";
 import type { Run } from "./close.ts";
+import type { Gathered } from "./digest.ts";
 import type { StepDraft } from "./steps.ts";
 
 /** Nobody types a longer order by mail, so a longer one is no plain word. */
@@ -93,6 +94,8 @@ export interface RunInput {
    * or of all that a call brought. They are made when rules ask for them, because a large call would be kept twice.
    */
   whole: () => { text: string; size: number };
+  /** What came in since the last run of a digest; it is part of `content`. */
+  gathered?: Gathered;
 }
 
 type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;

@@ -47,7 +47,8 @@ export interface Answer {
 export interface Answered {
   message: MessageRow;
   inbox: InboxRow;
-  headers: MailHeaders;
+  /** Null where no mail is answered: the run of a schedule that was made over HTTP. */
+  headers: MailHeaders | null;
 }
 
 /** A signed answer, ready for the closing transaction to queue. */
@@ -59,7 +60,7 @@ export interface PreparedReply {
 /** Whether the sender of a message may be written to at all. */
 export function mayAnswer(message: MessageRow, inbox: InboxRow): boolean {
   return (
-    message.source !== "api" &&
+    (message.source !== "api" || message.schedule_id !== null) &&
     inbox.reply_enabled === 1 &&
     message.no_reply_reason === null &&
     message.hop < MAX_HOPS
@@ -76,14 +77,16 @@ export async function prepareReply(
   const id = app.newId();
   const rfc_message_id = newMessageId(app, id, inbox.domain);
   const thread = threadOf(message);
+  // The run of a schedule that was made over HTTP is mailed of its own accord.
+  const answers_mail = message.raw_mail_id !== null;
   const composed = await composeReply({
     from: { name: inbox.label, address: addressOf(inbox) },
     to: await targetOf(app, { message, inbox, headers }),
     ...(thread === null ? {} : { reply_to: replyAddress(app, thread, inbox) }),
     envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
-    subject: replySubject(message.subject ?? ""),
+    subject: answers_mail ? replySubject(message.subject ?? "") : (message.subject ?? ""),
     ...(message.rfc_message_id === null ? {} : { in_reply_to: message.rfc_message_id }),
-    references: references(parentIds(headers), message.rfc_message_id ?? undefined),
+    references: references(headers === null ? [] : parentIds(headers), message.rfc_message_id ?? undefined),
     message_id: rfc_message_id,
     hop: message.hop + 1,
     words: answer.words,
@@ -92,7 +95,7 @@ export async function prepareReply(
     attachments: attachmentsOf(answer),
     ...(await footerOf(app, inbox, answer)),
     date: new Date(app.wallMs()),
-    kind: answer.kind,
+    kind: answers_mail ? answer.kind : "notice",
   });
   const raw = await signMail(composed.raw, inbox.domain, keys);
   const { envelope_from, envelope_to } = composed;
@@ -170,7 +173,7 @@ async function targetOf(app: App, { message, inbox, headers }: Answered): Promis
   const from = message.sender ?? "";
   const { vouched } = storedAuth(message);
   if (vouched !== true || (authority !== "owner" && authority !== "listed")) return from;
-  const reply_to = soleAddress(headers.get("reply-to") ?? "");
+  const reply_to = soleAddress(headers?.get("reply-to") ?? "");
   if (reply_to === null || reply_to === from) return from;
   const [owner] = await ownerOf(app.db, { id: inbox.user_id });
   return isKnownAddress(reply_to, { inbox, owner }) ? reply_to : from;

@@ -35,8 +35,8 @@ interface Judged {
 }
 
 /**
- * Returns what the rules of an inbox say about a message. A message that somebody has tried again is neither left out nor
- * has to wait: that is what was asked for.
+ * Returns what the rules of an inbox say about a message. A message that somebody has tried again, or that a schedule made, is
+ * neither left out nor has to wait: that is what was asked for.
  */
 export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal): Promise<Ruled> {
   const rules = rulesOf(judged.inbox).filter(({ enabled }) => enabled);
@@ -48,7 +48,7 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
     facts,
     answer: (question) => answerTo(app, judged, { question, material: facts.text, found, signal }),
   });
-  const asked_for = message.retry_of !== null;
+  const asked_for = message.retry_of !== null || message.schedule_id !== null;
   const settled = asked_for ? { ...ruled, end: null, until: null } : untilStill(app, ruled, message);
   if (settled.names.length > 0 || settled.asked) {
     const until = settled.until ?? undefined;

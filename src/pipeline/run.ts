@@ -19,9 +19,11 @@ import { failMessage, messageById } from "./fail.ts";
 import { inputOf, readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
+import { gatherSince } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
 import { judgeByRules, type Ruled } from "./rules.ts";
+import { schedule } from "./schedule.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { authorityNow } from "../inbound/policy.ts";
@@ -70,6 +72,8 @@ async function runLoaded(
   const run: Run = { ...found, job, signal, input, ruled, command, settings, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
+  const over = await endWithoutModel(app, run, asked);
+  if (over) return over();
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
   run.connection = connection;
@@ -81,6 +85,33 @@ async function runLoaded(
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer, settings));
 }
+
+/** Returns what ends a run that needs no model: it is about times, or a digest of nothing. */
+async function endWithoutModel(
+  app: App,
+  run: Run,
+  asked: Understanding,
+): Promise<(() => Promise<void>) | undefined> {
+  const scheduled = await schedule(app, run, asked);
+  if (scheduled) return () => closeRun(app, { ...run, ...toBeKept(run), ...scheduled }, scheduled.ending);
+  if (run.input.gathered?.count !== 0) return undefined;
+  return () => closeRun(app, { ...run, settings: { ...run.settings, reply: false } }, NOTHING_CAME);
+}
+
+/** The order of a schedule is kept until it is over, also where the answers of its runs are private. */
+function toBeKept({ command, settings }: Run): Pick<Run, "command" | "settings"> {
+  const { private: _, ...options } = command.options;
+  return { command: { ...command, options }, settings: { ...settings, private: false } };
+}
+
+/** Nothing is mailed: who has a digest every hour does not want to hear of each hour without mail. */
+const NOTHING_CAME: Ending = {
+  state: "done",
+  result: "Nothing came in since the last run, so there was nothing to do.",
+  model: null,
+  usage: null,
+  free: true,
+};
 
 type Begun = Pick<Loaded, "found"> & { input: RunInput; ruled: Ruled };
 
@@ -105,10 +136,29 @@ async function beginByRules(
   if (until !== null || end !== null) return undefined;
   const message = narrowed(loaded.message, ruled);
   const is_other = message !== loaded.message && message.raw_mail_id !== null;
+  const read = is_other ? await readInput(app, { ...loaded, message }, signal) : input;
   return {
     found: { ...loaded, message },
-    input: is_other ? await readInput(app, { ...loaded, message }, signal) : input,
+    input: await withGathered(app, loaded, { input: read, signal }),
     ruled,
+  };
+}
+
+/** Adds what came in since the last run to the material of a digest. */
+async function withGathered(
+  app: App,
+  { message, owner_timezone: timezone }: Loaded["found"],
+  { input, signal }: { input: RunInput; signal: AbortSignal },
+): Promise<RunInput> {
+  const gathered = await gatherSince(app, message, { timezone, signal });
+  if (gathered === undefined) return input;
+  const content = [input.content, gathered.text].filter((text) => text.trim() !== "").join("\n\n");
+  return {
+    ...input,
+    content,
+    plain: input.plain && gathered.count === 0,
+    warnings: [...input.warnings, ...gathered.warnings],
+    gathered,
   };
 }
 

@@ -63,6 +63,11 @@ const KNOWN = new Set([
   "tools",
   "allow-destructive",
   "attach",
+  "every",
+  "at",
+  "until",
+  "tz",
+  "over",
 ]);
 
 /** Whether a flag of this name means something to the run, and not to the model alone. */

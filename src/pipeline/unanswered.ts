@@ -1,11 +1,13 @@
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
+import type { RunInput } from "./input.ts";
 import type { RunSettings } from "./settings.ts";
 
 interface Unanswered {
   message: MessageRow;
   inbox: InboxRow;
   settings: Pick<RunSettings, "reply">;
+  input: Pick<RunInput, "gathered">;
 }
 
 const MACHINE =
@@ -22,10 +24,11 @@ const REASONS: Record<string, string> = {
  * if nobody waits for an answer.
  */
 export function whyUnanswered(
-  { message, inbox, settings }: Unanswered,
+  { message, inbox, settings, input }: Unanswered,
   { state }: { state: "done" | "failed" },
 ): string | null {
-  if (message.source === "api") return null;
+  if (message.source === "api" && message.schedule_id === null) return null;
+  if (input.gathered?.count === 0) return say("nothing came in since the last run.");
   if (!settings.reply) return say("the instruction says --no-reply.");
   if (inbox.reply_enabled !== 1)
     return say(

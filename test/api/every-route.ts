@@ -39,6 +39,11 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "GET /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
   "PATCH /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
   "DELETE /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
+  "GET /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
+  "PATCH /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
+  "DELETE /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
+  "POST /v1/schedules/:schedule_id/run": (owner) => `/v1/schedules/${owner.schedule_id}/run`,
+  "GET /v1/schedules/:schedule_id/runs": (owner) => `/v1/schedules/${owner.schedule_id}/runs`,
   "POST /custom-domains/:domain_id/verify": (owner) => `/custom-domains/${owner.domain_id}/verify`,
   "DELETE /custom-domains/:domain_id": (owner) => `/custom-domains/${owner.domain_id}`,
   "POST /connections/:connection_id/test": (owner) => `/connections/${owner.connection_id}/test`,
@@ -60,6 +65,8 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
 
 const CONTEXT = { title: "Brand voice", body: "Plain words.", kind: "instruction" };
 
+const SCHEDULE = { instruction: "Say hello.", every: "daily" };
+
 const CONFIRMATION = new URLSearchParams({ code: "x", state: "x", proof: "x" });
 
 const BODIES: Record<string, unknown> = {
@@ -73,6 +80,8 @@ const BODIES: Record<string, unknown> = {
   "POST /admin/users": { email: "new@example.com" },
   "POST /custom-domains": { domain: "ai.acme.test" },
   "POST /contexts": CONTEXT,
+  "POST /v1/schedules": SCHEDULE,
+  "PATCH /v1/schedules/:schedule_id": { title: "Hello" },
   "POST /contexts/upload": markdownForm(),
   "POST /billing/checkout": { plan: "team" },
   "POST /auth/set-password": { password: "quiet river 42" },
@@ -103,6 +112,7 @@ export interface Owner {
   mcp_connection_id: string;
   domain_id: string;
   context_id: string;
+  schedule_id: string;
   waiting_id: string;
   message_id: string;
   attachment_id: string;
@@ -148,6 +158,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
   const mcp = await caller.post("/connections", { kind: "mcp", base_url: server });
   const domain = await caller.post("/custom-domains", { domain: "mail.acme.test" });
   const context = await caller.post("/contexts", CONTEXT);
+  const schedule = await caller.post("/v1/schedules", SCHEDULE);
   const waiting = await caller.post("/v1/messages", { instruction: "Wait", async: true });
   const message = await caller.post("/v1/messages", {
     instruction: "Read it",
@@ -167,6 +178,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     mcp_connection_id: mcp.body.id,
     domain_id: domain.body.id,
     context_id: context.body.id,
+    schedule_id: schedule.body.id,
     waiting_id: waiting.body.message_id,
     message_id: message.body.message_id,
     attachment_id: listed.body.items[0].attachments[0].id,

@@ -4,7 +4,7 @@ import type { Schema } from "../../db/schema.ts";
 
 /**
  * Whether a message had ended at `before`, and so had all mails that answer it, and nobody is still to be told anything of
- * it: it will never be worked on again.
+ * it, and no schedule has it worked on: it will never be worked on again.
  */
 export function endedBefore(
   eb: ExpressionBuilder<Schema, "messages">,
@@ -23,10 +23,15 @@ export function endedBefore(
     .select("events.id")
     .whereRef("events.message_id", "=", "messages.id")
     .where(isUntold);
+  const schedules = eb
+    .selectFrom("schedules")
+    .select("schedules.id")
+    .whereRef("schedules.message_id", "=", "messages.id")
+    .where("schedules.status", "!=", "ended");
   return eb.and([
     eb("messages.state", "!=", "received"),
     eb(end, "<", before),
-    eb.not(eb.or([eb.exists(answers), eb.exists(news), isMessageNamed(eb)])),
+    eb.not(eb.or([eb.exists(answers), eb.exists(news), eb.exists(schedules), isMessageNamed(eb)])),
   ]);
 }
 

@@ -161,6 +161,35 @@ async function undoneLetter(
   });
 }
 
+/** The letter about a schedule that has paused, or of which the only run has failed; undefined once it goes on, or is gone. */
+async function scheduleLetter(
+  app: App,
+  user: UserRow,
+  { schedule_id = "" }: Pick<Notice, "schedule_id">,
+): Promise<QueueLetter | undefined> {
+  const schedule = await app.db
+    .selectFrom("schedules")
+    .select(["title", "pattern", "status", "reason"])
+    .where("id", "=", schedule_id)
+    .where("status", "!=", "active")
+    .executeTakeFirst();
+  if (!schedule) return undefined;
+  const { title, pattern, status, reason } = schedule;
+  const page = `${app.base_url}/app/schedules`;
+  const markdown = [
+    status === "paused"
+      ? `Your schedule ${asCode(title)} has been paused:`
+      : `Your schedule ${asCode(title)} could not do what it was made for${pattern === null ? "" : " the last time"}:`,
+    asCode(reason ?? ""),
+    status === "paused"
+      ? `It does not run any more. Once the cause is mended, let it go on [on its page](${page}), where you see its runs as well.`
+      : `Its run, and why it failed, stand [on its page](${page}). Once the cause is mended, run it again there.`,
+  ].join("\n\n");
+  const subject =
+    status === "paused" ? "A schedule of yours has been paused" : "A schedule of yours has failed";
+  return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
+}
+
 type Notice = JobPayloads["mail_notice"];
 type Refused = NonNullable<Notice["refused"]>;
 
@@ -173,6 +202,7 @@ const LETTERS: Record<
   storage_full: fullLetter,
   mail_left_out: undoneLetter,
   failure_untold: undoneLetter,
+  schedule_failed: scheduleLetter,
 };
 
 function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {

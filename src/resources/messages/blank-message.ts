@@ -51,5 +51,6 @@ export function blankMessage(
     deleted_at: null,
     redone: 0,
     rules: "{}",
+    schedule_id: null,
   };
 }

@@ -29,6 +29,7 @@ export async function deleteMessage(app: App, caller: Caller, id: string): Promi
     const [message] = await ownMessage(tx, { user_id: user.id, id, since: historySince(app, user) });
     if (!message) throw noMessage();
     if (message.state === "received") throw stillWorkedOn();
+    await refuseScheduled(tx, [id]);
     await tx.updateTable("messages").set({ deleted_at: app.now() }).where("id", "=", id).execute();
     await eraseDeletedLater(app, tx, user);
   });
@@ -58,6 +59,7 @@ export async function deleteConversation(app: App, caller: Caller, id: string): 
     const shown = ownMessagesIn(app, tx, { user, id }).where("deleted_at", "is", null);
     if (!(await shown.limit(1).executeTakeFirst())) throw noConversation();
     if (await shown.where("state", "=", "received").limit(1).executeTakeFirst()) throw stillWorkedOn();
+    await refuseScheduled(tx, shown);
     const { latest } = await ownMessagesIn(app, tx, { user, id })
       .clearSelect()
       .select((eb) => eb.fn.max("deleted_at").as("latest"))
@@ -91,6 +93,25 @@ export async function restoreConversation(app: App, user: UserRow, id: string): 
       .execute();
     afterCommit(tx, () => app.changes.tell(user.id, last.id));
   });
+}
+
+/** Throws for a message that a schedule still has worked on: it would end with it, and nobody would be told. */
+async function refuseScheduled(tx: Db, messages: string[] | ReturnType<typeof ownMessagesIn>): Promise<void> {
+  const schedule = await tx
+    .selectFrom("schedules")
+    .select(["id", "title"])
+    .where("message_id", "in", messages)
+    .where("status", "!=", "ended")
+    .limit(1)
+    .executeTakeFirst();
+  if (!schedule) return;
+  throw new AppError(
+    "conflict",
+    `The schedule “${schedule.title}” has this message worked on again and again.`,
+    {
+      fix: `Delete the schedule first, on its page or with DELETE /v1/schedules/${schedule.id}.`,
+    },
+  );
 }
 
 function ownMessagesIn(app: App, tx: Db, { user, id }: { user: UserRow; id: string }) {

@@ -1,4 +1,5 @@
 import { hasAuthority } from "./authority.ts";
+import { noteRunEnd } from "../schedules/run-ends.ts";
 import { tagsOf } from "./tags.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
@@ -28,6 +29,7 @@ type Told = Pick<
   | "tags"
   | "command"
   | "metadata"
+  | "schedule_id"
 >;
 
 /**
@@ -37,6 +39,7 @@ type Told = Pick<
 export async function recordState(app: App, tx: Db, row: Told, held = false): Promise<string | null> {
   app.metrics.count("mailwright_messages_total", { source: row.source, state: row.state });
   afterCommit(tx, () => app.changes.tell(row.user_id, row.id));
+  await noteRunEnd(app, tx, row);
   // There is no such event of a call: its caller knows that it was accepted.
   if (row.state === "received" && row.source !== "email") return null;
   const { user_id, source } = row;

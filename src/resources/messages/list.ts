@@ -29,6 +29,8 @@ export interface MessageFilters {
   source?: MessageRow["source"];
   inbox_id?: string;
   conversation_id?: string;
+  /** One of the user's own. */
+  schedule_id?: string;
   /** In unix seconds, both included. */
   since?: number;
   until?: number;
@@ -100,9 +102,9 @@ function rangeOf(
 
 /** Chooses the index. That must not be left to SQLite, because what a page looks at is bounded along the index. */
 function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
-  const { status, source, inbox_id, conversation_id } = filters;
+  const { status, source, inbox_id, conversation_id, schedule_id } = filters;
   const states = status === undefined ? undefined : statesOf(status);
-  const of_all = inbox_id === undefined && conversation_id === undefined;
+  const of_all = inbox_id === undefined && conversation_id === undefined && schedule_id === undefined;
   // The index of states leaves out the state in which nearly every message ends.
   const keyed = of_all && status !== "done" ? states : undefined;
   const rest = keyed ? undefined : states;
@@ -112,6 +114,8 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
       .select("messages.id")
       .where("messages.id", "<", below)
       .where("messages.id", ">=", from);
+    if (schedule_id !== undefined)
+      return [ids.where("schedule_id", "=", schedule_id).where("user_id", "=", user.id)];
     if (conversation_id !== undefined) return [inConversation(ids, user, { conversation_id, inbox_id })];
     if (inbox_id !== undefined) return [inInbox(ids, user, inbox_id)];
     const own = ids.where("user_id", "=", user.id);

@@ -29,7 +29,7 @@ export async function retryMessage(
   user: UserRow,
   { id, admit, now = false }: { id: string; admit: (tx: Db) => void | Promise<void>; now?: boolean },
 ): Promise<RetryOutcome> {
-  const material = await readMaterial(app, await retryable(app, app.db, user, id));
+  const material = await materialToRepeat(app, await retryable(app, app.db, user, id));
   const retry = await app.write(async (tx) => {
     // Looked up again: the inbox may have been deleted since.
     const failed = await retryable(app, tx, user, id);
@@ -118,14 +118,17 @@ function becameOfOther({ state, called }: EarlierMail): string {
   return state === "done" ? "came once more and is done" : "came once more and is being worked on";
 }
 
+/** What a message brought along that is not part of a raw mail. */
+export interface Material {
+  content: string | null;
+  files: IncomingFile[];
+}
+
 /**
- * Reads what a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for
- * both.
+ * Reads what another run of a message needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for
+ * both. Throws when it is no longer kept.
  */
-async function readMaterial(
-  app: App,
-  failed: MessageRow,
-): Promise<{ content: string | null; files: IncomingFile[] }> {
+export async function materialToRepeat(app: App, failed: MessageRow): Promise<Material> {
   if (failed.raw_mail_id !== null) return { content: null, files: [] };
   const stored = await app.db
     .selectFrom("message_contents")
@@ -140,7 +143,7 @@ async function readMaterial(
  * The size of the raw mail; 0 for a call. Throws when the mail is no longer kept. To be called in the transaction of
  * the retry, after which nothing purges the mail.
  */
-async function sizeOfRaw(tx: Db, { raw_mail_id }: MessageRow): Promise<number> {
+export async function sizeOfRaw(tx: Db, { raw_mail_id }: MessageRow): Promise<number> {
   if (raw_mail_id === null) return 0;
   const raw = await tx
     .selectFrom("raw_mails")

@@ -149,6 +149,7 @@ export const ActivityShape = t.Object(
         "How many mails it stands for. More than one only where so many were refused or left out in an hour that the rest of them are counted, by their reason, in one message without a sender and a subject.",
       examples: [1],
     }),
+    schedule_id: t.Nullable(t.String({ format: "uuid", description: "The schedule that made it." })),
     retry_of: t.Nullable(
       t.String({
         format: "uuid",

@@ -53,6 +53,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     duplicates: row.duplicates,
     mails: row.mails,
     retry_of: row.retry_of,
+    schedule_id: row.schedule_id,
     tags: storedJson<string[]>(row.tags, []),
     rules: rulesFound(row).matched ?? [],
     metadata: metadataOf(row),

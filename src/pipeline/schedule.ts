@@ -1,0 +1,230 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { ScheduleRow, UserRow } from "../db/schema.ts";
+import { userById } from "../db/users.ts";
+import { AppError, fullText } from "../errors.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { forgetDue, planDue } from "../resources/schedules/plan.ts";
+import { addSchedule, refuseTooMany, titleOf } from "../resources/schedules/schedules.ts";
+import { timesFor, type TimeWords, type Unclear } from "../resources/schedules/times-for.ts";
+import { type Times, timesAfter } from "../resources/schedules/times.ts";
+import { type Over, promiseOf } from "../resources/schedules/view.ts";
+import { askForTimes } from "./ask-for-times.ts";
+import type { Ending, Run } from "./close.ts";
+import type { Understanding } from "./read-instruction.ts";
+
+const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
+const FLAGS = [...TIME_FLAGS, "over"];
+/** What ends a schedule, as the first line of an answer to one of its mails. */
+const STOP = /^\W{0,3}stop\W{0,3}$/i;
+const HOW_TO_END =
+  'To end it, answer this mail with the word stop on its first line. To change its times, answer with nothing but other ones, such as:\n\n    --every="monday 9:00"';
+
+/** The end of a run that is about a schedule, and what is written with it. */
+export interface Scheduled {
+  ending: Ending;
+  /** Called in the transaction that closes the run. */
+  alongside?: (tx: Db) => Promise<void>;
+}
+
+/**
+ * Does what an instruction says about times instead of working on it: makes a schedule of it, gives another time to the schedule
+ * whose mail it answers, or ends that. Undefined where it says nothing of the kind. A run of a schedule makes none.
+ */
+export async function schedule(app: App, run: Run, asked: Understanding): Promise<Scheduled | undefined> {
+  const { message, input, command } = run;
+  if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
+  const [first = ""] = input.sure.trim().split("\n", 1);
+  if (STOP.test(first)) return stopped(app, run);
+  if (!FLAGS.some((name) => command.options[name] !== undefined)) return undefined;
+  // A link or a program may have filled in a subject alone: nothing lasting comes of that.
+  if (!input.names)
+    return failed("Times count in the text of a mail alone, and not in its subject. Write them there.");
+  const [user] = await userById(app.db, { id: message.user_id });
+  if (!user) return undefined;
+  const answered = await scheduleIn(app.db, run);
+  const changes =
+    (answered !== undefined && asked.instruction === "") || asked.is_standing ? answered : undefined;
+  return makeOrChange(app, run, { user, changes });
+}
+
+async function makeOrChange(
+  app: App,
+  run: Run,
+  { user, changes }: { user: UserRow; changes: ScheduleRow | undefined },
+): Promise<Scheduled> {
+  const { options } = run.command;
+  const flags = Object.fromEntries(
+    TIME_FLAGS.map((name) => [name, worded(options[name])]),
+  ) as unknown as TimeWords;
+  const known = changes && (changes.pattern !== null || changes.at !== null) ? changes : undefined;
+  const read = timesFor(flags, { now: app.now(), timezone: known?.timezone ?? user.timezone, known });
+  const over = overOf(run);
+  if ("problem" in over) return failed(over.problem);
+  if ("unclear" in read) return askBack(app, run, { user, unclear: read.unclear, over: over.over, changes });
+  const { times } = read;
+  if (run.settings.dry_run)
+    return { ending: free(`Nothing was done and nothing was charged.\n\n${promiseOf(times, app.now())}`) };
+  const result = `${promiseOf(times, app.now())}\n\n${HOW_TO_END}`;
+  if (changes) return { ending: free(result), alongside: (tx) => giveTimes(app, tx, changes, times) };
+  const full = await refusalOf(() => refuseTooMany(app, app.db, user));
+  if (full !== undefined) return failed(full);
+  return { ending: free(result), alongside: (tx) => add(app, tx, run, { user, times, over: over.over }) };
+}
+
+/** Asks what was meant, and keeps the order so that an answer with a time is enough. */
+async function askBack(
+  app: App,
+  run: Run,
+  {
+    user,
+    unclear,
+    over,
+    changes,
+  }: { user: UserRow; unclear: Unclear; over: Over | null; changes: ScheduleRow | undefined },
+): Promise<Scheduled> {
+  const typed = worded(run.command.options[unclear.member]) ?? "";
+  const from_model =
+    unclear.code === "unclear_time" && typed !== ""
+      ? await askForTimes(app, run, { typed, unclear, user })
+      : undefined;
+  const proposals = from_model ?? unclear.proposals.map((line) => ({ line, words: "" }));
+  const list = proposals.map(({ line, words }) => `${words === "" ? "" : `${words}:\n\n`}    ${line}`);
+  const result = [
+    unclear.message,
+    ...(list.length === 0 ? [] : ["Answer this mail with one line, such as:", ...list]),
+    "Nothing is done before that.",
+  ].join("\n\n");
+  const ending = from_model === undefined ? free(result) : charged(run, result);
+  if (changes || run.settings.dry_run) return { ending };
+  const full = await refusalOf(() => refuseTooMany(app, app.db, user));
+  if (full !== undefined) return failed(full);
+  return { ending, alongside: (tx) => add(app, tx, run, { user, times: null, over }) };
+}
+
+async function stopped(app: App, run: Run): Promise<Scheduled | undefined> {
+  const found = await scheduleIn(app.db, run);
+  if (found === undefined) return undefined;
+  const result =
+    found.status === "ended"
+      ? `“${found.title}” had ended already.`
+      : `“${found.title}” has ended: it does not run any more.`;
+  return {
+    ending: free(result),
+    async alongside(tx) {
+      await tx
+        .updateTable("schedules")
+        .set({ status: "ended", next_at: null, reason: null, updated: app.now() })
+        .where("id", "=", found.id)
+        .execute();
+      await forgetDue(tx, found);
+    },
+  };
+}
+
+/** The schedule whose mail a message answers: the owner's any, a listed sender's only one that they made. */
+async function scheduleIn(db: Db, { message }: Run): Promise<ScheduleRow | undefined> {
+  if (message.conversation_id === null) return undefined;
+  const { user_id, conversation_id } = message;
+  const found = await schedulesOf(db, { user_id, conversation_id });
+  return found.find(({ sender }) => message.authority === "owner" || sender === message.sender);
+}
+
+/** Schedules made in a conversation, and those of which a run began it; the newest first. */
+const schedulesOf = prepared((db, key: { user_id: string; conversation_id: string }) =>
+  db
+    .selectFrom("schedules")
+    .innerJoin("messages as origin", "origin.id", "schedules.message_id")
+    .selectAll("schedules")
+    .select("origin.sender")
+    .where("schedules.user_id", "=", key.user_id)
+    .where((eb) =>
+      eb.or([
+        eb("origin.conversation_id", "=", key.conversation_id),
+        eb(
+          "schedules.id",
+          "in",
+          eb
+            .selectFrom("messages as run")
+            .select("run.schedule_id")
+            .where("run.conversation_id", "=", key.conversation_id)
+            .where("run.schedule_id", "is not", null)
+            .$castTo<{ schedule_id: string }>(),
+        ),
+      ]),
+    )
+    .orderBy("schedules.id", "desc"),
+);
+
+async function giveTimes(app: App, tx: Db, { id }: ScheduleRow, times: Times): Promise<void> {
+  const { pattern, at, timezone, until } = times;
+  const [next_at = null] = timesAfter(times, app.now(), 1);
+  const row = { pattern, at, timezone, until, next_at, status: "active" as const, reason: null, failures: 0 };
+  await tx
+    .updateTable("schedules")
+    .set({ ...row, updated: app.now() })
+    .where("id", "=", id)
+    .execute();
+  await planDue(app, tx, { id, next_at });
+}
+
+async function add(
+  app: App,
+  tx: Db,
+  { message, inbox, command }: Run,
+  { user, times, over }: { user: UserRow; times: Times | null; over: Over | null },
+): Promise<void> {
+  const title = titleOf(message.raw_mail_id !== null && message.subject ? message.subject : command.command);
+  await addSchedule(app, tx, user, { inbox, message_id: message.id, title, times, over });
+}
+
+/** Reads `--over`: `inbox`, `all`, `#tag` or `tag:NAME`, `rule:NAME`. It is the owner's, as it reads what others sent. */
+function overOf({ command, message, inbox }: Run): { over: Over | null } | { problem: string } {
+  const value = command.options["over"];
+  if (value === undefined) return { over: null };
+  if (message.authority !== "owner")
+    return { problem: "--over is the owner's to use, as it reads mail that others have sent to this inbox." };
+  const over = namedIn(String(value).trim(), inbox.id);
+  if (over) return { over };
+  return {
+    problem: `It is not clear what --over=${String(value)} is. Write --over=inbox, --over=all, --over="#tag" or --over="rule:NAME".`,
+  };
+}
+
+function namedIn(text: string, inbox_id: string): Over | undefined {
+  const whole = { inbox_id, tag: null, rule: null };
+  if (/^inbox$/i.test(text)) return whole;
+  if (/^all$/i.test(text)) return { ...whole, inbox_id: null };
+  const [, tag] = /^(?:tag:|#)\s*(\S.*)$/i.exec(text) ?? [];
+  if (tag !== undefined) return { ...whole, tag: tag.toLowerCase() };
+  const [, rule] = /^rule:\s*(\S.*)$/i.exec(text) ?? [];
+  return rule === undefined ? undefined : { ...whole, rule };
+}
+
+function worded(value: string | boolean | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  return typeof value === "string" ? value : "";
+}
+
+function free(result: string): Ending {
+  return { state: "done", result, model: null, usage: null, free: true };
+}
+
+function charged({ connection }: Run, result: string): Ending {
+  return { state: "done", result, model: connection?.model ?? null, usage: null };
+}
+
+function failed(error: string): Scheduled {
+  return { ending: { state: "failed", reason: "schedule_refused", error } };
+}
+
+async function refusalOf(check: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError) return fullText(error);
+    throw error;
+  }
+}

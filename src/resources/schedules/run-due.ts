@@ -1,0 +1,182 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { InboxRow, MessageRow, ScheduleRow, UserRow } from "../../db/schema.ts";
+import { AppError, fullText } from "../../errors.ts";
+import { acceptScheduled } from "../../inbound/accept-scheduled.ts";
+import { authorityNow } from "../../inbound/policy.ts";
+import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import { inboxById } from "../inboxes/inboxes.ts";
+import { hasRoom } from "../inboxes/room.ts";
+import { hasAuthority } from "../messages/authority.ts";
+import { type Material, materialToRepeat, sizeOfRaw } from "../messages/retry.ts";
+import { readRun } from "../messages/messages.ts";
+import type { RunView } from "../messages/view.ts";
+import { noteFailure, pauseSchedule } from "./run-ends.ts";
+import { ownSchedule } from "./view.ts";
+import { timeAfterRun } from "./times.ts";
+
+/** All that one run of a schedule is made of. */
+interface Due {
+  schedule: ScheduleRow;
+  origin: MessageRow;
+  inbox: InboxRow;
+  user: UserRow;
+}
+
+/**
+ * Has the message of a schedule worked on once more, if it is time, and plans the next time, in one transaction. What was missed
+ * while the server was away is made up by one run.
+ */
+export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal: AbortSignal): Promise<void> {
+  const { schedule_id } = job.payload;
+  const due = await dueOf(app.db, schedule_id);
+  const material = due && isDue(app, due.schedule) ? await materialOrWhy(app, due.origin) : undefined;
+  await writeOutcome(app, signal, async (tx) => {
+    // Looked up again: it may have been changed meanwhile.
+    const now = await dueOf(tx, schedule_id);
+    if (now === undefined) return endWithoutInbox(tx, job);
+    const { schedule } = now;
+    if (schedule.status !== "active" || schedule.next_at === null) return finishJob(tx, job);
+    if (!isDue(app, schedule)) return deferJob(tx, job, schedule.next_at);
+    if (material === undefined) return deferJob(tx, job, app.now());
+    await runOnce(app, tx, now, material);
+    const left = await tx
+      .selectFrom("schedules")
+      .select(["status", "next_at"])
+      .where("id", "=", schedule_id)
+      .executeTakeFirstOrThrow();
+    if (left.status === "active" && left.next_at !== null) await deferJob(tx, job, left.next_at);
+    else await finishJob(tx, job);
+  });
+}
+
+/** Runs a schedule at once, whatever its times are; its next time stays. Throws where its message cannot be worked on. */
+export async function runScheduleAtOnce(
+  app: App,
+  user: UserRow,
+  { id, admit }: { id: string; admit: () => void },
+): Promise<RunView> {
+  const found = await dueOf(app.db, (await ownSchedule(app.db, user, id)).id);
+  const material = found && (await materialOrWhy(app, found.origin));
+  const message_id = await app.write(async (tx) => {
+    const due = await dueOf(tx, (await ownSchedule(tx, user, id)).id);
+    if (due === undefined || material === undefined) throw conflict(INBOX_GONE, "Make another schedule.");
+    if ("why" in material) throw conflict(material.why, "Make another schedule.");
+    const why = await hindranceOf(app, tx, due);
+    if (why !== undefined) throw conflict(why.sentence, why.mend);
+    admit();
+    return (await acceptRun(app, tx, due, material)).id;
+  });
+  return readRun(app, user, message_id);
+}
+
+function isDue(app: App, { next_at }: ScheduleRow): boolean {
+  return next_at !== null && next_at <= app.now();
+}
+
+async function dueOf(db: Db, id: string): Promise<Due | undefined> {
+  const schedule = await db.selectFrom("schedules").selectAll().where("id", "=", id).executeTakeFirst();
+  if (!schedule) return undefined;
+  const origin = await db
+    .selectFrom("messages")
+    .selectAll()
+    .where("id", "=", schedule.message_id)
+    .executeTakeFirst();
+  const user = await db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", schedule.user_id)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
+  const [inbox] = await inboxById(db, { id: schedule.inbox_id });
+  return origin && user && inbox ? { schedule, origin, inbox, user } : undefined;
+}
+
+const INBOX_GONE = "The inbox of this schedule has been deleted.";
+
+async function endWithoutInbox(tx: Db, job: Job<"run_schedule">): Promise<void> {
+  await tx
+    .updateTable("schedules")
+    .set({ status: "ended", next_at: null, reason: INBOX_GONE })
+    .where("id", "=", job.payload.schedule_id)
+    .execute();
+  await finishJob(tx, job);
+}
+
+/** Makes one run, or notes why there is none, and sets the next time. */
+async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: string }): Promise<void> {
+  const { schedule } = due;
+  const now = app.now();
+  const next_at = timeAfterRun(schedule, { now, last: now });
+  const then =
+    next_at === null
+      ? { next_at, status: "ended" as const, reason: "All of its times have been." }
+      : { next_at, reason: null };
+  await tx
+    .updateTable("schedules")
+    .set({ ...then, last_at: now })
+    .where("id", "=", schedule.id)
+    .execute();
+  if ("why" in material) return pauseSchedule(app, tx, schedule, material.why);
+  const why = await hindranceOf(app, tx, due);
+  if (why?.lasts === true) return pauseSchedule(app, tx, schedule, `${why.sentence} ${why.mend}`);
+  if (why !== undefined) return noteLeftOut(tx, schedule, why.sentence);
+  try {
+    await acceptRun(app, tx, due, material);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "storage_full") throw error;
+    await noteFailure(app, tx, schedule.id, fullText(error));
+  }
+}
+
+interface Hindrance {
+  sentence: string;
+  mend: string;
+  /** Whether it will hinder the next runs too. */
+  lasts: boolean;
+}
+
+async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Promise<Hindrance | undefined> {
+  if (inbox.paused !== null)
+    return { sentence: "Its inbox was paused at that time.", mend: "Let the inbox go on.", lasts: false };
+  if (!(await hasRoom(app, tx, user, inbox)))
+    return {
+      sentence: "Its inbox is one more than the plan of the account allows.",
+      mend: "Remove an inbox that you do not need, or ask the operator for a larger plan.",
+      lasts: false,
+    };
+  if (hasAuthority({ authority: authorityNow(inbox, user, origin) })) return undefined;
+  return {
+    sentence: `${origin.sender ?? "Whoever made it"} may not give instructions to this inbox any more.`,
+    mend: "Put the address on the list of the inbox again (allowlist_senders), or make the schedule yourself.",
+    lasts: true,
+  };
+}
+
+async function noteLeftOut(tx: Db, { id }: ScheduleRow, why: string): Promise<void> {
+  await tx
+    .updateTable("schedules")
+    .set({ reason: `The last time was left out: ${why}` })
+    .where("id", "=", id)
+    .execute();
+}
+
+async function acceptRun(app: App, tx: Db, due: Due, material: Material): Promise<MessageRow> {
+  const { schedule, origin, inbox, user } = due;
+  const raw_size = await sizeOfRaw(tx, origin);
+  return acceptScheduled(app, tx, { origin, inbox, user, ...material, raw_size, schedule });
+}
+
+async function materialOrWhy(app: App, origin: MessageRow): Promise<Material | { why: string }> {
+  try {
+    return await materialToRepeat(app, origin);
+  } catch (error) {
+    if (error instanceof AppError) return { why: fullText(error) };
+    throw error;
+  }
+}
+
+function conflict(message: string, fix: string): AppError {
+  return new AppError("conflict", message, { fix });
+}

@@ -1,0 +1,51 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { prepared } from "../../db/prepared.ts";
+import type { MessageRow, ScheduleRow } from "../../db/schema.ts";
+import { enqueue } from "../../jobs/queue.ts";
+import { forgetDue } from "./plan.ts";
+
+/** How many runs in a row may fail before a schedule pauses. */
+const MAX_FAILURES = 3;
+
+/** Notes how a run of a schedule ended, in the transaction that ends it. */
+export async function noteRunEnd(
+  app: App,
+  tx: Db,
+  { schedule_id, state, error }: Pick<MessageRow, "schedule_id" | "state" | "error">,
+): Promise<void> {
+  if (schedule_id === null) return;
+  if (state === "done") await noteSuccess(tx, { id: schedule_id });
+  if (state === "failed" || state === "limited") await noteFailure(app, tx, schedule_id, error ?? state);
+}
+
+const noteSuccess = prepared((db, key: { id: string }) =>
+  db.updateTable("schedules").set({ failures: 0 }).where("id", "=", key.id).where("failures", ">", 0),
+);
+
+/** Counts a run that failed. A few in a row pause the schedule, and its owner hears of it; so does the owner of a single run. */
+export async function noteFailure(app: App, tx: Db, id: string, error: string): Promise<void> {
+  const schedule = await tx.selectFrom("schedules").selectAll().where("id", "=", id).executeTakeFirst();
+  if (!schedule) return;
+  const failures = schedule.failures + 1;
+  await tx.updateTable("schedules").set({ failures }).where("id", "=", id).execute();
+  if (schedule.pattern === null) return tellOwner(app, tx, schedule);
+  if (failures < MAX_FAILURES || schedule.status !== "active") return;
+  await pauseSchedule(app, tx, schedule, `${failures} runs in a row have failed, the last one so: ${error}`);
+}
+
+/** Pauses a schedule that cannot go on, and tells its owner why. */
+export async function pauseSchedule(app: App, tx: Db, schedule: ScheduleRow, reason: string): Promise<void> {
+  await tx
+    .updateTable("schedules")
+    .set({ status: "paused", reason, next_at: null })
+    .where("id", "=", schedule.id)
+    .execute();
+  await forgetDue(tx, schedule);
+  await tellOwner(app, tx, schedule);
+}
+
+async function tellOwner(app: App, tx: Db, { id, user_id }: ScheduleRow): Promise<void> {
+  const payload = { user_id, kind: "schedule_failed", schedule_id: id } as const;
+  await enqueue(app, tx, { kind: "mail_notice", payload, dedupe_key: `schedule_failed ${id}` });
+}

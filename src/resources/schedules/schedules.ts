@@ -1,0 +1,256 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { InboxRow, ScheduleRow, UserRow } from "../../db/schema.ts";
+import { AppError, invalid } from "../../errors.ts";
+import { storeOrder } from "../../inbound/accept-scheduled.ts";
+import { oneLine } from "../../lib/one-line.ts";
+import { isLongerThan } from "../../lib/text-length.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import { refuseUnverified } from "../accounts/verified.ts";
+import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { defaultInboxId } from "../inboxes/default-inbox.ts";
+import { ownInbox } from "../inboxes/inboxes.ts";
+import { refuseResting } from "../inboxes/room.ts";
+import { forgetDue, planDue } from "./plan.ts";
+import type { NewSchedule, ScheduleInput } from "./shapes.ts";
+import { TOO_LATE, timesFor } from "./times-for.ts";
+import { type Times, timesAfter } from "./times.ts";
+import { type Over, ownSchedule, promiseOf, readSchedule, type ScheduleView } from "./view.ts";
+
+const MAX_TITLE_CHARS = 200;
+const MAX_INSTRUCTION_CHARS = 10_000;
+const MAX_CONTENT_CHARS = 500_000;
+/** Makes a schedule for an instruction, which is stored as a message that is worked on at each of its times. */
+export async function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
+  const { user } = caller;
+  refuseUnverified(user);
+  const instruction = checkedInstruction(input.instruction);
+  const { content = null } = input;
+  if (isLongerThan(content ?? "", MAX_CONTENT_CHARS))
+    throw invalid(
+      "body.content",
+      "too_long",
+      `The content must have at most ${MAX_CONTENT_CHARS} characters.`,
+    );
+  const times = timesOf(app, user, input);
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "schedule_created");
+    const inbox_id = input.inbox_id ?? (await defaultInboxId(tx, user));
+    if (inbox_id === undefined)
+      throw new AppError("inbox_required", "This account has no inbox.", {
+        fix: "Make one with POST /inboxes.",
+      });
+    const inbox = await ownInbox(tx, user, inbox_id);
+    await refuseResting(app, tx, user, inbox);
+    const over = await checkedOver(tx, user, input.over ?? null);
+    const title = input.title === undefined ? titleOf(instruction) : checkedTitle(input.title);
+    const result = promiseOf(times, app.now());
+    const message = await storeOrder(app, tx, { inbox, user, subject: title, instruction, content, result });
+    const id = await addSchedule(app, tx, user, { inbox, message_id: message.id, title, times, over });
+    return readSchedule(tx, user, id);
+  });
+}
+
+export interface Added {
+  inbox: Pick<InboxRow, "id">;
+  message_id: string;
+  title: string;
+  /** Null: when it is to run was not clear, and it waits for a time. */
+  times: Times | null;
+  over: Over | null;
+}
+
+/** Adds a schedule in the transaction of the caller, and returns its id. Throws where the plan allows no more. */
+export async function addSchedule(app: App, tx: Db, user: UserRow, added: Added): Promise<string> {
+  await refuseTooMany(app, tx, user);
+  const { times, over, inbox, title, message_id } = added;
+  const [next = null] = times === null ? [] : timesAfter(times, app.now(), 1);
+  const now = app.now();
+  const row: ScheduleRow = {
+    id: app.newId(),
+    user_id: user.id,
+    inbox_id: inbox.id,
+    message_id,
+    title,
+    ...(times ?? { pattern: null, at: null, timezone: user.timezone, until: null }),
+    over: over === null ? null : JSON.stringify(over),
+    status: times === null ? "unclear" : "active",
+    reason: null,
+    next_at: next,
+    last_at: null,
+    failures: 0,
+    created: now,
+    updated: now,
+  };
+  await tx.insertInto("schedules").values(row).execute();
+  await planDue(app, tx, row);
+  return row.id;
+}
+
+/** Throws `plan_limit_reached` where an account may not have one more schedule. What has ended does not count. */
+export async function refuseTooMany(app: App, db: Db, user: UserRow): Promise<void> {
+  const { count } = await db
+    .selectFrom("schedules")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("user_id", "=", user.id)
+    .where("status", "!=", "ended")
+    .executeTakeFirstOrThrow();
+  refuseOverCap("schedules", planLimits(app.config, user.plan).schedules, count + 1);
+}
+
+/**
+ * Changes a schedule as RFC 7396 has it. Other times have it run again where it had ended; another instruction is
+ * stored as another message, so that earlier runs still say what they did.
+ */
+export async function patchSchedule(
+  app: App,
+  caller: Caller,
+  { id, input }: { id: string; input: ScheduleInput },
+): Promise<ScheduleView> {
+  const { user } = caller;
+  return app.write(async (tx) => {
+    const row = await ownSchedule(tx, user, id);
+    if (Object.keys(input).length === 0) return readSchedule(tx, user, id);
+    await noteChange(app, tx, caller, "schedule_changed");
+    const changed = { ...row, ...(await columnsOf(app, tx, caller, { row, input })), updated: app.now() };
+    if (row.status === "ended" && changed.status !== "ended") await refuseTooMany(app, tx, user);
+    const times = isTimed(changed) ? timesAfter(changed, app.now(), 1) : [];
+    if (changed.status === "active" && times.length === 0) throw invalid(...TOO_LATE);
+    const next_at = changed.status === "active" ? (times[0] ?? null) : null;
+    await tx
+      .updateTable("schedules")
+      .set({ ...changed, next_at })
+      .where("id", "=", id)
+      .execute();
+    await planDue(app, tx, { id, next_at });
+    return readSchedule(tx, user, id);
+  });
+}
+
+/** Deletes a schedule; what its runs have done stays. */
+export async function deleteSchedule(app: App, caller: Caller, id: string): Promise<void> {
+  await app.write(async (tx) => {
+    await noteChange(app, tx, caller, "schedule_deleted");
+    const row = await ownSchedule(tx, caller.user, id);
+    await tx.deleteFrom("schedules").where("id", "=", row.id).execute();
+    await forgetDue(tx, row);
+  });
+}
+
+export function titleOf(text: string): string {
+  return oneLine(text.split("\n", 1)[0] ?? "").slice(0, MAX_TITLE_CHARS) || "Untitled";
+}
+
+function isTimed({ pattern, at }: Times): boolean {
+  return pattern !== null || at !== null;
+}
+
+async function columnsOf(
+  app: App,
+  tx: Db,
+  { user }: Caller,
+  { row, input }: { row: ScheduleRow; input: ScheduleInput },
+): Promise<Partial<ScheduleRow>> {
+  const { title, instruction, over, paused, every, at, timezone, until } = input;
+  const timed = [every, at, timezone, until].some((member) => member !== undefined);
+  const times = timed ? { ...timesOf(app, user, input, row), ...REVIVED } : {};
+  return {
+    ...(title === undefined ? {} : { title: checkedTitle(title) }),
+    ...(instruction === undefined
+      ? {}
+      : { message_id: await anotherOrder(app, tx, user, { row, instruction }) }),
+    ...(over === undefined ? {} : { over: over && JSON.stringify(await checkedOver(tx, user, over)) }),
+    ...times,
+    ...(paused === undefined || paused === (row.status === "paused")
+      ? {}
+      : pausedColumns(row, paused, timed)),
+  };
+}
+
+const REVIVED = { status: "active", reason: null, failures: 0 } as const;
+
+function pausedColumns({ status }: ScheduleRow, paused: boolean, timed: boolean): Partial<ScheduleRow> {
+  if (!timed && (status === "ended" || status === "unclear"))
+    throw invalid(
+      "body.paused",
+      "not_running",
+      "This schedule has no time to come. Give it one with `every` or `at`.",
+    );
+  return paused ? { status: "paused", reason: null } : REVIVED;
+}
+
+async function anotherOrder(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  { row, instruction }: { row: ScheduleRow; instruction: string },
+): Promise<string> {
+  const inbox = await ownInbox(tx, user, row.inbox_id);
+  const known = await tx
+    .selectFrom("message_contents")
+    .select("content")
+    .where("message_id", "=", row.message_id)
+    .executeTakeFirst();
+  const text = checkedInstruction(instruction);
+  const result = isTimed(row) ? promiseOf(row, app.now()) : "";
+  const stored = {
+    inbox,
+    user,
+    subject: row.title,
+    instruction: text,
+    content: known?.content ?? null,
+    result,
+  };
+  return (await storeOrder(app, tx, stored)).id;
+}
+
+async function checkedOver(db: Db, user: UserRow, over: NewSchedule["over"] | null): Promise<Over | null> {
+  if (over === null || over === undefined) return null;
+  const { inbox_id = null, tag = null, rule = null } = over;
+  if (inbox_id !== null) await ownInbox(db, user, inbox_id);
+  return { inbox_id, tag: tag?.toLowerCase() ?? null, rule };
+}
+
+function checkedInstruction(text: string): string {
+  const instruction = text.trim();
+  if (instruction === "")
+    throw invalid("body.instruction", "too_short", "The instruction must not be blank.");
+  if (!isLongerThan(instruction, MAX_INSTRUCTION_CHARS)) return instruction;
+  throw invalid(
+    "body.instruction",
+    "too_long",
+    `The instruction must have at most ${MAX_INSTRUCTION_CHARS} characters.`,
+  );
+}
+
+function checkedTitle(text: string): string {
+  const title = oneLine(text);
+  if (title === "") throw invalid("body.title", "too_short", "The title must not be blank.");
+  if (!isLongerThan(title, MAX_TITLE_CHARS)) return title;
+  throw invalid("body.title", "too_long", `The title must have at most ${MAX_TITLE_CHARS} characters.`);
+}
+
+/** The times that a body gives. What it does not name stays as in `known`. */
+function timesOf(
+  app: App,
+  user: UserRow,
+  { every, at, timezone, until }: Pick<ScheduleInput, "every" | "at" | "timezone" | "until">,
+  known?: Times,
+): Times {
+  const read = timesFor(
+    { every: every ?? undefined, at: at ?? undefined, tz: timezone, until: until ?? undefined },
+    {
+      now: app.now(),
+      timezone: known?.timezone ?? user.timezone,
+      known: until === null && known ? { ...known, until: null } : known,
+    },
+  );
+  if ("times" in read) return read.times;
+  const { member, code, message, proposals } = read.unclear;
+  throw invalid(
+    `body.${member === "tz" ? "timezone" : member}`,
+    code,
+    [message, ...proposals.map((one) => `Such as: ${one}.`)].join(" "),
+  );
+}

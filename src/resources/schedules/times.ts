@@ -1,0 +1,36 @@
+import { HOUR_SECONDS } from "../../lib/durations.ts";
+import { nextTime } from "../../lib/schedule.ts";
+
+/** What of a schedule says when it runs. */
+export interface Times {
+  pattern: string | null;
+  /** Unix seconds. */
+  at: number | null;
+  timezone: string;
+  /** Unix seconds. */
+  until: number | null;
+}
+
+/** Returns up to `count` times after `after` (unix seconds), at least an hour apart, also where the clock is set back. */
+export function timesAfter({ pattern, at, timezone, until }: Times, after: number, count: number): number[] {
+  if (at !== null) return at > after && at <= (until ?? at) ? [at] : [];
+  if (pattern === null) return [];
+  const times: number[] = [];
+  let last = after;
+  while (times.length < count) {
+    const next = nextTime(pattern, last, timezone);
+    if (until !== null && next > until) break;
+    const [before] = times.slice(-1);
+    if (before === undefined || next - before >= HOUR_SECONDS) times.push(next);
+    last = next;
+  }
+  return times;
+}
+
+/** Returns the first time at least an hour after `last`, and after `now`; null if there is none. */
+export function timeAfterRun(
+  times: Times,
+  { now, last }: { now: number; last: number | null },
+): number | null {
+  return timesAfter(times, Math.max(now, (last ?? 0) + HOUR_SECONDS - 1), 1)[0] ?? null;
+}
