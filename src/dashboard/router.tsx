@@ -141,6 +141,16 @@ const pages = [
   }),
   createRoute({
     getParentRoute: () => signedIn,
+    path: "/schedules",
+    component: lazyPage(() => import("./pages/schedules/schedules.tsx"), "Schedules"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/schedules/$schedule_id",
+    component: lazyPage(() => import("./pages/schedules/schedule.tsx"), "Schedule"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
     path: "/recipes",
     component: lazyPage(() => import("./pages/recipes/recipes.tsx"), "Recipes"),
   }),

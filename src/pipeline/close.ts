@@ -145,8 +145,8 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   tellLog(app, run, ending);
 }
 
-async function writeBesides(tx: Db, writes: (((tx: Db) => Promise<unknown>) | undefined)[]): Promise<void> {
-  for (const write of writes) await write?.(tx);
+async function writeBesides(tx: Db, parts: (((tx: Db) => Promise<unknown>) | undefined)[]): Promise<void> {
+  for (const part of parts) await part?.(tx);
 }
 
 /** A model that only this message asked for says nothing of its connection. */

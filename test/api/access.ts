@@ -124,7 +124,8 @@ const ROUTES: Record<string, Access | Trace> = {
   "GET /v1/schedules/:schedule_id": "key",
   "PATCH /v1/schedules/:schedule_id": leaves("schedule_changed"),
   "DELETE /v1/schedules/:schedule_id": leaves("schedule_deleted"),
-  "POST /v1/schedules/:schedule_id/run": UNNOTED,
+  // The answer of the run.
+  "POST /v1/schedules/:schedule_id/run": leaves(null, "Say hello."),
   "GET /v1/schedules/:schedule_id/runs": "key",
   "GET /recipes": "key",
   "POST /recipes/:recipe_id/apply": leaves("recipe_applied"),

@@ -17,6 +17,7 @@ export const PAGES = [
   "Inboxes",
   "Contexts",
   "Connections",
+  "Schedules",
   "Recipes",
   "Domains",
   "Webhooks",

@@ -196,7 +196,9 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
   const names = said.filter((words) => words.startsWith("mail ")).map((words) => words.slice("mail ".length));
   const isOld = said.includes("old");
   const stored = (name: string) =>
-    one(`select count(*) from messages where rfc_message_id = '${name}@example.com' and retry_of is null`);
+    one(
+      `select count(*) from messages where rfc_message_id = '${name}@example.com' and retry_of is null and schedule_id is null`,
+    );
   const problems: [string, number][] = [
     ["mails lost", isOld ? 0 : names.filter((name) => stored(name) === 0).length],
     ["mails doubled", names.filter((name) => stored(name) > 1).length],
@@ -219,7 +221,17 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
       "messages that are not charged once for what was done, and not at all for what failed",
       one(`select count(*) from messages m where state in ('done', 'failed') and source <> 'test' and
         (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
-        is not case state when 'done' then 'reserve settle' else 'reserve release' end`),
+        is not case when state = 'done' and model is not null then 'reserve settle' else 'reserve release' end`),
+    ],
+    [
+      "runs of a schedule that were made twice",
+      one(`select count(*) from (select 1 from messages where schedule_id is not null
+        group by schedule_id, created / 3600 having count(*) > 1)`),
+    ],
+    [
+      "schedules without a next time, or without a job for it",
+      one(`select count(*) from schedules s where status = 'active' and not exists
+        (select 1 from jobs j where j.dedupe_key = 'schedule ' || s.id and j.run_at = s.next_at)`),
     ],
     [
       "messages that a rule has kept and that are not charged for its question",

@@ -286,6 +286,7 @@ async function accept(scene: Scene): Promise<void> {
   await mail(scene, "refused", { text: "Be refused" });
   await mail(scene, "kept", { subject: KEPT, text: "Whatever it is" });
   await mail(scene, "waits", { subject: "Wait", text: "Hello" });
+  await mail(scene, "daily", { subject: "Daily", text: "--every=daily\nSay good morning" });
   const two = rawMail({ to: inbox.address, headers: { "X-Other": "1\r\nFrom: eve@example.net" } });
   expect(await room.send({ raw: two })).toStartWith("550 ");
   const call = await owner.post("/v1/messages", CALL, { "idempotency-key": CALL_KEY });

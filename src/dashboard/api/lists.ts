@@ -1,6 +1,6 @@
 import { type InfiniteData, type QueryKey, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { get, queryOf } from "./client.ts";
-import type { Connection, Context, CustomDomain, Endpoint, Inbox, Page, Recipe } from "./shapes.ts";
+import type { Connection, Context, CustomDomain, Endpoint, Inbox, Page, Recipe, Schedule } from "./shapes.ts";
 
 /** A list that comes in pages; `data` is what has come of it so far. */
 export const paged = <T>(queryKey: QueryKey, path: string, filters: Parameters<typeof queryOf>[0] = {}) =>
@@ -31,6 +31,11 @@ export const domainList = queryOptions({
 export const contextList = queryOptions({
   queryKey: ["contexts"],
   queryFn: ({ signal }) => get<Context[]>("/contexts", signal),
+});
+
+export const scheduleList = queryOptions({
+  queryKey: ["schedules"],
+  queryFn: ({ signal }) => get<Schedule[]>("/v1/schedules", signal),
 });
 
 export const recipeList = queryOptions({

@@ -1,6 +1,7 @@
 import {
   Activity,
   BookOpenText,
+  CalendarClock,
   ChartColumn,
   CreditCard,
   FlaskConical,
@@ -23,6 +24,7 @@ interface Entry {
     | "/inboxes"
     | "/contexts"
     | "/connections"
+    | "/schedules"
     | "/recipes"
     | "/domains"
     | "/webhooks"
@@ -54,6 +56,7 @@ export const NAVIGATION: { title: string; pages: Entry[] }[] = [
       { to: "/inboxes", label: "Inboxes", icon: Inbox },
       { to: "/contexts", label: "Contexts", icon: BookOpenText },
       { to: "/connections", label: "Connections", icon: Plug },
+      { to: "/schedules", label: "Schedules", icon: CalendarClock },
       { to: "/recipes", label: "Recipes", icon: Sparkles },
       { to: "/domains", label: "Domains", icon: Globe },
       { to: "/webhooks", label: "Webhooks", icon: Webhook },

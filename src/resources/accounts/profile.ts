@@ -15,10 +15,8 @@ const MAX_NAME_CHARS = 100;
 
 /** The account as its owner sees it. */
 export async function viewMe(app: App, user: User) {
-  const { contexts, inboxes, connections, custom_domains, webhooks, api_keys, storage_mb } = planLimits(
-    app.config,
-    user.plan,
-  );
+  const { contexts, schedules, inboxes, connections, custom_domains, webhooks, api_keys, storage_mb } =
+    planLimits(app.config, user.plan);
   return {
     id: user.id,
     email: user.email,
@@ -28,7 +26,7 @@ export async function viewMe(app: App, user: User) {
     has_password: user.password_hash !== null,
     plan: user.plan,
     credits: await creditsOf(app, app.db, user),
-    limits: { contexts, inboxes, connections, custom_domains, webhooks, api_keys, storage_mb },
+    limits: { contexts, schedules, inboxes, connections, custom_domains, webhooks, api_keys, storage_mb },
     features: planFeatures(user.plan),
     timezone: user.timezone,
     reply_footer: user.reply_footer === 1,

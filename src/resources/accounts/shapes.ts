@@ -41,6 +41,7 @@ export const MeShape = t.Object(
     }),
     limits: t.Object({
       contexts: count("At most."),
+      schedules: count("At most."),
       inboxes: count("At most."),
       connections: count("At most."),
       custom_domains: count("At most."),
