@@ -3,21 +3,23 @@ import type { Db } from "./database.ts";
 import { IS_ENTRUSTED } from "./orphans.ts";
 
 interface Wanted {
-  /** All kinds that there are, so that an index can be used. */
+  /** Every job kind, so that the query can use the index on (kind, status). */
   kinds: readonly string[];
-  /** The lines of an account, as rows of jobs name them. */
+  /** Values of `jobs.account` that stand for the account; see `lineOf`. */
   lines: string[];
 }
 
 /**
- * Deletes the jobs of an account that are being worked on: they are no more than there are slots. Neither this nor the
- * next one takes what was entrusted to its owner as the administrator: that is for whoever administers then.
+ * Deletes the account's jobs that a worker holds now; there are no more of them than worker slots. Neither function
+ * here
+ * deletes mail entrusted to the account's owner as the administrator: whoever administers the server next has to see
+ * it.
  */
 export async function deleteRunningJobs(tx: Db, wanted: Wanted): Promise<void> {
   await sql`delete from jobs where id in (${jobsIn(wanted, ["running"])})`.execute(tx);
 }
 
-/** Deletes jobs of an account, no more than `limit`; gives how many. */
+/** Deletes at most `limit` jobs of an account in any state. Returns how many it deleted. */
 export async function deleteSomeJobs(tx: Db, wanted: Wanted, limit: number): Promise<number> {
   const some = jobsIn(wanted, ["pending", "running", "dead"]);
   const { numAffectedRows = 0n } = await sql`delete from jobs where id in (${some} limit ${limit})`.execute(

@@ -15,8 +15,9 @@ interface Counted {
 }
 
 /**
- * Counts what an account stores anew. It is right already, unless somebody changed the database by hand. An account may
- * have so much that it takes a second, so another thread counts; what happens meanwhile is in the count by itself.
+ * Recounts the bytes that an account stores and corrects `account_storage`. The triggers keep that count right unless
+ * somebody edited the database by hand. A large account takes a second to sum up, so another thread does it; what is
+ * written meanwhile is added by the triggers.
  */
 export async function recountStorage({ db, write, config, now }: Counted, user_id: string): Promise<void> {
   const path = databasePath(config.database.url);
@@ -31,7 +32,7 @@ async function wrongBy(path: string, user_id: string): Promise<number> {
   return outcome.output;
 }
 
-/** Where no other thread sees the database. */
+/** Counts on this thread: a database in memory cannot be opened by another one. */
 async function wrongHere(db: Db, user_id: string): Promise<number> {
   const row = await db
     .selectFrom("account_storage")
@@ -48,13 +49,13 @@ const correct = prepared((db, { user_id, wrong, now }: { user_id: string; wrong:
     .where("user_id", "=", user_id),
 );
 
-/** The account that was not counted anew for the longest time. */
+/** Returns the id of the account whose last recount is the longest ago. */
 export async function longestUncounted(db: Db): Promise<string | undefined> {
   const rows = db.selectFrom("account_storage").select("user_id").orderBy("counted_at").limit(1);
   return (await rows.executeTakeFirst())?.user_id;
 }
 
-/** What an account stores, in bytes. The database counts it by itself: see `storage-triggers.ts`. */
+/** Bytes that an account stores. Triggers keep the count, see `storage-triggers.ts`. */
 export const storedBytes = prepared((db, key: { user_id: string }) =>
   db.selectFrom("account_storage").select("bytes").where("user_id", "=", key.user_id),
 );

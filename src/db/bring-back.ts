@@ -7,8 +7,8 @@ import { AppError, messageOf } from "../errors.ts";
 import type { WatchLog } from "./watch.ts";
 
 /**
- * Writes a database whose file was deleted, and which is open still, to where it was: the last moment at which that is
- * possible. Closes it.
+ * Writes a database whose file was deleted while it was open back to its path, and closes it. After the close nothing
+ * could be saved any more.
  */
 export function bringBack(sqlite: Sqlite.Database, path: string, log: WatchLog): void {
   const draft = `${path}.back`;
@@ -16,7 +16,7 @@ export function bringBack(sqlite: Sqlite.Database, path: string, log: WatchLog):
     rmSync(draft, { force: true });
     sqlite.prepare("vacuum into ?").run(draft);
     sqlite.close();
-    // They belong to the file that is gone; with the new one they would damage it.
+    // The log and its index belong to the deleted file; beside the new one they would damage it.
     for (const left of ["-wal", "-shm"]) rmSync(path + left, { force: true });
     renameSync(draft, path);
     log.warn({ path }, "the database file was gone; what was open of it has been written back");
@@ -29,9 +29,10 @@ export function bringBack(sqlite: Sqlite.Database, path: string, log: WatchLog):
 }
 
 /**
- * A new and empty database would refuse all mail for good, have all that lies beside it erased as nobody's, and throw the
- * log away that the lost one is to be mended with. That one belonged here is told by what a server leaves in the folder of
- * mails, and not by keys: those may be laid before a first start.
+ * Throws when the database file is missing although this data folder was in use. Starting with an empty database would
+ * refuse all mail for good, erase the stored mails as nobody's, and drop the write-ahead log that could repair the lost
+ * database. Whether the folder was in use is told by the files of mails and not by keys, which may have been put there
+ * before a first start.
  */
 export function refuseLost({ data, database }: Pick<Config, "data" | "database">): void {
   const path = databasePath(database.url);
@@ -45,7 +46,7 @@ export function refuseLost({ data, database }: Pick<Config, "data" | "database">
   const left =
     [`${path}-wal`, `${path}.back`, ...segments].find(
       (file) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0,
-    ) ?? earlierSign(data.dir);
+    ) ?? traceOfOlderVersion(data.dir);
   if (left === undefined) return;
   throw new AppError(
     "unavailable",
@@ -57,10 +58,11 @@ export function refuseLost({ data, database }: Pick<Config, "data" | "database">
 }
 
 /**
- * What tells of a server that ran here, where a version that left nothing else beside small mails has: the folder of mails
- * alone may be a disk that was put there for a first start, and the lock left by a restore that was refused.
+ * Returns the lock file of backups if the folder of mails is there as well: the only traces that an older version
+ * leaves when all mails were small. Each alone proves nothing: the folder may be a disk mounted for a first start, and
+ * the lock may come from a restore that was refused.
  */
-function earlierSign(dir: string): string | undefined {
+function traceOfOlderVersion(dir: string): string | undefined {
   const lock = join(dir, "backup.lock");
   return existsSync(join(dir, "mail")) && existsSync(lock) ? lock : undefined;
 }

@@ -6,7 +6,7 @@ declare const self: Worker;
 
 let database: Sqlite.Database | undefined;
 
-/** Asked with the path of the database; answers null, or what went wrong. */
+/** Checkpoints the database whose path is posted. Answers null, or what went wrong. */
 self.addEventListener("message", ({ data: path }: MessageEvent<string>) => {
   try {
     database ??= openSqlite(path, { timeout: 0 });

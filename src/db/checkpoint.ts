@@ -4,11 +4,17 @@ import { messageOf } from "../errors.ts";
 import { startWorker } from "../lib/worker.ts";
 import type { SharedRead } from "./shared-read.ts";
 
-/** The log is copied back into the database from this size on. */
+/** Size of the write-ahead log from which on it is copied back into the database. */
 const CHECKPOINT_FROM_BYTES = 4 * 1024 * 1024;
-/** Under unbroken load the worker never catches up quite; from this size on the writer copies the little that is left. */
+/**
+ * Under unbroken load the worker never copies quite all of the log. From this size on the writing thread copies the
+ * rest.
+ */
 const OVERGROWN_BYTES = 32 * 1024 * 1024;
-/** A log that starts anew is cut to this size. Below it the file keeps its blocks: syncing one that grows costs more. */
+/**
+ * Size to which SQLite cuts a log that begins anew. A smaller file keeps its blocks, because syncing a growing file
+ * costs more.
+ */
 const KEPT_BYTES = 64 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
 /** How long a stop waits for a checkpoint: a thread that ends inside SQLite can take the process with it. */
@@ -16,13 +22,13 @@ const FINISH_MS = 10_000;
 
 interface Checkpoints extends AsyncDisposable {
   afterCommit: () => void;
-  /** Resolves once no checkpoint is under way; a log that is long has been copied back as far as possible. */
+  /** Starts a checkpoint if the log is long, and resolves once none is under way. */
   settled: () => Promise<void>;
 }
 
 /**
- * Copies the write-ahead log back into the database on another thread: a checkpoint on the accepting thread
- * holds up every mail that arrives meanwhile. One that fails loses nothing and is tried again.
+ * Copies the write-ahead log back into the database on another thread: on the accepting thread it would hold up every
+ * arriving mail. A checkpoint that fails loses nothing and is tried again.
  */
 export function startCheckpoints(
   sqlite: Sqlite.Database,
@@ -49,7 +55,7 @@ export function startCheckpoints(
     } catch (error) {
       report(messageOf(error));
     }
-    if (walBytes(path) > OVERGROWN_BYTES) report(finishHere(sqlite, reads));
+    if (walBytes(path) > OVERGROWN_BYTES) report(checkpointHere(sqlite, reads));
     running = undefined;
   };
   const look = (): void => {
@@ -71,7 +77,7 @@ export function startCheckpoints(
   };
 }
 
-/** One checkpoint on the worker, or the worker's end. */
+/** Asks the worker for one checkpoint; resolves as well when the worker ends without an answer. */
 async function ask(worker: Worker, path: string): Promise<{ alive: boolean; problem: string | null }> {
   const { promise, resolve } = Promise.withResolvers<{ alive: boolean; problem: string | null }>();
   const heard = new AbortController();
@@ -89,7 +95,7 @@ async function ask(worker: Worker, path: string): Promise<{ alive: boolean; prob
   return answer;
 }
 
-function finishHere(sqlite: Sqlite.Database, reads: SharedRead): string | null {
+function checkpointHere(sqlite: Sqlite.Database, reads: SharedRead): string | null {
   try {
     reads.end();
     sqlite.pragma("wal_checkpoint(PASSIVE)");
@@ -99,7 +105,10 @@ function finishHere(sqlite: Sqlite.Database, reads: SharedRead): string | null {
   }
 }
 
-/** The length of the log; 0 where it cannot be told now, because then it cannot be copied back either. */
+/**
+ * Returns the length of the log in bytes. Returns 0 when it cannot be read, because then it cannot be copied back
+ * either.
+ */
 function walBytes(path: string): number {
   try {
     return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;

@@ -5,35 +5,41 @@ import { newestMessageMs, readKeptTime } from "./kept-clock.ts";
 
 export interface Clocks {
   /**
-   * Unix seconds, for what is written down, shown and planned. Set back by more than ten minutes, the clock of the machine
-   * is followed once it has stayed so for an hour: `now` is never before `calmNow`.
+   * Unix seconds, for times that are stored, shown or planned. When the machine's clock is set back by more than ten
+   * minutes, `now` follows once it has stayed there for an hour. `now` is never before `calmNow`.
    */
   now: () => number;
   /**
-   * The first unix second at which so many seconds have passed. With `now`, which is cut to the second, what waits or lives
-   * for a time would end up to a second early.
+   * Returns the first unix second at which `seconds` have passed for certain. `now() + seconds` would be up to a second
+   * early, because `now` drops fractions.
    */
   after: (seconds: number) => number;
   /** Milliseconds since the epoch. */
   nowMs: () => number;
-  /** Seconds of a clock that nobody sets, good for this process only: a lease must not end because the time was corrected. */
+  /**
+   * Seconds of the monotonic clock, comparable within this process only. Leases use it, so that setting the machine's
+   * clock does not end them.
+   */
   steadyNow: () => number;
   steadyAfter: (seconds: number) => number;
   /**
-   * Unix seconds for the ages of what was written down with `now`, where they decide whether something is done twice or
-   * never: what is known again, counted, forgotten, deleted or given up. They do not leap ahead either, see
-   * `createCalmClock`. What ends for safety, such as sessions and codes, ends by `now`.
+   * Unix seconds for measuring the age of what was stored with `now`, where a wrong age would do something twice or
+   * never: duplicates, counts, deletion, giving up. Unlike `now` they do not leap ahead with the machine's clock, see
+   * `createCalmClock`. Sessions, codes and whatever else must end for safety end by `now`.
    */
   calmNow: () => number;
   calm: CalmClock;
-  /** The machine's own clock in milliseconds, for times that others compare with theirs. */
+  /** The machine's own clock in milliseconds, for times that others compare with their clock. */
   wallMs: () => number;
-  /** An id behind all that were made before, also when the clock was set back, and the unix second of that order. */
+  /**
+   * Returns an id that sorts behind all earlier ones, even when the clock was set back. `orderNow` is the unix second
+   * in such an id.
+   */
   newId: () => string;
   orderNow: () => number;
 }
 
-/** Returns the clocks of this process, which go on from where the last one was. */
+/** Returns the clocks of this process, which continue from the time that the last process stored. */
 export async function openClocks(
   db: Db,
   { wallMs, steadyMs = performance.now.bind(performance) }: { wallMs: () => number; steadyMs?: () => number },

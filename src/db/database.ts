@@ -22,9 +22,12 @@ import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 export { afterCommit, unlessCommitted } from "./group-commit.ts";
 export type { Db, Write } from "./group-commit.ts";
 
-/** How long the thread stands still at the start, while another process recovers the log or changes how it is kept. */
+/** How long opening may block this thread while another process recovers the log or switches the journal mode. */
 const OPENING_MS = 5_000;
-/** And from then on, for what is over at once: for a transaction of others `openKysely` waits without that. */
+/**
+ * How long SQLite blocks the thread for a lock after that. Short, because `openKysely` waits for the transactions of
+ * other processes without blocking.
+ */
 const BUSY_TIMEOUT_MS = 10;
 
 export interface Database extends AsyncDisposable {
@@ -33,40 +36,51 @@ export interface Database extends AsyncDisposable {
   upkeep: Upkeep;
 }
 
-/** The upkeep of a database, beside reading and writing. */
+/** What maintains a database, apart from reading and writing it. */
 export interface Upkeep {
-  /** Whether another process has written since this was asked last. */
+  /** Returns whether another process has written since the last call. */
   changedElsewhere: () => boolean;
-  /** For what comes in from outside: it reads what has been written by now, and not what its tick began with. */
+  /**
+   * Ends the snapshot that the reads of this tick share, so that a request that just arrived sees all that has been
+   * written by now.
+   */
   readAnew: () => void;
-  /** Copies the write-ahead log back and cuts it: nothing deleted can be read in it any more. Throws while another process or thread uses it. */
+  /**
+   * Copies the write-ahead log back and truncates it, so that nothing deleted can be read in it. Throws while another
+   * process or thread uses the log.
+   */
   emptyLog: () => Promise<void>;
-  /** Resolves once a log that is long has been copied back: whoever writes much waits for it, so that nobody has to. */
+  /**
+   * Resolves once a long log has been copied back. Bulk writers wait for it, so that the log does not grow without end.
+   */
   copyLogBack: () => Promise<void>;
-  /** Returns some of the space of deletions to the disk, in the open transaction; false when little is left. */
+  /**
+   * Returns some of the pages that deletions freed to the disk, in the open transaction. Returns false when few are
+   * left.
+   */
   giveBackSpace: () => boolean;
-  /** A sentence on commits that take long; undefined while all is well. */
+  /** Returns a warning about slow commits; undefined while they are fast. */
   slowDisk: () => string | undefined;
-  /** A sentence on commits that the disk has lost; undefined where none are known to be. */
+  /** Returns a warning about commits that the disk has lost; undefined where none are known. */
   lostCommits: () => string | undefined;
 }
 
 interface OpenOptions {
-  /** Hears what is wrong with the disk, and of background work that failed and will be tried again. */
+  /** Receives faults of the disk, and background work that failed and will be tried again. */
   log?: WatchLog;
-  /** Syncs what the rows of a commit point to outside of the database. */
+  /** Syncs the files that rows of the commit point to. */
   beforeCommit?: () => Promise<void>;
   /**
-   * For the process that holds the data folder: what its log has lost is noted at the start, and a database that was
-   * deleted meanwhile is written back at the end. Whoever closes it last copies back what is left of the log, and with that
-   * goes the sign of a loss: whoever only looks calls `lookForLoss` first.
+   * True for the process that holds the data folder. It notes at the start what the log has lost, and writes a database
+   * that was deleted meanwhile back at the end. Any other process calls `lookForLoss` first: if it is the last to
+   * close, SQLite copies the log back, and the evidence of a loss is gone.
    */
   bring_back?: boolean;
-  /** The bytes that a database in memory begins with. */
+  /** The content of a database in memory, as the bytes of a database file. */
   image?: Buffer;
 }
 
-/** Opens `sqlite:<path>` or `sqlite::memory:`, made if absent. Migrations are run by `migrateToLatest`. */
+/** Opens `sqlite:<path>` or `sqlite::memory:`, and creates it if absent. `migrateToLatest` runs the migrations. */
 export function openDatabase(
   url: string,
   { log = createLog({ level: "warn", format: "text", aside: true }), ...options }: OpenOptions = {},
@@ -95,9 +109,9 @@ export function openDatabase(
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
     readAnew: () => reads.end(),
     async emptyLog() {
-      // On its own thread most of it holds nobody up.
+      // The checkpoint thread copies most of the log without blocking anybody.
       await checkpoints?.settled();
-      // Behind whatever waits for its commit: inside of a transaction it is not possible.
+      // Waits for the pending commits: a log cannot be truncated inside of a transaction.
       await write(() => Promise.resolve());
       reads.end();
       cutLog(sqlite);
@@ -113,10 +127,10 @@ export function openDatabase(
     upkeep,
     async [Symbol.asyncDispose]() {
       try {
-        // Whatever asked earlier has its answer before the database closes.
+        // Operations that came earlier are committed before the database closes.
         await write(() => Promise.resolve());
       } catch (error) {
-        // A disk that cannot be written keeps nobody from stopping: what is committed is safe.
+        // A disk that cannot be written must not prevent a stop: what was committed is safe.
         if (!isStorageFault(error)) throw error;
       } finally {
         await checkpoints?.[Symbol.asyncDispose]();
@@ -128,9 +142,9 @@ export function openDatabase(
   };
 }
 
-/** Throws while another process or thread uses the log. */
+/** Truncates the log. Throws while another process or thread uses it. */
 function cutLog(sqlite: Sqlite.Database): void {
-  // Everybody would wait along: whoever asked comes again.
+  // Waiting here would block every request; the caller tries again later.
   sqlite.pragma("busy_timeout = 0");
   try {
     const [outcome] = sqlite.pragma("wal_checkpoint(TRUNCATE)") as { busy: number }[];
@@ -140,20 +154,20 @@ function cutLog(sqlite: Sqlite.Database): void {
   }
 }
 
-/** Opens a database with the settings that the promises about commits and deletions rest on. */
+/** Opens a database with the settings that durable commits and real deletion depend on. */
 function openFile(place: string | Buffer): Sqlite.Database {
   const sqlite = openSqlite(place, { timeout: OPENING_MS });
   if (typeof place === "string" && place !== ":memory:") movePagesIfPossible(sqlite);
   sqlite.pragma("journal_mode = WAL");
   sqlite.pragma("foreign_keys = ON");
   sqlite.pragma("secure_delete = ON");
-  // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
+  // SQLite writes the pages that a savepoint may restore to a temporary file by default.
   sqlite.pragma("temp_store = MEMORY");
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   return sqlite;
 }
 
-/** Nothing else can be said where the database cannot be asked: whoever reads or writes says what is wrong. */
+/** Returns false where `hasChanged` throws: the next read or write reports the fault. */
 function asFarAsKnown(hasChanged: () => boolean): () => boolean {
   return () => {
     try {
@@ -181,7 +195,10 @@ function watched(commit: Write, watch: StorageWatch, afterCommit: () => void): W
   };
 }
 
-/** Where there is no room for it, or another process writes, the next start does it: nothing else depends on it. */
+/**
+ * Enables returning free pages to the disk. A full disk or another writer defers that to the next start; nothing
+ * depends on it.
+ */
 function movePagesIfPossible(sqlite: Sqlite.Database): void {
   try {
     keepPagesMovable(sqlite);
@@ -190,12 +207,12 @@ function movePagesIfPossible(sqlite: Sqlite.Database): void {
   }
 }
 
-/** Whether a row was to name another one that is not there. */
+/** Returns whether a write failed because a row that it references does not exist. */
 export function isMissingParent(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "SQLITE_CONSTRAINT_FOREIGNKEY";
 }
 
-/** Writes a page that changes nothing; throws when the database cannot be written. */
+/** Writes one page without changing anything. Throws when the database cannot be written. */
 export async function tryWriting(tx: Db): Promise<void> {
   await sql`pragma user_version = 0`.execute(tx);
 }

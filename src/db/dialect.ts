@@ -18,9 +18,9 @@ import { createRowMemory, type Effect, effectOf } from "./row-memory.ts";
 import { shareReads, type SharedRead } from "./shared-read.ts";
 import { codeOf } from "../errors.ts";
 
-/** Distinct SQL texts kept prepared. The code has fewer; the cap only bounds a mistake. */
+/** How many distinct SQL texts stay prepared. The code has fewer; the limit only bounds a mistake. */
 const MAX_STATEMENTS = 500;
-/** How long to wait for another process (a command line, a shell) that holds the write lock. */
+/** How long a transaction waits for another process (a command line, a shell) that holds the write lock. */
 const LOCK_WAIT_MS = 5_000;
 const LOCK_AGAIN_MS = 20;
 
@@ -43,9 +43,9 @@ export function openKysely<Schema>(
 
 interface Hooks {
   reads: SharedRead;
-  /** Hears every error of the database. */
+  /** Receives every error of the database. */
   onError: (error: unknown) => void;
-  /** Hears of every statement that may change something. */
+  /** Called for every statement that may change something. */
   onWrite: () => void;
 }
 
@@ -56,11 +56,14 @@ interface Parts {
 }
 
 interface CachedConnection extends DatabaseConnection {
-  /** Begins a transaction once nobody else has one. Reads, and all else that this thread does, go on until then. */
+  /** Begins a transaction once no other process has one. This thread continues with reads and other work until then. */
   begin: () => Promise<void>;
 }
 
-/** Runs a query at once where Kysely's own executor first asks for the connection: there is one, and only a transaction keeps it. */
+/**
+ * Runs a query without first asking for the connection as Kysely's own executor does: there is only one, and only a
+ * transaction reserves it.
+ */
 class DirectExecutor extends DefaultQueryExecutor {
   readonly #parts: Parts;
   readonly #isKept: () => boolean;
@@ -75,7 +78,7 @@ class DirectExecutor extends DefaultQueryExecutor {
     return this.#isKept() ? super.executeQuery(query) : this.#parts.connection.executeQuery<R>(query);
   }
 
-  /** Returns an executor for the holder of a connection. */
+  /** Returns the executor of a transaction, which already has the connection. */
   override withConnectionProvider(provider: ConnectionProvider): DirectExecutor {
     return new DirectExecutor(this.#parts, provider, () => false);
   }
@@ -111,8 +114,9 @@ class TransactionalAdapter extends SqliteAdapter {
 }
 
 /**
- * The planner looks at the value of a bare `?`, after a LIMIT or beside a column it has no index for, and then plans
- * the statement anew at every run, which costs ten times the run. Behind a `+`, which changes nothing, it does not look.
+ * Writes parameters as `+?`. SQLite's planner looks at the value of a bare `?` after LIMIT or beside a column without
+ * an index and plans the statement again at every run, which costs ten times the run. Behind a `+`, which changes
+ * nothing, it does not look.
  */
 class FixedPlanCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
@@ -163,7 +167,7 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError, onWrite }: 
     const { changes, lastInsertRowid } = statement.run(...parameters);
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   };
-  /** A full disk makes SQLite undo the whole transaction without a statement that says so. */
+  /** A full disk makes SQLite undo the whole transaction without a statement that would clear the remembered rows. */
   const failed = (error: unknown): void => {
     memory.note("forgets");
     onError(error);

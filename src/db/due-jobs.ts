@@ -3,24 +3,27 @@ import type { Db } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
 import type { JobRow } from "./schema.ts";
 
-/** The account as the index has it, with "" for none. */
+/** The account as the index stores it, "" for none. */
 const ACCOUNT = sql.raw("coalesce(account, '')");
 
-/** A pending job, as far as it matters for taking it. */
+/** The columns of a pending job that a claim needs. */
 export type DueRow = Pick<
   JobRow,
   "id" | "payload" | "attempts" | "failures" | "account" | "account_slots" | "weight" | "target"
 >;
 
-/** In the words of the index: jobs that wait neither for their lane nor, as far as is known, for their time. */
+/**
+ * Jobs that wait neither for their lane nor, as far as is known, for their time. SQLite uses the partial index only for
+ * this exact condition.
+ */
 const READY = sql.raw("status = 'pending' and behind = 0 and later = 0");
 const HEAVY = sql.raw("weight > 2500000");
 const WAITS = sql.raw("status = 'pending' and later = 1");
 
 /**
- * Lines (the values of `account`) of which something is ready, in their order from `from` on, `limit` of them at the most;
- * none of a kind that is held. As JSON. Each is looked for behind the one before, whatever lies between. `next_at` is
- * the unix second at which the next job of the kind is due that `ripen` has not seen; null for none.
+ * Returns as JSON at most `limit` lines (values of `account`) that have a ready job, sorted, beginning at `from`; none
+ * while the kind is held. Each line is found by an index seek behind the one before, however many jobs lie between.
+ * `next_at` is the unix second at which the next job of the kind that `ripen` has not seen is due; null for none.
  */
 export const readyLines = prepared(
   (db, { kind, from, limit }: { kind: string; from: string; limit: number }) =>
@@ -40,7 +43,7 @@ export const readyLines = prepared(
     ),
 );
 
-/** Has claims see what has come due, `limit` jobs of a kind at the most; returns the line of each. */
+/** Marks at most `limit` jobs of a kind whose time has come, so that claims find them. Returns the line of each. */
 export const ripen = prepared((db, { kind, now, limit }: { kind: string; now: number; limit: number }) =>
   statement<{ line: string }>(
     db,
@@ -50,24 +53,25 @@ export const ripen = prepared((db, { kind, now, limit }: { kind: string; now: nu
   ),
 );
 
-/** The search for due jobs. */
+/** The values of a search for due jobs. */
 export interface Due {
   kind: string;
-  /** As JSON. */
+  /** The lines to search, as a JSON list. */
   lines: string;
   now: number;
-  /** Jobs of each line. */
+  /** The largest number of jobs from each line. */
   limit: number;
   /** The largest weight; heavier jobs are left out. */
   weight: number;
-  /** As JSON; jobs for them are left out: targets, or lines with a target behind a line feed. */
+  /**
+   * Targets that take no more jobs now, as a JSON list: a target alone, or a line and a target joined by a line feed.
+   */
   full_targets: string;
 }
 
 /**
- * The first due jobs of each line, those that have been due for longest before the others. However many wait for a target
- * or for memory, those behind them are found: each costs less than a microsecond, and a limit on how many are looked at
- * would hide the rest of the line.
+ * Returns the first due jobs of each line, those due for longest first. Jobs that wait for a full target or for memory
+ * are skipped one by one, at less than a microsecond each: a limit on that would hide the jobs behind them.
  */
 export const dueOfLines = prepared((db, { kind, lines, now, limit, weight, full_targets }: Due) =>
   statement<DueRow>(
@@ -85,10 +89,13 @@ export const dueOfLines = prepared((db, { kind, lines, now, limit, weight, full_
   ),
 );
 
-/** Bytes beyond which a job is looked for that waits for memory; as in `HEAVY`. */
+/** Weight in bytes above which a job waiting for memory is searched for by itself; the same number as in `HEAVY`. */
 export const HEAVY_BYTES = 2_500_000;
 
-/** The first due job of so many bytes of the first line behind `from` that has any; not for `full_targets`, which are JSON. SQLite would rather go through all that waits. */
+/**
+ * Returns the first due job of at least a given weight, of the first line behind `from` that has one and not for a
+ * target in `full_targets` (JSON). Names its index, because SQLite would otherwise scan all that waits.
+ */
 export const heavyBehind = prepared(
   (
     db,
@@ -104,7 +111,7 @@ export const heavyBehind = prepared(
     ),
 );
 
-/** A job, unless it has ended, was begun, or waits for something else by now. */
+/** Returns a job if it is still ready: not ended, not begun, and not waiting again. */
 export const readyJob = prepared((db, { id }: { id: string }) =>
   statement<DueRow>(
     db,
@@ -113,7 +120,7 @@ export const readyJob = prepared((db, { id }: { id: string }) =>
   ),
 );
 
-/** One of those that wait or run in a lane, in the words of its index. */
+/** Returns the id of a job that waits or runs in a lane, by the exact condition of the partial index. */
 export const jobInLane = prepared((db, { lane }: { lane: string }) =>
   statement<{ id: string }>(
     db,

@@ -1,6 +1,9 @@
 const SAVE_EVERY_MS = 60_000;
 
-/** Calls `save`, which never rejects, every minute and once more when it is disposed of; it keeps no process alive. */
+/**
+ * Calls `save`, which must never reject, every minute and once more on disposal. The timer does not keep the process
+ * alive.
+ */
 export function saveEachMinute(save: () => Promise<unknown>): AsyncDisposable {
   const timer = setInterval(() => void save(), SAVE_EVERY_MS);
   timer.unref();

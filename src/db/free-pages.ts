@@ -1,29 +1,34 @@
 import type Sqlite from "better-sqlite3";
 
-/** The usual size of a page; with another one the counts are only a little off. */
+/**
+ * SQLite's default page size. A database with another one makes the counts below slightly wrong, which does no harm.
+ */
 const PAGE_BYTES = 4_096;
-/** A database up to this size is written anew once, at its start, if its pages cannot be given back yet: it takes less than a second. */
+/**
+ * A database up to this size that cannot return free pages yet is rewritten once, at the start; that takes less than a
+ * second.
+ */
 const MAX_REWRITTEN_BYTES = 64 * 1024 * 1024;
-/** Moved at a time. */
+/** Pages moved in one transaction. */
 const PAGES_AT_ONCE = 64;
-/** Pages that stay free for the mail to come: a file that shrinks and grows all day only wears out the disk. */
+/** Pages that stay free for new mail: a file that shrinks and grows all day only wears out the disk. */
 const KEPT_PAGES = 1_024;
 const KEPT_SHARE = 1 / 32;
 
 const NONE = 0;
 const INCREMENTAL = 2;
 
-/** Lets free pages be given back to the disk; for a connection that has not written anything yet. */
+/** Enables incremental vacuum. The connection must not have written anything yet. */
 export function keepPagesMovable(sqlite: Sqlite.Database): void {
   if (numberOf(sqlite, "auto_vacuum") !== NONE) return;
-  // An empty database needs no more than this; in another it means nothing until the whole file is written anew.
+  // The pragma takes effect in an empty database; any other has to be rewritten as a whole.
   sqlite.pragma("auto_vacuum = INCREMENTAL");
   const pages = numberOf(sqlite, "page_count");
   if (pages === 0 || pages * PAGE_BYTES > MAX_REWRITTEN_BYTES) return;
   sqlite.exec("vacuum");
 }
 
-/** False when there is little enough left, or nothing can be done. */
+/** Returns some free pages to the disk. Returns false when few enough are left, or the database cannot return any. */
 export function giveBackPages(sqlite: Sqlite.Database): boolean {
   if (numberOf(sqlite, "auto_vacuum") !== INCREMENTAL) return false;
   const kept = Math.max(KEPT_PAGES, numberOf(sqlite, "page_count") * KEPT_SHARE);

@@ -5,19 +5,19 @@ import type { Schema } from "./schema.ts";
 export type Db = Kysely<Schema>;
 
 /**
- * Runs `operation` in a transaction and resolves once it is committed and synced. With `promises` of false its commit need not be
- * synced: for what nobody has been promised yet, and that a power cut may undo. The next commit that promises something
- * syncs both.
+ * Runs `operation` in a transaction and resolves once it is committed and synced. With `promises: false` the commit may
+ * be left unsynced, so that a power cut can undo it: for changes that nobody has been told of yet. The next commit that
+ * promises something syncs both.
  */
 export type Write = <T>(operation: (tx: Db) => Promise<T>, options?: { promises?: boolean }) => Promise<T>;
 
-/** Operations that may share one commit; more wait for the next. */
+/** The largest number of operations that share one commit; further ones wait for the next. */
 const MAX_OPERATIONS = 256;
 
 interface Hooks {
-  /** Before each transaction: whether one of its operations promises something. */
+  /** Called before each transaction, with whether one of its operations promises something. */
   begin?: (promises: boolean) => void;
-  /** A transaction was not committed. */
+  /** Called when a transaction was not committed. */
   failed?: (error: unknown) => void;
   beforeCommit?: () => Promise<void>;
   committed?: (ms: number) => void;
@@ -31,9 +31,9 @@ interface Waiting {
 }
 
 /**
- * Group commit: operations that are ready in the same tick share one transaction, and so one sync. Each runs
- * in its own savepoint: one that throws is undone alone. Nobody gets an answer before the commit; `beforeCommit`
- * syncs what the rows point to outside of the database, `committed` hears how long the commit itself took.
+ * Commits in groups: operations that are ready in the same tick share one transaction, and so one sync. Each runs in
+ * its own savepoint, so that one that throws is undone alone. Nobody gets an answer before the commit. `beforeCommit`
+ * syncs files that the rows point to; `committed` receives how long the commit itself took in milliseconds.
  */
 export function groupCommit(
   db: Db,
@@ -47,13 +47,16 @@ export function groupCommit(
     scheduled = false;
     schedule();
   };
-  /** Always a new tick: sockets get their turn between two commits, and what they bring joins the next. */
+  /** Commits always in a new tick: sockets are served between two commits, and what they bring joins the next one. */
   const schedule = (): void => {
     if (scheduled || waiting.length === 0) return;
     scheduled = true;
     setImmediate(flushOrWait, waiting.length);
   };
-  /** Where more have come in that turn, the rest of them is one turn away; one alone has nobody to wait for. */
+  /**
+   * If more operations arrived during this turn of the event loop, waits one turn for the rest of them. A single one
+   * commits at once.
+   */
   const flushOrWait = (before: number): void => {
     if (waiting.length > before) setImmediate(() => void flush());
     else void flush();
@@ -71,7 +74,10 @@ export function groupCommit(
     });
 }
 
-/** What the operations of a transaction that is open want done once it is committed, and what if they are undone. */
+/**
+ * Callbacks of the operations in an open transaction: `acts` run after the commit, `regrets` when an operation or the
+ * whole transaction is undone.
+ */
 interface Ends {
   acts: (() => void)[];
   regrets: (() => void)[];
@@ -79,15 +85,15 @@ interface Ends {
 
 const ends = new WeakMap<Db, Ends>();
 
-/** Has something done once `tx` is committed; never, if that or the operation fails. */
+/** Calls `act` once `tx` is committed; never if the operation or the commit fails. */
 export function afterCommit(tx: Db, act: () => void): void {
   const open = ends.get(tx);
-  // Without a transaction all is committed already.
+  // Outside of a transaction every statement is committed already.
   if (open) open.acts.push(act);
   else act();
 }
 
-/** Has something taken back if the operation fails, or `tx` is not committed: before the next operation begins. */
+/** Calls `regret` if the operation fails or `tx` is not committed, before the next operation begins. */
 export function unlessCommitted(tx: Db, regret: () => void): void {
   ends.get(tx)?.regrets.push(regret);
 }
@@ -104,7 +110,7 @@ async function commitBatch(
   const answers: (() => void)[] = [];
   const open: Ends = { acts: [], regrets: [] };
   const { acts, regrets } = open;
-  // One alone needs no savepoint: undoing it undoes the whole transaction.
+  // A single operation needs no savepoint: undoing it undoes the whole transaction.
   const alone = batch.length === 1;
   let began_ms = 0;
   try {
@@ -137,16 +143,19 @@ async function commitBatch(
     return;
   }
   for (const answer of answers) answer();
-  // Apart, so that a fault in one of them does not hold up the commits to come.
+  // Each in a microtask of its own, so that an exception in one does not hold up the next commits.
   for (const act of acts) queueMicrotask(act);
 }
 
-/** The last first: each finds what it changed as it left it. */
+/** Runs regrets in reverse order, so that each finds the state that it left. */
 function takeBack(regrets: (() => void)[], from: number): void {
   for (const regret of regrets.splice(from).toReversed()) regret();
 }
 
-/** A full disk makes SQLite undo the whole transaction by itself; then `cause` is what everybody has to hear. */
+/**
+ * Undoes one operation. If SQLite has already undone the whole transaction because the disk is full, throws `cause`,
+ * which then holds for every operation.
+ */
 async function undo(tx: Db, cause: unknown): Promise<void> {
   try {
     await tx.executeQuery(ROLLBACK_TO);

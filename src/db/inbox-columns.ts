@@ -1,24 +1,27 @@
 import { storedJson } from "../lib/stored-json.ts";
 import type { InboxRow } from "./schema.ts";
 
-/** What an inbox may use: `targets` of null, as no scope at all, is everything. */
+/** The tools that an inbox may use. `targets: null` means all of them, and so does a missing scope. */
 export interface StoredScope {
   targets: string[] | null;
   autonomous: string[];
 }
 
-/** The ids of the tool servers of an inbox. */
+/** Returns the ids of the MCP connections whose tools an inbox uses. */
 export function toolServersOf({ mcp_connection_ids }: Pick<InboxRow, "mcp_connection_ids">): string[] {
   return storedJson<string[]>(mcp_connection_ids, []);
 }
 
-/** The addresses and domains whose mail may instruct it; null where a damaged disk has left none that can be read. */
+/** Returns the addresses and domains whose mail may instruct the inbox; null where the stored list is damaged. */
 export function storedAllowlist({ allowlist_senders }: Pick<InboxRow, "allowlist_senders">): string[] | null {
   const listed = storedJson<unknown>(allowlist_senders, null);
   return Array.isArray(listed) ? listed.filter((entry) => typeof entry === "string") : null;
 }
 
-/** The same for whoever decides by it. Throws: without entries it would let everybody in, and with others lock people out. */
+/**
+ * Returns the allowlist for decisions on authority. Throws where it is damaged: an empty list would let everybody in,
+ * and a partial one would lock people out.
+ */
 export function allowlistOf(inbox: Pick<InboxRow, "allowlist_senders">): string[] {
   const listed = storedAllowlist(inbox);
   if (listed) return listed;
@@ -27,7 +30,7 @@ export function allowlistOf(inbox: Pick<InboxRow, "allowlist_senders">): string[
   );
 }
 
-/** Which tools an inbox may use; null for all. */
+/** Returns which tools an inbox may use; null for all. A damaged scope allows none. */
 export function scopeOf({ scope }: Pick<InboxRow, "scope">): StoredScope | null {
   return scope === null ? null : storedJson<StoredScope>(scope, { targets: [], autonomous: [] });
 }

@@ -3,8 +3,8 @@ import { codeOf } from "../errors.ts";
 import { StorageError } from "./storage-faults.ts";
 
 /**
- * Returns the inode of a file; undefined where nothing is at its path. Throws a StorageError where that cannot be told,
- * because a folder on the way may not be entered or its file system does not answer.
+ * Returns the inode of a file; undefined where nothing is at its path. Throws a StorageError when that cannot be
+ * determined because a folder on the way cannot be entered or its file system does not answer.
  */
 export function inodeOf(path: string): number | undefined {
   try {

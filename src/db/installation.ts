@@ -4,13 +4,13 @@ import type { Schema } from "./schema.ts";
 
 type Name = Schema["installation"]["name"];
 
-/** Returns the server's own note under a name, from JSON; undefined where there is none, or it is damaged. */
+/** Returns the JSON value that the server stored under a name; undefined where there is none, or it is damaged. */
 export async function readNote<T>(db: Db, name: Name): Promise<T | undefined> {
   const row = await db.selectFrom("installation").select("value").where("name", "=", name).executeTakeFirst();
   return row && storedJson<T | undefined>(Buffer.from(row.value).toString(), undefined);
 }
 
-/** Writes a note in the place of the one before. */
+/** Stores a JSON value under a name, in place of the one before. */
 export async function keepNote(tx: Db, name: Name, note: object): Promise<void> {
   const value = Buffer.from(JSON.stringify(note));
   await tx

@@ -8,7 +8,10 @@ declare const self: Worker;
 
 const MAX_FAULTS = 5;
 
-/** Asked with the path of a database; answers with what is wrong with it, or with the rows of it that hang in the air. */
+/**
+ * Checks the database at the posted path. Answers with a list of faults, or of rows that reference others which do not
+ * exist.
+ */
 self.addEventListener("message", ({ data: { path, look_for } }: MessageEvent<Look>) => {
   try {
     const database = openSqlite(path, { readonly: true });
@@ -22,7 +25,7 @@ self.addEventListener("message", ({ data: { path, look_for } }: MessageEvent<Loo
   }
 });
 
-/** One line for each fault; SQLite numbers what people know by name. */
+/** Returns one line for each fault, with the names of tables and indexes in place of SQLite's numbers. */
 function withNames(database: Sqlite.Database, faults: string): string[] {
   const roots = database.prepare("select rootpage, name from sqlite_schema").raw().all() as [
     number,

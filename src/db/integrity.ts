@@ -2,10 +2,10 @@ import { startWorker } from "../lib/worker.ts";
 
 const LOOK_MS = 15_000;
 
-/** SQLITE_IOERR, below what says more of it. */
+/** SQLITE_IOERR, the low byte of an extended error code such as SQLITE_IOERR_READ. */
 const IO_ERROR = 10;
 
-/** Whether all that was found wrong is that the disk could not be read, so that nobody knows what is there. */
+/** Returns whether all faults are read errors of the disk, so that nothing is known about the database. */
 export function isUnread(faults: string[]): boolean {
   return faults.every((words) => {
     const code = /^disk I\/O error$|\berror code=(\d+)$/.exec(words);
@@ -18,12 +18,15 @@ export interface Look {
   look_for: "faults" | "orphans";
 }
 
-/** What is wrong with a database file, looked at on another thread; null when that takes too long. */
+/** Returns the faults of a database file, checked on another thread; null when that takes too long. */
 export function findFaults(path: string): Promise<string[] | null> {
   return look({ path, look_for: "faults" });
 }
 
-/** The rows of a sound database that name others which are not there, as sentences; null when that takes too long. */
+/**
+ * Returns one sentence for each table of a sound database whose rows reference others that do not exist; null when that
+ * takes too long.
+ */
 export function findOrphans(path: string): Promise<string[] | null> {
   return look({ path, look_for: "orphans" });
 }
@@ -43,7 +46,7 @@ async function look(asked: Look): Promise<string[] | null> {
   worker.postMessage(asked);
   const faults = await promise;
   clearTimeout(timer);
-  // One that is still inside of SQLite would take the process with it: it ends when it is done.
+  // Terminating a thread inside SQLite can crash the process, so it may finish; it does not keep the process alive.
   if (faults === null) worker.unref();
   return faults;
 }

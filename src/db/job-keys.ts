@@ -1,22 +1,25 @@
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { Schema } from "./schema.ts";
 
-/** The `dedupe_key` of a job that tells of an event: by it retention finds that the event waits, see `isEventNamed`. */
+/**
+ * Returns the `dedupe_key` of the job that announces an event. Retention finds by it that the event is still needed,
+ * see `isEventNamed`.
+ */
 export function eventKey(id: string): string {
   return `event:${id}`;
 }
 
-/** The same of a job of a kind that says something about a message. */
+/** Returns the `dedupe_key` of a job of the given kind that tells somebody about a message. */
 export function messageKey(id: string, kind: string): string {
   return `message:${id} ${kind}`;
 }
 
-/** The same of the job that tells an owner of the answers that came back. */
+/** Returns the `dedupe_key` of the job that tells an owner about answers that bounced. */
 export function returnsKey(user_id: string): string {
   return `returns ${user_id}`;
 }
 
-/** Whether a job is to tell of an event; one that was given up has no key any more. */
+/** Builds the condition that a job is still to announce the event. A job that was given up has lost its key. */
 export function isEventNamed(eb: ExpressionBuilder<Schema, "events">): Expression<SqlBool> {
   return eb.exists(
     eb
@@ -26,7 +29,10 @@ export function isEventNamed(eb: ExpressionBuilder<Schema, "events">): Expressio
   );
 }
 
-/** Whether a job is to say something about a message: of whatever kind, all such keys are in one range of the index. */
+/**
+ * Builds the condition that a job of any kind is to tell somebody about the message: all such keys lie in one range of
+ * the index.
+ */
 export function isMessageNamed(eb: ExpressionBuilder<Schema, "messages">): Expression<SqlBool> {
   const prefix = sql<string>`'message:' || messages.id`;
   return eb.exists(
@@ -38,7 +44,7 @@ export function isMessageNamed(eb: ExpressionBuilder<Schema, "messages">): Expre
   );
 }
 
-/** Whether the owner is still to be told that a mail came back. */
+/** Builds the condition that the owner is still to be told that the mail bounced. */
 export function isReturnNamed(eb: ExpressionBuilder<Schema, "outgoing_mails">): Expression<SqlBool> {
   return eb.exists(
     eb

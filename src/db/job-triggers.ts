@@ -1,22 +1,22 @@
 import { sql } from "kysely";
 import type { Trigger } from "./triggers.ts";
 
-/** Dead jobs stand in nobody's way. In the words of the index. */
+/** Jobs that hold up later ones of their lane; dead jobs do not. The exact condition of the partial index. */
 const UNENDED = "status in ('pending', 'running')";
 
 const isInLane = (row: string) => `${row}.lane is not null and ${row}.${UNENDED}`;
 const first = (lane: string) =>
   sql.raw(`(select id from jobs where lane = ${lane} and ${UNENDED} order by id limit 1)`);
 
-/** What has come in is behind the first of its lane, and in front of whatever has a later id. */
+/** Marks a new job as behind the first of its lane, and the next job with a later id as behind the new one. */
 const placeNew = sql`
   update jobs set behind = id > ${first("new.lane")}
     where lane = new.lane and ${sql.raw(UNENDED)} and id in (new.id,
       (select id from jobs where lane = new.lane and ${sql.raw(UNENDED)} and id > new.id order by id limit 1))`;
 
 /**
- * Have the database keep `jobs.behind` and `jobs.later`. A job that stayed marked would never be begun: whatever adds,
- * ends, moves or deletes jobs, here or in a shell of SQLite, cannot forget to.
+ * Triggers that maintain `jobs.behind` and `jobs.later`. A job left marked by mistake would never start, so the
+ * database does it for every writer, a SQLite shell included.
  */
 export const JOB_TRIGGERS: Trigger[] = [
   [
@@ -31,14 +31,14 @@ export const JOB_TRIGGERS: Trigger[] = [
     sql`update jobs set behind = 0 where id = ${first("old.lane")}`,
   ],
   [
-    // Not where one is only begun, or given back.
+    // Not for a job that is only started or returned to the queue.
     "lane_move",
     `after update of id, lane, status on jobs when (${isInLane("old")} or ${isInLane("new")})
       and not (old.id = new.id and old.lane = new.lane and ${isInLane("old")} and ${isInLane("new")})`,
     sql`update jobs set behind = 0 where id in (new.id, ${first("old.lane")}); ${placeNew}`,
   ],
   [
-    // Whether that time has come is known to the clock of the next claim.
+    // The next claim checks with its clock whether the time has come.
     "run_at_change",
     "after update of run_at on jobs when new.later = 0 and new.run_at <> old.run_at",
     sql`update jobs set later = 1 where id = new.id`,

@@ -6,12 +6,12 @@ import { keepNote, readNote } from "./installation.ts";
 
 const ROW = "clock";
 
-/** What the last process knew of the time; undefined at the first start. */
+/** Returns what the last process stored about the time; undefined at the first start. */
 export function readKeptTime(db: Db): Promise<KeptTime | undefined> {
   return readNote<KeptTime>(db, ROW);
 }
 
-/** When the newest message from before a moment was made, by its id; 0 without any. */
+/** Returns the time in the id of the newest message before a moment, in milliseconds; 0 without any. */
 export async function newestMessageMs(db: Db, { before_ms }: { before_ms: number }): Promise<number> {
   const below = firstIdAt(Math.ceil(before_ms / 1_000));
   const ids = db.selectFrom("messages").select("id").where("id", "<", below);
@@ -19,7 +19,7 @@ export async function newestMessageMs(db: Db, { before_ms }: { before_ms: number
   return row ? millisecondsOf(row.id) : 0;
 }
 
-/** Writes down what is known of the time now, every minute, and at the end. */
+/** Stores what the clock knows, now, every minute, and on disposal. */
 export async function keepClock(
   { write, calm }: { write: Write; calm: CalmClock },
   warn: (problem: unknown) => void,
@@ -28,7 +28,7 @@ export async function keepClock(
     const kept = calm.kept();
     await write((tx) => keepNote(tx, ROW, kept));
   };
-  // A disk that takes nothing keeps no server from its start.
+  // A disk that cannot be written must not keep a server from starting.
   const trySaving = (): Promise<void> => save().catch(warn);
   await trySaving();
   return saveEachMinute(trySaving);

@@ -10,15 +10,18 @@ import { databasePath } from "./database-path.ts";
 import { saveEachMinute } from "./each-minute.ts";
 import type { Db, Write } from "./group-commit.ts";
 import { keepNote, readNote } from "./installation.ts";
-import { dayAt } from "../lib/durations.ts";
+import { DAY_SECONDS, dayAt } from "../lib/durations.ts";
 
 const ROW = "mail_position";
-/** How long a database may be older than the files of mails; after that it is taken as the one that is meant. */
-const PATIENCE_SECONDS = 14 * 86_400;
+/**
+ * How long a database that is older than the mail files is reported as such; after that it is taken as the intended
+ * one.
+ */
+const PATIENCE_SECONDS = 14 * DAY_SECONDS;
 
-/** The content of `position.json`: the furthest end of the mail files that any database used with them has known. */
+/** The content of `position.json`: the furthest end of the mail files that any database used with them has stored. */
 interface Kept extends Position {
-  /** Since when a database is in use that may name less, in unix seconds. */
+  /** Since when a database with an earlier end is in use, in unix seconds. */
   older_since?: number;
 }
 
@@ -36,8 +39,8 @@ interface Keeping extends Reading {
 }
 
 /**
- * A warning that the files of mails were in use with a newer database, which names mails in them that this one does
- * not know; undefined if this is the newest, or has been taken as the one that is meant.
+ * Returns a warning that the mail files were in use with a newer database, which references mails that this one does
+ * not; undefined if this is the newest, or has been taken as the intended one.
  */
 export async function olderWords(app: Reading): Promise<string | undefined> {
   const kept = await readKept(app);
@@ -50,14 +53,13 @@ export async function olderWords(app: Reading): Promise<string | undefined> {
 }
 
 /**
- * Writes down where the files of mails end, first in the database and then beside them: once a minute if it has
- * changed, and at the end. A database that is older than the files is left as it is, so that it is still known to be
- * older.
+ * Stores where the mail files end, first in the database and then beside the files: once a minute if that has changed,
+ * and on disposal. Leaves a database that is older than the files as it is, so that it is still recognized as older.
  */
 export async function keepPosition(app: Keeping): Promise<AsyncDisposable> {
   if (databasePath(app.config.database.url) === ":memory:") return { [Symbol.asyncDispose]: async () => {} };
   let reported: string | null = null;
-  // A disk that takes no writes must not keep a server from starting or ending.
+  // A disk that cannot be written must not keep a server from starting or stopping.
   const trySaving = async (): Promise<void> => {
     const problem = await save(app).then(() => null, messageOf);
     if (problem !== null && problem !== reported)
@@ -71,7 +73,7 @@ export async function keepPosition(app: Keeping): Promise<AsyncDisposable> {
 async function save(app: Keeping): Promise<void> {
   const kept = await readKept(app);
   const next = kept && (await isOlder(app, kept)) ? stillOlder(app, kept) : await noteEnd(app);
-  // A folder of mail that was deleted is made again by the next mail that needs it.
+  // The next stored mail creates a deleted folder again.
   if (!existsSync(mailOf(app)) || JSON.stringify(next) === JSON.stringify(kept)) return;
   await replaceFile(fileOf(app), JSON.stringify(next));
 }
@@ -82,7 +84,7 @@ function stillOlder({ segments, calmNow }: Keeping, kept: Kept): Kept {
   return { segment, offset, older_since: kept.older_since ?? calmNow() };
 }
 
-/** Notes in the database where the files end, and returns that. */
+/** Stores the end of the files in the database, and returns it. */
 async function noteEnd({ db, write, segments }: Keeping): Promise<Kept> {
   const noted = await readNote<Position>(db, ROW);
   const { segment, offset } = segments.position();

@@ -9,15 +9,15 @@ import { isDamage, StorageError } from "./storage-faults.ts";
 
 export interface Lock extends Disposable {
   /**
-   * What to throw while another file, or none, is where the lock was taken: whoever comes next would get that one. Nor is
-   * it known while the folder cannot be entered.
+   * Returns an error to throw when the file at the lock's path is missing or another one, because a second server could
+   * then take that lock; also when its folder cannot be entered. Undefined while the lock is in place.
    */
   gone: () => StorageError | undefined;
 }
 
 /**
- * Holds the data folder and the database, which may lie elsewhere, for this process until it ends, however it ends: the
- * locks belong to the operating system. Returns undefined when another process still has one of them after `wait_ms`.
+ * Locks the data folder and the database, which may lie elsewhere, until this process ends in whatever way: the locks
+ * belong to the operating system. Returns undefined when another process still holds one of them after `wait_ms`.
  */
 export function lockStores(
   { data, database }: Pick<Config, "data" | "database">,
@@ -39,12 +39,15 @@ export function lockStores(
   );
 }
 
-/** The data folder alone. */
+/** Locks the data folder alone. */
 export function lockDataFolder(dir: string, wait_ms = 0): Lock | undefined {
   return lockFile(dir, "mailwright.lock", wait_ms);
 }
 
-/** Holds the bytes of mails as they are: a backup copies them, or an eraser takes some away. Else as `lockDataFolder`. */
+/**
+ * Locks the mail files against change, for a backup that copies them or an eraser that removes parts. Otherwise like
+ * `lockDataFolder`.
+ */
 export function lockMailBytes(dir: string, wait_ms = 0): Lock | undefined {
   return lockFile(dir, "backup.lock", wait_ms);
 }
@@ -59,8 +62,8 @@ function lockFile(dir: string, name: string, wait_ms: number): Lock | undefined 
 }
 
 /**
- * Nothing is ever written to a lock. Bytes that others have put there are taken out: SQLite looks at them only once it has
- * found that nobody holds the lock.
+ * Takes a lock, and empties the file if somebody wrote to it: a lock is an empty SQLite database, and other content
+ * would be an error. SQLite reads the content only once nobody else holds the lock, so emptying takes it from nobody.
  */
 function lockEmptied(path: string, wait_ms: number): Lock | undefined {
   try {

@@ -13,18 +13,23 @@ import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
 import type { WatchLog } from "./watch.ts";
 
-/** Two copies of the header of the index of the log (SQLite's walformat, section 2.1), and the count behind them. */
+/**
+ * Layout of the index of the log, `-shm` (SQLite's walformat, section 2.1): two copies of a header, then the checkpoint
+ * count.
+ */
 const HEADER_BYTES = 48;
 const INDEX_BYTES = 100;
 const AT = { max_frame: 16, salts: 32, copied: 96 };
-/** The header of the log itself (SQLite's file format, section 4.1). */
+/** Layout of the header of the log itself (SQLite's file format, section 4.1). */
 const LOG_HEADER_BYTES = 32;
 const LOG_AT = { salts: 16, sums: 24 };
 const SALT_BYTES = 8;
-/** The first salt grows by one whenever the log begins anew: an index that is ahead by no more than this has seen a later log. */
+/**
+ * The first salt grows by one whenever the log begins anew. An index ahead by at most this many belongs to a later log.
+ */
 const LATER_LOGS = 65_536;
 
-/** Where the log ended when its index was written last. */
+/** The end of the log when its index was last written. */
 export interface LogEnd {
   /** Pages in the log that belong to commits. */
   frames: number;
@@ -33,9 +38,9 @@ export interface LogEnd {
 }
 
 /**
- * Where the process before this one saw the end of the log: it keeps the index for as long as it has the database open,
- * and after a kill it is still there. Undefined where it is not, or was half written. Only for a file that nobody has
- * open, because closing it here would take away the locks of whoever has it open in this process.
+ * Returns where the previous process saw the end of the log. The index exists while a process has the database open and
+ * survives a kill. Returns undefined when it is missing or half written. Call it only while this process has the
+ * database closed: closing the file here would release the locks of every connection in this process (POSIX).
  */
 export function readLogEnd(path: string): LogEnd | undefined {
   const index = readStart(`${path}-shm`, INDEX_BYTES);
@@ -43,14 +48,15 @@ export function readLogEnd(path: string): LogEnd | undefined {
   const [first, second] = [index.subarray(0, HEADER_BYTES), index.subarray(HEADER_BYTES, 2 * HEADER_BYTES)];
   if (!first.equals(second) || isOfEarlierLog(first, readStart(`${path}-wal`, LOG_HEADER_BYTES)))
     return undefined;
-  // In the byte order of the machine, which is that of the one that wrote it.
+  // The index is in the byte order of the machine that wrote it, which is this one.
   const words = new Uint32Array(new Uint8Array(index).buffer);
   return { frames: words[AT.max_frame / 4] ?? 0, copied: words[AT.copied / 4] ?? 0 };
 }
 
 /**
- * Nothing syncs the index, so that a power cut may leave one behind that tells of a log which has since been copied back
- * and begun anew. What the header of a log says is believed only where its checksum fits.
+ * Returns whether the index belongs to an earlier log than the file holds. Nothing syncs the index, so after a power
+ * cut it may describe a log that has since been copied back and begun anew. The header of the log counts only if its
+ * checksum fits.
  */
 function isOfEarlierLog(index: Buffer, log: Buffer | undefined): boolean {
   if (log === undefined || !hasFittingSum(log)) return false;
@@ -60,7 +66,7 @@ function isOfEarlierLog(index: Buffer, log: Buffer | undefined): boolean {
 }
 
 function hasFittingSum(log: Buffer): boolean {
-  // The last bit of the magic number says in which byte order sums are made.
+  // The last bit of the magic number says in which byte order the checksum is computed.
   const word = (at: number): number =>
     log.readUInt32BE() % 2 === 1 ? log.readUInt32BE(at) : log.readUInt32LE(at);
   let [one, two] = [0, 0];
@@ -72,8 +78,8 @@ function hasFittingSum(log: Buffer): boolean {
 }
 
 /**
- * How many pages of acknowledged commits the log has lost: SQLite reads it up to the first that is damaged, and takes what
- * follows for what never was. `before` was read before the database was opened.
+ * Returns how many pages of acknowledged commits the log has lost: SQLite reads up to the first damaged page and
+ * ignores the rest. `before` must be read before the database is opened.
  */
 export function lostPages(sqlite: Sqlite.Database, before: LogEnd | undefined): number {
   if (before === undefined || before.copied >= before.frames) return 0;
@@ -82,8 +88,8 @@ export function lostPages(sqlite: Sqlite.Database, before: LogEnd | undefined): 
 }
 
 /**
- * Says it loudly, and keeps it beside the database until somebody has cared for it. Returns what is to be said where the
- * disk did not take that note.
+ * Logs the loss as an error and stores a note beside the database until the operator deletes it. Returns the warning
+ * itself when the note could not be written.
  */
 export function noteLoss(path: string, pages: number, log: WatchLog): string | undefined {
   if (pages === 0) return undefined;
@@ -101,7 +107,10 @@ export function noteLoss(path: string, pages: number, log: WatchLog): string | u
   }
 }
 
-/** A command line that root runs leaves a note that the server can read as well. */
+/**
+ * Appends to the note. If root runs this command, the note gets the owner of the database, so that the server can read
+ * it.
+ */
 function addNote(path: string, text: string): void {
   const note = noteOf(path);
   const file = openSync(note, "a", 0o600);
@@ -115,7 +124,7 @@ function addNote(path: string, text: string): void {
   if (process.getuid?.() === 0) chownSync(note, uid, gid);
 }
 
-/** The note of what was lost, with the mend. */
+/** Returns the stored note of what was lost, with what to do; undefined where there is none. */
 export function lossNoted(path: string): string | undefined {
   const note = noteOf(path);
   if (!existsSync(note)) return undefined;

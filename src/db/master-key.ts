@@ -7,8 +7,8 @@ import type { WatchLog } from "./watch.ts";
 const CHECK = "key_check";
 
 /**
- * The master key of this data folder, made at the first start. A lost or foreign key is refused here, at the start:
- * everything sealed before could not be opened, and what is sealed from now on would need another key.
+ * Returns the master key of this data folder, and creates it at the first start. Throws at a lost or foreign key:
+ * nothing sealed before could be opened, and what would be sealed from now on would need another key.
  */
 export async function openMasterKey(
   { db, write }: { db: Db; write: Write },
@@ -33,8 +33,9 @@ export async function openMasterKey(
 }
 
 /**
- * Keeps the key file in the data folder of a running server, which has the key in memory: without it no backup can be
- * made, and the next start would fail. `mayWrite` says whether the folder is still the server's own.
+ * Restores the key file when it disappears from the data folder of a running server, which has the key in memory:
+ * without the file no backup can be made, and the next start would fail. `mayWrite` says whether the folder is still
+ * the server's own.
  */
 export function keepMasterKey(secrets: Secrets, mayWrite: () => boolean, log: WatchLog): AsyncDisposable {
   return saveEachMinute(async () => {
@@ -47,7 +48,10 @@ export function keepMasterKey(secrets: Secrets, mayWrite: () => boolean, log: Wa
   });
 }
 
-/** Whether the master key is the one that sealed `value`, the check of a database that is not in use. */
+/**
+ * Returns whether the master key is the one that sealed `value`, the `key_check` of another database such as one in a
+ * backup.
+ */
 export async function opensKeyCheck(
   value: Uint8Array,
   options: { configured: string; dir: string },

@@ -10,8 +10,9 @@ export interface MigrationStatus {
 }
 
 /**
- * Brings the schema up to this binary's, all of it or nothing. Throws, with a sentence for the operator, on a newer
- * database. `beforeUpgrade` is waited for where there is something to lose; it hears of the first migration.
+ * Migrates the schema to this binary's version, completely or not at all. Returns the names of the migrations that it
+ * ran. Throws an AppError at a database of a newer version. `beforeUpgrade` is awaited with the name of the first
+ * migration where the database holds data.
  */
 export async function migrateToLatest(
   db: Db,
@@ -47,7 +48,10 @@ export async function migrationStatus(db: Db): Promise<MigrationStatus[]> {
   return Object.keys(migrations).map((name) => ({ name, executed: applied.includes(name) }));
 }
 
-/** Names of the migrations that a database has had. Not by Kysely's introspection, which reads every table: each start asks. */
+/**
+ * Returns the names of the migrations that were run. Does not use Kysely's introspection, which reads every table,
+ * because each start calls this.
+ */
 async function appliedTo(db: Db): Promise<string[]> {
   const known = db.withTables<{ sqlite_master: { name: string }; kysely_migration: { name: string } }>();
   const table = known.selectFrom("sqlite_master").select("name").where("name", "=", "kysely_migration");
@@ -59,14 +63,14 @@ async function appliedTo(db: Db): Promise<string[]> {
 function serverIsOlder(): AppError {
   return new AppError(
     "unavailable",
-    "The running server is older than this program, and the database is its.",
+    "The running server is older than this program, and it is using the database.",
     {
       fix: "Restart the server with this version first.",
     },
   );
 }
 
-/** Those of a newer version. */
+/** Returns the migrations that this binary does not know, which only a newer version can have run. */
 export function unknownAmong(applied: string[]): string[] {
   return applied.filter((name) => !Object.hasOwn(migrations, name));
 }

@@ -11,7 +11,7 @@ import {
 import type { SegmentFile, SegmentStore } from "../lib/segments.ts";
 import type { Log } from "../lib/log.ts";
 
-/** The part of `App` that this is about. */
+/** The part of `App` that these functions need. */
 interface Stores {
   db: Db;
   segments: SegmentStore;
@@ -24,12 +24,12 @@ interface Marking extends Pick<Stores, "db" | "segments"> {
   now: () => number;
 }
 
-/** Marks what rows name and no file has any more, and says so. For the process that holds the data folder. */
+/** Marks rows whose bytes are in no file any more, and logs that. For the process that holds the data folder. */
 export async function noteMissing(
   { db, write, segments, log, now }: Marking,
   named: NamedSegment[],
 ): Promise<void> {
-  const short = shortOnes(named, await segments.files());
+  const short = shortSegments(named, await segments.files());
   if (short.length === 0) return;
   const marked = await write((tx) => markBehind(tx, short, now()));
   if (marked === 0) return;
@@ -39,15 +39,18 @@ export async function noteMissing(
   );
 }
 
-/** Segments whose files end before what rows name; one that is gone has 0 bytes. */
-function shortOnes(named: NamedSegment[], files: SegmentFile[]): { segment: number; size: number }[] {
+/**
+ * Returns the segments whose files end before the ranges that rows reference, with the size of the file; 0 for a
+ * missing file.
+ */
+function shortSegments(named: NamedSegment[], files: SegmentFile[]): { segment: number; size: number }[] {
   const sizes = new Map(files.map(({ segment, size }) => [segment, size]));
   return named
     .map(({ segment, end }) => ({ segment, size: sizes.get(segment) ?? 0, end }))
     .filter(({ size, end }) => size < end);
 }
 
-/** What has been found missing, as a sentence; undefined when nothing is. */
+/** Returns a sentence about bytes that were found missing; undefined when none were. */
 export async function missingWords({
   db,
   config,
@@ -55,9 +58,9 @@ export async function missingWords({
   return wordsFor(await lostRows(db), config.data.dir);
 }
 
-/** The same, with what nobody has noticed yet. */
+/** Returns that sentence including what is missing but not marked yet. */
 export async function missingNow({ db, config, segments }: Stores): Promise<string | undefined> {
-  const behind = await countBehind(db, shortOnes(await namedSegments(db), await segments.files()));
+  const behind = await countBehind(db, shortSegments(await namedSegments(db), await segments.files()));
   const known = await lostRows(db);
   const all = {
     mails: known.mails + behind.mails,
@@ -67,7 +70,7 @@ export async function missingNow({ db, config, segments }: Stores): Promise<stri
   return wordsFor(all, config.data.dir);
 }
 
-/** How much of the disk the files of mails take: for what rows name, and for what is left of deleted mails. */
+/** Returns how many bytes the mail files take: those that rows reference, and the remains of deleted mails. */
 export async function measureMail({
   db,
   segments,

@@ -1,8 +1,9 @@
 import Sqlite from "better-sqlite3";
 
 /**
- * The only way to a database file. FULL holds for whoever only looks at it as well: the last connection that closes copies
- * the log back and deletes it, and where that is not synced a power cut takes acknowledged mail. Throws what SQLite does.
+ * Opens a database file; nothing else does. Synchronous FULL holds for readers as well: the last connection that closes
+ * copies the log back and deletes it, and unless that is synced a power cut loses acknowledged mail. Throws SQLite's
+ * errors.
  */
 export function openSqlite(place: string | Buffer, options: Sqlite.Options): Sqlite.Database {
   const sqlite = new Sqlite(place, options);
@@ -16,11 +17,11 @@ export function openSqlite(place: string | Buffer, options: Sqlite.Options): Sql
 }
 
 /**
- * Writes the database to the new file `to`, which is not synced: SQLite does as the connection says, and whoever waits for
- * a commit would wait for all of it to be on the disk. It is for a copy that is read once and deleted.
+ * Copies the database to the new file `to` without syncing it, for a copy that is read once and deleted: syncing all of
+ * it would make every commit wait.
  */
 export function copyUnsynced(sqlite: Sqlite.Database, to: string): void {
-  // A rollback, or the recovery of the log, has been done by now, and what only reads writes nothing.
+  // Recovery of the log is finished by now, and the copy only reads this database.
   sqlite.pragma("synchronous = OFF");
   try {
     sqlite.prepare("vacuum into ?").run(to);
@@ -30,14 +31,15 @@ export function copyUnsynced(sqlite: Sqlite.Database, to: string): void {
 }
 
 /**
- * Returns what says, before a transaction, whether its commit is synced. One that is not is synced by the next that is, and
- * by every checkpoint; it outlives this process, but not a power cut before that.
+ * Returns a function to call before a transaction, with whether its commit is to be synced. An unsynced commit survives
+ * the end of this process, and is synced by the next synced one and by every checkpoint; a power cut before that loses
+ * it.
  */
 export function syncSwitch(sqlite: Sqlite.Database): (synced: boolean) => void {
   let is_on = true;
   return (synced) => {
     if (synced === is_on) return;
-    // Not prepared: SQLite obeys such a pragma where it compiles it.
+    // Not a prepared statement: SQLite applies this pragma when it compiles it.
     sqlite.pragma(synced ? "synchronous = FULL" : "synchronous = NORMAL");
     is_on = synced;
   };

@@ -2,14 +2,14 @@ import { sql } from "kysely";
 import type { Db } from "./database.ts";
 import { jsonMember } from "./json.ts";
 
-/** The jobs of a kind that are still to be done, by what they are for. One that cannot be read is for nothing. */
+/** Selects what the unfinished jobs of a kind are for; '' for a job whose payload is damaged. */
 const jobsFor = (kind: "route_message" | "send_mail", name: "message_id" | "outgoing_id") => sql`
     select case when json_valid(payload) then coalesce(json_extract(payload, ${`$.${name}`}), '') else '' end
     from jobs where kind = ${kind} and status in ('pending', 'running')`;
 
 /**
- * Messages that wait for a job and have none, of an account or, with null, of all. Of each account what waits is found by
- * an index, and only where something does are the jobs looked at, once.
+ * Returns at most `limit` ids of messages that need a job and have none, of one account or, with null, of all. An index
+ * finds what each account has waiting; jobs are read once, and only if anything waits.
  */
 export async function orphanMessages(tx: Db, user_id: string | null, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -21,11 +21,11 @@ export async function orphanMessages(tx: Db, user_id: string | null, limit: numb
   return rows.map(({ id }) => id);
 }
 
-/** Whether a job carries what somebody was told had been taken. */
+/** The condition that a job sends entrusted mail: mail of which somebody was told that it has been accepted. */
 export const IS_ENTRUSTED = sql<boolean>`(kind = 'send_mail'
   and case when json_valid(payload) then coalesce(json_extract(payload, '$.entrusted'), 0) else 0 end)`;
 
-/** The ids of mails that carry what somebody was told had been taken, and that are still to be sent or came back. */
+/** Selects the ids of entrusted mails that are still to be sent, or that bounced. */
 export const allEntrustedMails = () => sql<string>`(
     select coalesce(json_extract(payload, '$.outgoing_id'), '')
     from jobs where kind = 'send_mail' and status in ('pending', 'running', 'dead') and ${IS_ENTRUSTED})`;
@@ -33,13 +33,13 @@ export const allEntrustedMails = () => sql<string>`(
 const givenUp = (kind: "route_message" | "send_mail", name: "message_id" | "outgoing_id") => sql<string>`(
     select coalesce(${jsonMember("payload", name)}, '') from jobs where kind = ${kind} and status = 'dead')`;
 
-/** The ids of mails that were given up, and that the operator may have sent again. */
+/** Selects the ids of outgoing mails that were given up; the operator may send them again. */
 export const mailsGivenUp = () => givenUp("send_mail", "outgoing_id");
 
-/** The ids of messages whose run was given up, and may be begun again. */
+/** Selects the ids of messages whose run was given up; it may be started again. */
 export const messagesGivenUp = () => givenUp("route_message", "message_id");
 
-/** Mails of an account that are to be sent, and that no job is for. */
+/** Returns at most `limit` ids of an account's unsent mails that have no job. */
 export async function orphanMails(tx: Db, user_id: string, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from outgoing_mails
@@ -48,7 +48,10 @@ export async function orphanMails(tx: Db, user_id: string, limit: number): Promi
   return rows.map(({ id }) => id);
 }
 
-/** What a job that was given up would be done again on: without it nobody can try it, and what it says of people is of no use. */
+/**
+ * For each kind of job, the rows that a retry would need. Without them a job that was given up cannot be retried, and
+ * the personal data in its payload is of no use.
+ */
 const LEFT_OF = [
   ["send_mail", "outgoing_id", "outgoing_mails where raw is not null and status <> 'sent' and"],
   ["route_message", "message_id", "messages where"],
@@ -56,8 +59,11 @@ const LEFT_OF = [
   ["fan_out_event", "event_id", "events where"],
 ] as const;
 
-/** Jobs that were given up, and of which nothing is left. One that cannot be read is for the operator to drop. */
-export async function deadOfNothing(tx: Db, limit: number): Promise<string[]> {
+/**
+ * Returns at most `limit` ids of jobs that were given up and whose rows are gone. A job whose payload is damaged is
+ * left for the operator.
+ */
+export async function deadJobsWithoutRows(tx: Db, limit: number): Promise<string[]> {
   const found = LEFT_OF.map(([kind, name, left]) => {
     const named = jsonMember("jobs.payload", name);
     return sql`select id from jobs where kind = ${kind} and status = 'dead' and ${named} is not null

@@ -1,12 +1,13 @@
 import { sql } from "kysely";
 import type { Schema } from "./schema.ts";
 
-/** Tables whose rows lose most of what is in them and stay. */
+/** Tables whose rows stay after most of their content was removed. */
 type Shrinking = keyof Schema & ("attachments" | "message_contents" | "outgoing_mails" | "raw_mails");
 
 /**
- * Goes into the `set` of an update that takes most of one row away. SQLite leaves a row that got smaller where it was,
- * if need be alone in its page; moved behind all others of its table it shares a page, and its own is given back.
+ * Returns an assignment for the `set` of an update that removes most of a row. SQLite leaves a row that shrank in
+ * place, maybe alone on its page; with a new rowid it moves behind the others of its table and shares a page, and its
+ * old page becomes free.
  */
 export function packed(table: Shrinking): object {
   return { rowid: sql`(select max(rowid) + 1 from ${sql.table(table)})` };

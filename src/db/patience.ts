@@ -5,11 +5,11 @@ import type { WatchLog } from "./watch.ts";
 
 const AGAIN_MS = 1_000;
 
-/** Writes down what nobody could bring a second time, as often as it takes. */
+/** Stores what nobody could send a second time, such as the result of a run, and retries as often as it takes. */
 export interface Patience extends AsyncDisposable {
   /**
-   * As `write`, but where the disk refuses, resolves with null and goes on trying until it is written, or this is
-   * disposed of, which tries once more. `about` is for the log.
+   * Like `write`, but when the disk refuses, resolves with null and retries until the operation is committed. Disposal
+   * tries once more. `about` is for the log.
    */
   insist: <T>(operation: (tx: Db) => Promise<T>, about: object) => Promise<{ value: T } | null>;
 }
@@ -22,7 +22,7 @@ export function createPatience(write: Write, log: WatchLog): Patience {
   const again = async (operation: (tx: Db) => Promise<unknown>, about: object): Promise<void> => {
     for (;;) {
       await Promise.race([Bun.sleep(AGAIN_MS), end.promise]);
-      // Read before the attempt: the one that begins after the end is the last.
+      // Read before the attempt: an attempt that begins after disposal is the last one.
       const isLast = isEnding;
       try {
         await write(operation);
@@ -40,7 +40,7 @@ export function createPatience(write: Write, log: WatchLog): Patience {
       } catch (error) {
         if (!isStorageFault(error)) throw error;
       }
-      log.warn(about, "the disk does not take this; it is kept in memory and written as soon as it can be");
+      log.warn(about, "the disk cannot be written; this is kept in memory and written as soon as possible");
       const later = again(operation, about).finally(() => waiting.delete(later));
       waiting.add(later);
       return null;

@@ -5,8 +5,9 @@ import { checkMemorable } from "./row-memory.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * A query for the paths that every mail takes: Kysely builds and compiles it once instead of at every call, which
- * costs as much as running it. `build` gets stand-ins for the values, so it may only pass them on, never look at them.
+ * Returns a function that runs a query compiled once instead of at every call, which costs as much as running it: for
+ * the paths that every mail takes. `build` gets placeholders in place of the values, so it may only pass them on, never
+ * look at them.
  */
 export function prepared<Values extends object, Row>(
   build: (db: Db, values: Values) => Compilable<Row>,
@@ -15,8 +16,8 @@ export function prepared<Values extends object, Row>(
 }
 
 /**
- * As `prepared`, for rows that seldom change: they are read again only when they may have changed. Whoever asks gets the
- * same ones, frozen. Throws for a table that changes with every mail.
+ * Like `prepared`, for rows that seldom change: they are cached until they may have changed. All callers get the same
+ * frozen rows. Throws for a table that changes with every mail.
  */
 export function remembered<Values extends object, Row>(
   build: (db: Db, values: Values) => Compilable<Row>,
@@ -42,7 +43,7 @@ function compiledOnce<Values extends object, Row>(
 
 interface Plan<Row> {
   query: RememberedQuery<Row>;
-  /** Which value belongs at a place; none where the query has a value of its own. */
+  /** The name of the value for each parameter; undefined where the query itself has the value. */
   names: (string | undefined)[];
 }
 
@@ -54,7 +55,10 @@ function planOf<Row>(compiled: CompiledQuery<Row>, remembered: boolean): Plan<Ro
   return { query: { ...compiled, remembered }, names };
 }
 
-/** Past `db.executeQuery`, which only adds a promise; member by member, because a spread costs as much as a small query. */
+/**
+ * Runs a compiled query without `db.executeQuery`, which only adds a promise. Copies the members one by one, because a
+ * spread costs as much as a small query.
+ */
 function run<Row>(
   db: Db,
   { query, queryId, sql, remembered = false }: RememberedQuery<Row>,
@@ -71,14 +75,16 @@ interface Insert {
   query: CompiledQuery;
 }
 
-/** Different choices of columns that a table has an insert for; rows of any other choice share the one of all columns. */
+/**
+ * How many different column lists a table has a prepared insert for; rows with any other list use one with all columns.
+ */
 const MAX_CHOICES = 24;
 
 const inserts = new Map<keyof Schema, Insert[]>();
 
 /**
- * Inserts a row; compiled once for each table and choice of columns, as `prepared` is. What is null is left out, as no
- * column makes anything else of that: a mail has twenty such, and to bind one costs as much as to store it.
+ * Inserts a row with a statement compiled once for each table and column list. Leaves null values out, which no column
+ * turns into anything else: a mail has twenty of them, and binding one costs as much as storing it.
  */
 export async function insertRow<Table extends keyof Schema>(
   db: Db,
@@ -107,7 +113,7 @@ function insertOf(db: Db, table: keyof Schema, values: Record<string, unknown>):
   return insert;
 }
 
-/** Whether these are all the columns of a row that hold something. */
+/** Returns whether `names` are exactly the columns that are not null. */
 function fits(names: string[], values: Record<string, unknown>): boolean {
   let filled = 0;
   for (const name in values) if (values[name] !== null) filled += 1;

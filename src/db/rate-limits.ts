@@ -4,7 +4,7 @@ import { saveEachMinute } from "./each-minute.ts";
 
 const ROWS_AT_ONCE = 500;
 
-/** Takes a turn for what an operation of `tx` promises: one that is undone has used up none. */
+/** Counts a use against a rate limit within an operation of `tx`; if the operation is undone, so is the use. */
 export function takeTurn(
   { limiter }: { limiter: RateLimiter },
   tx: Db,
@@ -15,7 +15,7 @@ export function takeTurn(
   return verdict;
 }
 
-/** Reads what the limiter knew before the last stop; from then on it is written down every minute, and at the end. */
+/** Loads the rate limits of the last process, then stores them every minute and on disposal. */
 export async function keepRateLimits(
   { db, write, limiter }: { db: Db; write: Write; limiter: RateLimiter },
   warn: (problem: unknown) => void,

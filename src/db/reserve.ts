@@ -7,21 +7,24 @@ import { StorageError } from "./storage-faults.ts";
 import type { WatchLog } from "./watch.ts";
 
 const MB = 1_048_576;
-/** Below this a mail of the largest size would not fit. */
+/** With less free space, a mail of the largest size would not fit. */
 export const MIN_FREE_BYTES = 64 * MB;
-/** Below this no new file can be counted on: a log, a segment, a backup. */
+/** With fewer free inodes, creating a file cannot be relied on: a log, a segment, a backup. */
 export const MIN_FREE_FILES = 100;
-/** A full database cannot even delete: this is given up for it then. */
+/** Size of the reserve file, which is removed when the disk is full: SQLite needs free space even for deleting. */
 const RESERVE_BYTES = 16 * MB;
 const GIVE_UP_BELOW_BYTES = 4 * MB;
 const LOOK_MS = 500;
 
 interface Reserve extends AsyncDisposable {
-  /** Throws while the reserve is in use: what is there is for ending what was begun, and for deleting. */
+  /** Throws while the reserve is in use: the space left is for finishing what was begun, and for deleting. */
   refuseIntake: () => void;
 }
 
-/** Keeps a file in the data folder whose place is free for deletions and for the work in progress when the disk is full. */
+/**
+ * Keeps a file in the data folder that is removed when the disk is full, so that deletions and the work in progress
+ * have space.
+ */
 export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> {
   const path = join(dir, "reserve");
   let held = (await stat(path).catch(() => undefined))?.size === RESERVE_BYTES;
@@ -67,22 +70,25 @@ export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> 
   };
 }
 
-/** What is free on the disk of a folder: bytes, and files that can be made, null where its file system counts none. */
+/**
+ * Returns the free bytes on the disk of a folder, and how many files can still be created; null where its file system
+ * has no such limit.
+ */
 export async function freeOn(dir: string): Promise<{ bytes: number; files: number | null }> {
   const { bavail, bsize, files, ffree } = await statfs(dir);
   return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
 }
 
-/** The folders of the data, one for each disk: the mails, or the database, may lie behind a link. */
+/** Returns one data folder for each disk that holds data: the mails or the database may lie behind a symbolic link. */
 export async function dataDisks({ data, database }: Pick<Config, "data" | "database">): Promise<string[]> {
   const path = databasePath(database.url);
   const dirs = [data.dir, join(data.dir, "mail"), ...(path === ":memory:" ? [] : [dirname(path)])];
-  // What is not there has no disk, and is missed elsewhere.
+  // A missing folder has no disk, and is reported elsewhere.
   const found = await Promise.all(dirs.map((dir) => stat(dir).catch(() => undefined)));
   return dirs.filter((_, at) => found[at] && found.findIndex((one) => one?.dev === found[at]?.dev) === at);
 }
 
-/** With bytes that no file system makes smaller. */
+/** Fills the file with random bytes, which no file system can compress. */
 async function fill(path: string): Promise<void> {
   const noise = crypto.getRandomValues(new Uint8Array(65_536));
   try {
@@ -90,7 +96,7 @@ async function fill(path: string): Promise<void> {
     for (let at = 0; at < RESERVE_BYTES; at += noise.byteLength)
       await file.write(noise, 0, noise.byteLength, at);
   } catch (error) {
-    // The disk filled up meanwhile: half a reserve is in the way and frees nobody.
+    // The disk filled up meanwhile: half a reserve takes space and is too small to help.
     await rm(path, { force: true });
     throw error;
   }

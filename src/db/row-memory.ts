@@ -3,7 +3,7 @@ import type { CompiledQuery } from "kysely";
 import type { Schema } from "./schema.ts";
 import { watchOthers } from "./watch-others.ts";
 
-/** Written all the time, and no row of another table goes or changes with one of theirs. */
+/** Tables written all the time. No trigger or foreign key changes another table's rows along with theirs. */
 const BUSY_TABLES: (keyof Schema)[] = [
   "account_storage",
   "attachments",
@@ -22,7 +22,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "undelivered_answers",
   "webhook_deliveries",
 ];
-/** Rows of all answers together; an answer without any counts as one. */
+/** The largest number of cached rows; an empty result counts as one. */
 const MAX_ROWS = 10_000;
 
 const KEEPS = new RegExp(
@@ -30,16 +30,19 @@ const KEEPS = new RegExp(
 );
 const BUSY = new RegExp(`"(?:${BUSY_TABLES.join("|")})"`);
 
-/** What a statement means for the rows that are remembered. */
+/** The effect of a statement on cached rows. */
 export type Effect = "keeps" | "begins" | "forgets";
 
-/** Whatever may change rows that are remembered, or undo such a change, forgets them all. `reads`: the statement only reads. */
+/**
+ * Returns the effect of a statement. Any statement that may change cached rows, or undo such a change, clears the
+ * cache. `reads` is true for a statement that only reads.
+ */
 export function effectOf(text: string, reads: boolean): Effect {
   if (text.startsWith("begin")) return "begins";
   return KEEPS.test(text) || (reads && text.startsWith("with ")) ? "keeps" : "forgets";
 }
 
-/** Throws for a query that reads what is written all the time. */
+/** Throws for a query that reads a table written all the time. */
 export function checkMemorable(text: string): void {
   const [table] = BUSY.exec(text) ?? [];
   if (table !== undefined) throw new Error(`${table} changes too often to be remembered: ${text}`);
@@ -48,19 +51,24 @@ export function checkMemorable(text: string): void {
 type Rows = readonly unknown[];
 
 export interface RowMemory {
-  /** The rows of a query, read only if they are not known. They are frozen, because all who ask get the same. */
+  /**
+   * Returns the rows of a query, read only if they are not cached. They are frozen, because all callers get the same.
+   */
   rows: (query: CompiledQuery, read: () => Rows) => Rows;
-  /** To be told of every statement, and of a snapshot that begins before one. */
+  /** Must be called for every statement, and when a snapshot begins. */
   note: (effect: Effect) => void;
 }
 
-/** Most queries ask by one text, which needs no JSON to be told from any other. */
+/** Returns the cache key. Most queries have one string parameter, which is unique without JSON. */
 function keyOf(parameters: readonly unknown[]): string {
   const [first] = parameters;
   return parameters.length === 1 && typeof first === "string" ? `=${first}` : JSON.stringify(parameters);
 }
 
-/** Remembers rows until a statement, or another process, may have changed them; the latter is looked for once a snapshot. */
+/**
+ * Caches rows until a statement of this process or a write of another one may have changed them. Looks for the latter
+ * once a snapshot.
+ */
 export function createRowMemory(sqlite: Sqlite.Database): RowMemory {
   const hasChangedElsewhere = watchOthers(sqlite);
   const memory = new Map<string, Map<string, Rows>>();

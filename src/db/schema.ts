@@ -49,7 +49,7 @@ export interface Schema {
   schedules: ScheduleRow;
 }
 
-/** What holds for the whole data folder. */
+/** A value that belongs to the whole data folder. */
 export interface InstallationRow {
   name: "key_check" | "moved_inboxes" | "smtp_peers" | "clock" | "mail_position";
   value: Uint8Array;
@@ -65,16 +65,16 @@ export interface UserRow {
   plan: Plan;
   is_admin: number;
   created: number;
-  /** Argon2id in its own text form; null while the account has no password. */
+  /** Argon2id hash in PHC string format; null while the account has no password. */
   password_hash: string | null;
   /** IANA name. */
   timezone: string;
   /** Whether answers end with "Sent by AI on behalf of …". */
   reply_footer: number;
-  /** Since when the account is dead; what is left of it is being erased. */
+  /** When the account was deleted; its data is being erased. */
   deleted_at: number | null;
   plan_changed_at: number | null;
-  /** Where calls go that name no inbox; null: to the oldest one. */
+  /** The inbox of API calls that name none; null for the oldest one. */
   default_inbox_id: string | null;
 }
 
@@ -106,10 +106,10 @@ export interface ConnectionRow {
   last_tested_at: number | null;
   created: number;
   updated: number;
-  /** How the sealed credential was come by; without one it says nothing. */
+  /** How the sealed credential was obtained; meaningless without one. */
   auth: "key" | "oauth";
   expires_at: number | null;
-  /** What only this kind of connection knows, as JSON. */
+  /** Settings of this kind of connection, as JSON. */
   config: string | null;
   fallback_connection_id: string | null;
 }
@@ -129,29 +129,32 @@ export interface InboxRow {
   inbound_policy: string;
   created: number;
   updated: number;
-  /** JSON list of the contexts that name it; null: none. */
+  /** JSON list of the contexts that are meant for this inbox; null for none. */
   context_ids: string | null;
-  /** Whether it has those for every inbox as well. */
+  /** Whether contexts meant for every inbox apply as well. */
   every_context: number;
-  /** Null: as the configuration and the plan say. */
+  /** Null: as configuration and plan say. */
   retention_days: number | null;
   /** The custom domain of the address; null for the service's own. */
   domain_id: string | null;
-  /** Since when it is gone; the row stays for as long as something still names it. */
+  /** When the inbox was deleted; the row stays while other rows reference it. */
   deleted_at: number | null;
-  /** How often it got another address by `rotate`. */
+  /** How often its address was replaced by `rotate`. */
   rotations: number;
-  /** What becomes of new mail while it is paused: it waits here, or at its sender. Null: it is not paused. */
+  /**
+   * What happens to new mail while the inbox is paused: it is kept here, or refused so that its sender keeps it. Null:
+   * not paused.
+   */
   paused: "keep" | "refuse" | null;
-  /** What is to be done with mail of which the own words ask for nothing. */
+  /** The instruction for mail whose own words ask for nothing. */
   default_instruction: string | null;
-  /** JSON list of its rules, in their order; see `resources/inboxes/rules/`. */
+  /** JSON list of its rules in order; see `resources/inboxes/rules/`. */
   rules: string;
-  /** 1 of an address that its owner chose, without a token. */
+  /** 1 for an address that its owner chose, without a random token. */
   named: number;
 }
 
-/** An address that was ours once and is never issued again. */
+/** An address that an inbox once had; it is never issued again. */
 export interface RetiredAddressRow {
   address: string;
   retired_at: number;
@@ -172,7 +175,7 @@ export interface ConversationRow {
 /** The state machine of a message; the two public projections are in `resources/messages/view.ts`. */
 export type { MessageState };
 
-/** Whose words the message carries, and so what it may spend. */
+/** Whose words the message carries, which decides what they may command. */
 export type Authority = "owner" | "listed" | "stranger" | "unauthenticated";
 
 export type ReplyStatus = "none" | "queued" | "sent" | "deferred" | "bounced" | "suppressed";
@@ -198,7 +201,7 @@ export interface MessageRow {
   model: string | null;
   credits_charged: number;
   auth: string | null;
-  /** Why no answer is mailed although the run goes on; null when one may be. */
+  /** Why no answer is mailed although the run continues; null when one may be. */
   no_reply_reason: string | null;
   raw_mail_id: string | null;
   rfc_message_id: string | null;
@@ -215,17 +218,17 @@ export interface MessageRow {
   duration_ms: number | null;
   /** The message that this one tries again. */
   retry_of: string | null;
-  /** Words of the recipient's `+tag`, never an authority. */
+  /** Tags from the recipient's `+tag`; they carry no authority. */
   tags: string;
-  /** JSON object of texts that came along with a call. */
+  /** JSON object of strings that an API caller attached. */
   metadata: string;
-  /** 0 of a mail that somebody else may have sent again; see `readingFor`. */
+  /** 0 for a mail that somebody else may have replayed; see `readingFor`. */
   vouched: number;
   /** How many mails the row stands for: 1, or those of an hour that are not listed one by one. */
   mails: number;
-  /** Since when its owner wants it gone: it is hidden, and erased once that can no longer be taken back. */
+  /** When its owner deleted it: it is hidden, and erased once the deletion can no longer be undone. */
   deleted_at: number | null;
-  /** Whether a retry did its work, and has been deleted since. */
+  /** Whether a retry did its work and was deleted afterwards. */
   redone: number;
   /** JSON of what the rules of the inbox found; see `RulesFound`. */
   rules: string;
@@ -264,7 +267,7 @@ export interface ScheduleRow {
   updated: number;
 }
 
-/** What is left of a mail of which the message has been deleted: enough to know it again. */
+/** What remains of a mail whose message was deleted: enough to recognize a duplicate. */
 export interface MailKeyRow {
   inbox_id: string;
   key_hash: Uint8Array;
@@ -274,13 +277,15 @@ export interface MailKeyRow {
   created: number;
 }
 
-/** Its bytes are in the row or, if they are many, in a segment; in neither once they have been purged. */
+/**
+ * A received mail. Its bytes are in the row or, if they are many, in a segment file; in neither once they were purged.
+ */
 export interface RawMailRow {
   id: string;
   bytes: Uint8Array | null;
   segment: number | null;
   segment_offset: number | null;
-  /** See `checksumOf`; null where the bytes are in the row, and in a segment of a version that had none. */
+  /** See `checksumOf`; null for bytes in the row, and for segments written by versions without checksums. */
   checksum: number | null;
   /** When its bytes were found missing in the segments; null while they are there. */
   lost_at: number | null;
@@ -307,7 +312,7 @@ export interface AttachmentRow {
   purged_at: number | null;
   segment: number | null;
   segment_offset: number | null;
-  /** As of a raw mail. */
+  /** As for a raw mail. */
   checksum: number | null;
   lost_at: number | null;
   bytes: Uint8Array | null;
@@ -327,18 +332,18 @@ export interface OutgoingMailRow {
   created: number;
   completed: number | null;
   raw: Uint8Array | null;
-  /** Whether `raw` goes as soon as it has been handed over. */
+  /** Whether `raw` is deleted as soon as the mail was handed over. */
   private: number;
-  /** The event that waits for its first attempt. */
+  /** The event whose announcement waits for the first attempt to send. */
   event_id: string | null;
-  /** Whether it carries what somebody was told had been taken: if it comes back, it is kept for the operator. */
+  /** Whether somebody was told that its content has been accepted: if it bounces, it is kept for the operator. */
   entrusted: number;
 }
 
-/** What a domain asks of those who bring it mail (MTA-STS), as it was fetched. */
+/** The MTA-STS policy (RFC 8461) of a recipient domain, as fetched. */
 export interface TransportPolicyRow {
   domain: string;
-  /** Another one in the DNS means another policy. */
+  /** The `id` in the DNS; another one there means that the policy changed. */
   policy_id: string;
   mode: "enforce" | "testing" | "none";
   /** JSON list. */
@@ -346,20 +351,20 @@ export interface TransportPolicyRow {
   expires: number;
 }
 
-/** An address that answers of an account came back from. */
+/** An address from which an account's answers bounced. */
 export interface SuppressionRow {
   user_id: string;
   address: string;
-  /** What came back last. */
+  /** The reason of the last bounce. */
   reason: string;
-  /** Returns that say nothing final about the address. */
+  /** How many bounces were temporary. */
   soft_bounces: number;
-  /** Since when no answer goes there; null while one still may. */
+  /** Since when nothing is sent there; null while mail still may be. */
   suppressed_at: number | null;
   updated: number;
 }
 
-/** An answer that came back, of which its owner has not been told. */
+/** An answer that bounced and whose owner has not been told. */
 export interface UndeliveredAnswerRow {
   outgoing_id: string;
   user_id: string;
@@ -370,7 +375,7 @@ export interface ReplyTokenRow {
   token: string;
   conversation_id: string;
   participant: string;
-  /** Good only while the inbox has as many `rotations`. */
+  /** Valid only while the inbox has the same number of `rotations`. */
   rotation: number;
 }
 
@@ -411,9 +416,9 @@ export interface JobRow {
   status: "pending" | "running" | "dead";
   /** Jobs of one lane run one at a time, oldest first. */
   lane: string | null;
-  /** 1 while an earlier one of its lane waits or runs; kept by triggers, whatever writes. */
+  /** 1 while an earlier job of its lane waits or runs; triggers maintain it. */
   behind: number;
-  /** 1 until a claim has seen that `run_at` has come; a change of `run_at` makes it 1 again, whatever writes. */
+  /** 1 until a claim has seen that `run_at` has come; a trigger resets it when `run_at` changes. */
   later: number;
   dedupe_key: string | null;
   run_at: number;
@@ -421,27 +426,27 @@ export interface JobRow {
   attempts: number;
   /** Times its handler said "not now". */
   failures: number;
-  /** On the clock of `App.steadyNow`: it says nothing to another process. */
+  /** By the clock of `App.steadyNow`, so it means nothing to another process. */
   lease_until: number | null;
   last_error: string | null;
   created: number;
-  /** Whose share of the slots it takes, as `lineOf` writes it; null where it does not matter. */
+  /** Whose share of the worker slots it takes, as `lineOf` writes it; null where that does not matter. */
   account: string | null;
-  /** Jobs of this kind that the account may run at once; with null, as many as is fair. */
+  /** How many jobs of this kind the account may run at once; null for a fair share. */
   account_slots: number | null;
-  /** Bytes that it may hold in memory while it runs, roughly. */
+  /** Roughly how many bytes it needs in memory while it runs. */
   weight: number;
-  /** What outside it works with, where only so many jobs of its kind may do that at once. */
+  /** The outside party it works with (a mail server, a model), where the number of jobs at once is limited for each. */
   target: string | null;
 }
 
-/** A kind of job that the operator holds: none is begun. */
+/** A kind of job that the operator put on hold: none is started. */
 export interface HeldKindRow {
   kind: string;
   since: number;
 }
 
-/** A sign-in of a browser. The cookie holds what `id` is the SHA-256 of. */
+/** A browser session. `id` is the SHA-256 of the cookie's value. */
 export interface SessionRow {
   id: string;
   user_id: string;
@@ -453,7 +458,7 @@ export interface SessionRow {
   user_agent: string;
 }
 
-/** The one code that is good for an account. */
+/** The valid sign-in code of an account; there is one at most. */
 export interface LoginCodeRow {
   user_id: string;
   code_hmac: string;
@@ -461,9 +466,9 @@ export interface LoginCodeRow {
   created: number;
 }
 
-/** A browser that asked for the code of an address; it has its own tries at it. */
+/** A browser that asked for the sign-in code of an address; each has its own number of attempts. */
 export interface CodeAskerRow {
-  /** The fingerprint of the mail address: there need not be an account. */
+  /** An HMAC of the mail address, for which there need not be an account. */
   address: string;
   /** 0 to 3. */
   place: number;
@@ -471,19 +476,19 @@ export interface CodeAskerRow {
   token_hash: string;
   /** An HMAC of the network that it asked from. */
   network: string;
-  /** At the address's code, by this browser and by those that had the place before. */
+  /** Attempts at the address's code by this browser and by earlier ones in this place. */
   attempts: number;
   asked: number;
 }
 
-/** A password that was chosen by somebody who has yet to prove that the mail address is theirs. */
+/** A password chosen by somebody who has yet to prove that the mail address is theirs. */
 export interface PendingPasswordRow {
   user_id: string;
   password_hash: string;
   name: string | null;
   /** SHA-256 of the registration token, hex. */
   token_hash: string;
-  /** Empty: of no use since an address proves nobody. */
+  /** Always empty: a network address proves nothing about a person. */
   client: string;
   created: number;
 }
@@ -502,7 +507,7 @@ export interface SecurityEventRow {
   left_out: number;
 }
 
-/** What the rate limiter has to remember over a restart: when the bucket of a key is full again, in milliseconds. */
+/** What the rate limiter keeps over a restart: when the bucket of a key is full again, in milliseconds. */
 export interface RateLimitRow {
   key: string;
   full_at: number;
@@ -516,7 +521,7 @@ export interface ContextRow {
   kind: "instruction" | "knowledge" | "command";
   slug: string;
   enabled: number;
-  /** 0: it is for the inboxes that list it. */
+  /** 1 for every inbox, 0 for those that list it. */
   every_inbox: number;
   created: number;
   updated: number;
@@ -532,14 +537,14 @@ export interface CustomDomainRow {
   /** JSON: what the last check found for each record, by purpose. */
   findings: string;
   error: string | null;
-  /** Daily checks in a row that did not find the records any more. */
+  /** How many daily checks in a row did not find the records. */
   misses: number;
   verified_at: number | null;
   last_checked_at: number | null;
   created: number;
 }
 
-/** A key that mails of a domain are signed with, have been, or will be. */
+/** A DKIM key of a domain: for signing now, earlier or later. */
 export interface DkimKeyRow {
   id: string;
   /** Null: the service's own domain. */
@@ -550,9 +555,12 @@ export interface DkimKeyRow {
   public_part: string;
   /** Private key in PEM form, AAD = id; null once it is not needed any more. */
   sealed: Uint8Array | null;
-  /** `waiting` for its record; `retired`: replaced, mails on their way need its record; `dropped`: nobody needs it. */
+  /**
+   * `waiting`: for its DNS record; `signing`; `retired`: replaced, but mails on their way need its record; `dropped`:
+   * not needed any more.
+   */
   state: "waiting" | "signing" | "retired" | "dropped";
-  /** What the DNS said last of its record; when it says nothing this stays. */
+  /** The last answer of the DNS about its record; a failed lookup leaves it unchanged. */
   record: "unknown" | "seen" | "absent";
   seen_at: number | null;
   created: number;
@@ -566,13 +574,13 @@ export interface ContactSubmissionRow {
   subject: string | null;
   topic: string | null;
   message: string;
-  /** Why it is taken for the work of a machine, and was not delivered; null if it is not. */
+  /** Why it is taken for spam by a machine and was not delivered; null if it is not. */
   flag: string | null;
   client: string;
   created: number;
 }
 
-/** A round trip to somebody's consent page that has not come back yet. */
+/** A pending OAuth authorization: the browser was sent to a consent page and has not returned. */
 export interface OAuthStateRow {
   /** SHA-256 of the `state`, hex. */
   state_hash: string;
@@ -585,25 +593,25 @@ export interface OAuthStateRow {
   /** Unused since 0013. */
   cookie_hash: string | null;
   created: number;
-  /** The session that set out; null for a caller with an API key. */
+  /** The session that began it; null for a caller with an API key. */
   session_id: string | null;
-  /** The API key that set out, as it is shown; null for a session. */
+  /** The API key that began it, as it is shown; null for a session. */
   api_key: string | null;
 }
 
-/** A tool call that changed something, so that a run that is done again does not make it again. */
+/** A tool call that changed something, so that a repeated run does not make it again. */
 export interface ToolCallRow {
   message_id: string;
-  /** A hash of the tool, its arguments, and how often the run has made this very call before. */
+  /** A hash of the tool, its arguments, and how often the run made the same call before. */
   fingerprint: string;
-  /** JSON of what came of it; null while nobody knows. */
+  /** JSON of its outcome; null while that is unknown. */
   outcome: string | null;
   created: number;
 }
 
 export type EventType = "message.received" | "message.completed" | "message.failed" | "message.skipped";
 
-/** Something that happened, as webhooks tell it. */
+/** An event as webhooks announce it. */
 export interface EventRow {
   /** `evt_…`, in order of time. */
   id: string;
@@ -612,7 +620,7 @@ export interface EventRow {
   message_id: string | null;
   /** 0 for a test. */
   livemode: number;
-  /** The JSON that every endpoint gets, byte for byte, at every attempt. */
+  /** The JSON that every endpoint receives, byte for byte the same at every attempt. */
   body: string;
   created: number;
 }
@@ -628,13 +636,13 @@ export interface WebhookEndpointRow {
   sealed: Uint8Array;
   /** Until when the old secret signs as well. */
   old_secret_until: number | null;
-  /** Deliveries in a row that used up all of their attempts. */
+  /** How many deliveries in a row failed after all attempts. */
   consecutive_failures: number;
   disabled_reason: string | null;
   description: string | null;
   created: number;
   updated: number;
-  /** Since when it is gone; the row stays for as long as it has deliveries. */
+  /** When the endpoint was deleted; the row stays while it has deliveries. */
   deleted_at: number | null;
 }
 
@@ -656,7 +664,7 @@ export interface WebhookDeliveryRow {
   delivered_at: number | null;
 }
 
-/** What the payment provider knows of an account. */
+/** What the payment provider says about an account. */
 export interface BillingAccountRow {
   user_id: string;
   customer_id: string;
@@ -667,30 +675,30 @@ export interface BillingAccountRow {
   period_start: number | null;
   period_end: number | null;
   cancel_at_period_end: number;
-  /** When the provider was asked last. */
+  /** When the provider was last asked, in unix seconds. */
   changed: number;
-  /** What the subscription, or the last one, is for; the account may have another plan, from the operator. */
+  /** The plan of the current or last subscription; the operator may have given the account another one. */
   plan: Exclude<Plan, "free"> | null;
-  /** The provider's name of its price, which goes on to stand for `plan` and `interval` here. */
+  /** The provider's id of the price, which stands for `plan` and `interval` here. */
   price_id: string | null;
 }
 
-/** News of the payment provider that have been worked on. */
+/** A webhook event of the payment provider that has been processed. */
 export interface BillingEventRow {
   id: string;
   type: string;
   created: number;
 }
 
-/** How much an account stores. The database keeps it up to date by itself: see `storage-triggers.ts`. */
+/** How many bytes an account stores. Triggers keep it up to date: see `storage-triggers.ts`. */
 export interface AccountStorageRow {
   user_id: string;
   bytes: number;
-  /** When it was last counted anew. */
+  /** When it was last recounted. */
   counted_at: number;
 }
 
-/** What an account's owner has been told on a day already. */
+/** A notice that an account's owner already got on a day, so that it is sent once. */
 export interface OwnerNoticeRow {
   user_id: string;
   kind:

@@ -2,16 +2,16 @@ import { sql } from "kysely";
 import type { SegmentRange } from "../lib/segments.ts";
 import type { Db } from "./group-commit.ts";
 
-/** The tables whose rows name bytes in the segments. */
+/** The tables whose rows reference bytes in the segment files. */
 export const KEEPERS = ["raw_mails", "attachments"] as const;
 export type Keeper = (typeof KEEPERS)[number];
 
-/** A segment with the ranges that rows name in it. */
+/** A segment file, with the extent of the ranges that rows reference in it. */
 export interface NamedSegment {
   segment: number;
-  /** The end of all that rows name in it, or that waits to be erased. */
+  /** The end of the last range that rows reference or that waits to be erased, in bytes. */
   end: number;
-  /** Bytes that rows name. */
+  /** How many bytes rows reference. */
   bytes: number;
 }
 
@@ -26,13 +26,13 @@ const sumsOf = (keeper: Keeper) =>
   sql`select segment, max(segment_offset + size) as "end", sum(size) as bytes from ${sql.table(keeper)}
     where segment is not null group by segment`;
 
-/** What erasers still have to erase, as far as it can be read: what a damaged job stood for, the sweep finds. */
+/** Ranges that jobs are still to erase. A job with a damaged payload is left out; the sweep finds its range. */
 const WAITING = sql`
   select part.value ->> 'segment' as segment, max((part.value ->> 'offset') + (part.value ->> 'size')) as "end", 0 as bytes
   from jobs, json_each(iif(json_valid(jobs.payload), jobs.payload, '{}'), '$.ranges') as part
   where jobs.kind = 'erase_bytes'`;
 
-/** Returns the ranges that rows name in a segment, in order. */
+/** Returns the ranges that rows reference in a segment, in order. */
 export async function namedIn(db: Db, segment: number): Promise<SegmentRange[]> {
   const { rows } = await sql<SegmentRange>`${rangesIn("raw_mails", segment)}
     union all ${rangesIn("attachments", segment)} order by "offset"`.execute(db);
@@ -42,13 +42,13 @@ export async function namedIn(db: Db, segment: number): Promise<SegmentRange[]> 
 const rangesIn = (keeper: Keeper, segment: number) =>
   sql`select segment, segment_offset as "offset", size from ${sql.table(keeper)} where segment = ${segment}`;
 
-/** Part of a segment that is not there: all from `size` on. */
+/** A segment whose file ends at `size`; what is referenced behind that is missing. */
 interface Short {
   segment: number;
   size: number;
 }
 
-/** Marks what rows name behind the ends of files; gives how many rows that are. */
+/** Marks rows that reference bytes behind the end of a file. Returns how many it marked. */
 export async function markBehind(tx: Db, short: Short[], now: number): Promise<number> {
   let marked = 0n;
   for (const one of short)
@@ -59,7 +59,7 @@ export async function markBehind(tx: Db, short: Short[], now: number): Promise<n
   return Number(marked);
 }
 
-/** What `lost_at` says, or would. */
+/** Counts of rows whose bytes are lost. */
 export interface LostRows {
   mails: number;
   files: number;
@@ -71,7 +71,7 @@ export function lostRows(db: Db): Promise<LostRows> {
   return countWhere(db, sql`lost_at is not null`);
 }
 
-/** Rows of earlier versions, whose bytes nothing can be compared with. */
+/** Returns how many rows have no checksum to compare their bytes with, because an earlier version wrote them. */
 export async function uncheckedRows(db: Db): Promise<number> {
   const { mails, files } = await countWhere(
     db,

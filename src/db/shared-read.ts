@@ -1,15 +1,15 @@
 import type Sqlite from "better-sqlite3";
 
-/** The reads outside of a transaction that come in the same tick. */
+/** One snapshot for all reads of the same tick outside of a transaction. */
 export interface SharedRead {
-  /** True when it begins one; does nothing inside of a transaction. */
+  /** Begins the snapshot. Returns false when one is open, or inside of a transaction. */
   begin(): boolean;
-  /** Before anything that is not to happen in the middle of it, or that is to see what has been written by then. */
+  /** Ends the snapshot, so that what follows sees everything written by then. Must be called before a transaction. */
   end(): void;
   isOpen(): boolean;
 }
 
-/** Has them share a snapshot of the database: its lock, taken and given back for each, would cost more than most of them do. */
+/** Lets reads share a snapshot: taking and releasing SQLite's lock for each would cost more than most reads do. */
 export function shareReads(sqlite: Sqlite.Database): SharedRead {
   const begin = sqlite.prepare("begin");
   const commit = sqlite.prepare("commit");
@@ -21,7 +21,7 @@ export function shareReads(sqlite: Sqlite.Database): SharedRead {
     try {
       commit.run();
     } catch {
-      // A disk that fails, or damage: whoever read has heard of it, and nothing was to be kept.
+      // The reader has already got the error of the disk, and a snapshot has nothing to commit.
       if (sqlite.inTransaction) sqlite.exec("rollback");
     }
   };

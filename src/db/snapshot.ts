@@ -6,29 +6,29 @@ import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
-/** Tables that were true at the moment of the snapshot only: who was signed in, or about to be. */
+/** Tables that a restore empties: who was signed in, or about to be, when the backup was made. */
 const PASSING_TABLES = ["sessions", "login_codes", "code_askers", "pending_passwords", "oauth_states"];
 
 /**
- * Writes the database as it is at one moment to a new file, on the calling thread. Writers go on meanwhile; only what
- * they add to the log stays there until it ends. Copying it page by page would begin anew at each of their commits.
+ * Writes the database as it is at one moment to a new file, on the calling thread. Others can write meanwhile; their
+ * commits stay in the log until it ends. SQLite's backup API would begin again at each of their commits.
  */
 export function takeSnapshot(path: string, to: string): void {
   using opened = open(path);
   copyUnsynced(opened.sqlite, to);
 }
 
-/** A snapshot of the database, and the bytes outside of it that it names. */
+/** A snapshot of the database, and the ranges of segment files that it references. */
 export interface Snapshot extends Disposable {
   migrations: string[];
   counts: { accounts: number; inboxes: number; messages: number };
-  /** The value that only the right master key opens. */
+  /** A value that only the right master key opens; null in an old database. */
   key_check: Uint8Array | null;
-  /** Segments that its rows name, and up to which byte. */
+  /** The segments that rows reference, each with the end of the last range. */
   segments: { segment: number; end: number }[];
-  /** What its rows name in a segment, in order. */
+  /** Returns the ranges that rows reference in a segment, in order. */
   ranges: (segment: number) => IterableIterator<SegmentRange>;
-  /** What was known to be missing at that moment, and is in neither of the two. */
+  /** Bytes that were known to be missing at that moment; `segments` and `ranges` leave them out. */
   lost_bytes: number;
 }
 
@@ -67,8 +67,8 @@ export function openSnapshot(path: string): Snapshot {
 }
 
 /**
- * Throws, in words, when a snapshot is damaged or newer than this program. Returns what is wrong with single rows, which
- * a server runs with as it did before: they must not keep all others from being restored.
+ * Throws an AppError when a snapshot is damaged or newer than this program. Returns faults of single rows, with which a
+ * server runs on: they must not prevent the restore of all others.
  */
 export function refuseUnfit(path: string): string[] {
   using opened = open(path);
@@ -90,10 +90,10 @@ export function refuseUnfit(path: string): string[] {
   return [...faults, ...orphansIn(sqlite)];
 }
 
-/** What the check of SQLite says of the values of a row (`pragma integrity_check`), and not of the file. */
+/** Messages of SQLite's `pragma integrity_check` about values of one row, as opposed to damage of the file. */
 const OF_ONE_ROW = /^(?:NULL value in |CHECK constraint failed in |(?:non-)?[A-Z]+ value in )/;
 
-/** One sentence for each table with rows that name others which are not there. */
+/** Returns one sentence for each table with rows that reference others which do not exist. */
 export function orphansIn(sqlite: Sqlite.Database): string[] {
   const orphans = sqlite.pragma("foreign_key_check") as { table: string }[];
   const counts = Map.groupBy(orphans, ({ table }) => table);
@@ -116,7 +116,7 @@ export function refuseNewer(applied: string[]): void {
   );
 }
 
-/** Signs everybody out: who was signed in back then may have been signed out since, and for a reason. */
+/** Deletes all sessions: whoever was signed in back then may have been signed out since for a reason. */
 export function forgetSignIns(path: string): void {
   using opened = open(path);
   const { sqlite } = opened;
@@ -125,13 +125,13 @@ export function forgetSignIns(path: string): void {
   if (tables.has("jobs")) sqlite.exec("delete from jobs where kind = 'mail_code'");
 }
 
-/** One pass over the tables that keep bytes in segments: they are large, and have no index for it. */
+/** Collects the ranges in one pass over the tables: they are large, and have no index for it. */
 function gatherRanges(sqlite: Sqlite.Database, tables: Set<string>): void {
   sqlite.exec("create temp table named (segment integer, start integer, size integer, lost integer)");
   for (const table of tables) {
     const columns = sqlite.prepare("select name from pragma_table_info(?)").pluck().all(table);
     if (!columns.includes("segment")) continue;
-    // Whoever made the archive named its tables.
+    // The table names come from the archive, so they are quoted.
     const name = `"${table.replaceAll('"', '""')}"`;
     const lost = columns.includes("lost_at") ? "lost_at is not null" : "0";
     sqlite.exec(`insert into named select segment, segment_offset, size, ${lost} from ${name}

@@ -1,7 +1,10 @@
 import { codeOf } from "../errors.ts";
 import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.ts";
 
-/** Errors of the file system and SQLite where the disk cannot be written or read now, through no fault of the operation. */
+/**
+ * Error codes of the file system and SQLite that mean that the disk cannot be written or read now, through no fault of
+ * the operation.
+ */
 const DISK =
   /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EFBIG|EIO|EROFS|DATABASE_GONE|FOLDER_CLOSED|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
@@ -71,7 +74,10 @@ const NO_TASKS = {
   fix: "Nothing is to be done if it was a rush. Else raise its limit (TasksMax of the service, --pids-limit of the container, ulimit -u).",
 };
 
-/** Whether `error` says that the disk, what is on it, or a lack of file handles or threads keeps us from doing this now. */
+/**
+ * Returns whether the cause of an error is the disk, its content, or a lack of file handles or threads, and not the
+ * operation.
+ */
 export function isStorageFault(error: unknown): boolean {
   const code = codeOf(error);
   return (
@@ -83,12 +89,12 @@ export function isStorageFault(error: unknown): boolean {
   );
 }
 
-/** Whether what was read is no sound database. */
+/** Returns whether the error means that the database is damaged. */
 export function isDamage(error: unknown): boolean {
   return DAMAGE.test(codeOf(error));
 }
 
-/** Returns the meaning of a storage fault, and its mend. */
+/** Returns a sentence about a storage fault, and what to do about it. */
 export function storageWords(error: unknown): { message: string; fix: string } {
   if (isOutOfTasks(error)) return NO_TASKS;
   if (isOutOfHandles(error)) return NO_HANDLES;
@@ -100,7 +106,7 @@ export function storageWords(error: unknown): { message: string; fix: string } {
     : { message: `The database cannot be used (${code})`, fix: LOOK_AT_DISK };
 }
 
-/** Thrown before a write that would be lost, or make things worse, and where what is missing may come back. */
+/** Thrown before a write that would be lost or do further damage, and where missing bytes may come back. */
 export class StorageError extends Error {
   readonly code:
     | "CONTENT_MISSING"

@@ -13,15 +13,17 @@ const add = (user: string, bytes: ReturnType<typeof sql>) =>
 
 const ownerOf = (message: string) => `(select user_id from messages where id = ${message})`;
 
-/** The bytes that the mail of a message adds to its account: none if another of its messages names that too. */
+/**
+ * The bytes that a message's raw mail adds to its account: none if another of its messages references the same mail.
+ */
 const rawMail = (row: string) =>
   sql.raw(`coalesce((select r.size from raw_mails r where r.id = ${row}.raw_mail_id and r.purged_at is null
     and not exists (select 1 from messages m
       where m.raw_mail_id = r.id and m.user_id = ${row}.user_id and m.id <> ${row}.id)), 0)`);
 
 /**
- * Have the database count in `account_storage` what each account stores, in the commit that writes: nothing that writes
- * can forget to. What goes with its message is counted before that goes, as nobody can tell afterwards whose it was.
+ * Triggers that count in `account_storage` what each account stores, in the commit that writes, whoever writes. Rows
+ * deleted along with a message are counted before it goes, because afterwards their owner is unknown.
  */
 export const STORAGE_TRIGGERS: Trigger[] = [
   [

@@ -1,4 +1,4 @@
-/** Counts anew the sum that the triggers keep in a row of `account_storage`. */
+/** SQL that computes from scratch the sum that triggers maintain in a row of `account_storage`. */
 export const STORED_SUM = `
     coalesce((select sum(coalesce(octet_length(m.instruction), 0) + coalesce(octet_length(m.command), 0)
         + coalesce(octet_length(m.result), 0) + coalesce(octet_length(m.steps), 0)

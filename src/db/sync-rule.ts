@@ -4,26 +4,26 @@ import type { SharedRead } from "./shared-read.ts";
 import { isStorageFault } from "./storage-faults.ts";
 import type { SyncSpeed } from "./sync-speed.ts";
 
-/** For how long after a synced commit the disk is trusted to take the next ones. */
+/** How long after a synced commit the disk is trusted to take the next ones. */
 const TRUSTED_MS = 1_000;
 
 /** Decides which commits are synced. */
 export interface SyncRule {
-  /** Called before a transaction. `promises`: somebody is promised that its commit lasts. */
+  /** Called before a transaction. `promises` says whether somebody is promised that its commit lasts. */
   begin: (promises: boolean) => void;
-  /** Called after its commit, with the time that this took. */
+  /** Called after the commit with its duration in milliseconds. */
   committed: (ms: number) => void;
   failed: (error: unknown) => void;
   /**
-   * Called when a statement may have changed something: a commit without any writes nothing, and so shows nothing of
-   * the disk.
+   * Called when a statement may have changed something. A commit without changes writes nothing, and so proves nothing
+   * about the disk.
    */
   wrote: () => void;
 }
 
 /**
- * Every commit that promises something is synced, and so is any other one unless the disk has taken a synced one just before:
- * what a failing disk would not take is to be refused at once, and not begun.
+ * Returns the rule: a commit that promises something is always synced; any other only when the last synced commit is
+ * more than a second ago, so that work which a failing disk would lose is refused at its beginning.
  */
 export function createSyncRule(
   sqlite: Sqlite.Database,
@@ -35,7 +35,7 @@ export function createSyncRule(
   let synced = true;
   return {
     begin(promises) {
-      // The rule cannot be set within a transaction, that of reads included.
+      // SQLite ignores the setting within a transaction, a snapshot for reads included.
       reads.end();
       synced = promises || performance.now() - taken_ms > TRUSTED_MS;
       setSync(synced);

@@ -1,21 +1,21 @@
 import type { WatchLog } from "./watch.ts";
 
-/** From here on people notice: every mail and every call that changes something waits for its commit. */
+/** A commit slower than this is noticed: every mail and every call that changes something waits for its commit. */
 export const SLOW_SYNC_MS = 100;
-/** Enough that a single hiccup is none: what counts is the time that half of them took at least. */
+/** How many commits the median is taken over, so that a single slow one does not count. */
 const SAMPLES = 16;
 
 export const SLOW_SYNC_MEND =
   "Give the data folder a faster disk (an SSD in this machine: network storage and memory cards are slow at this), or see what else keeps this one busy.";
 
-/** How long the latest commits took to be safe on the disk. */
+/** Watches how long the latest commits took to sync. */
 export interface SyncSpeed {
   took: (ms: number) => void;
-  /** A sentence on slow syncs, with the mend; undefined while all is well. */
+  /** Returns a warning about slow syncs with advice; undefined while they are fast. */
   warning: () => string | undefined;
 }
 
-/** Says in the log when the disk becomes slow, and when it is well again. */
+/** Logs when the disk becomes slow, and when it is fast again. */
 export function createSyncSpeed(log: Pick<WatchLog, "warn" | "info">): SyncSpeed {
   const latest: number[] = [];
   let slow = false;

@@ -3,10 +3,10 @@ import type { Db } from "./group-commit.ts";
 import { JOB_TRIGGERS } from "./job-triggers.ts";
 import { STORAGE_TRIGGERS } from "./storage-triggers.ts";
 
-/** Its name, when it acts, and what it does then. */
+/** Name, event and body of a trigger. */
 export type Trigger = [name: string, event: string, work: RawBuilder<unknown>];
 
-/** Asked at each start, since a migration that makes a table anew drops its triggers. */
+/** Creates missing triggers. Called at each start, since a migration that rebuilds a table drops its triggers. */
 export async function ensureTriggers(db: Db): Promise<void> {
   const known = db.withTables<{ sqlite_master: { name: string; type: string } }>();
   const found = await known

@@ -1,6 +1,9 @@
 import { sql } from "kysely";
 
-/** The conditions of the partial indexes, word for word: only a query that repeats one may use its index. */
+/**
+ * The conditions of partial indexes, word for word: SQLite uses such an index only for a query that repeats its
+ * condition.
+ */
 export const DONE = sql<boolean>`state = 'done'`;
 export const NOT_DONE = sql<boolean>`state <> 'done'`;
 export const DEFERRED = sql<boolean>`status = 'deferred'`;

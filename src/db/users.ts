@@ -1,6 +1,6 @@
 import { remembered } from "./prepared.ts";
 
-/** An account, for the paths that every mail takes. */
+/** Returns an account by id; cached, because every mail needs it. */
 export const userById = remembered((db, key: { id: string }) =>
   db.selectFrom("users").selectAll().where("id", "=", key.id),
 );

@@ -1,6 +1,6 @@
 import type Sqlite from "better-sqlite3";
 
-/** Tells whether another process has written since it was asked last; throws what SQLite says against it. */
+/** Returns a function that tells whether another process has written since its last call. It throws SQLite's errors. */
 export function watchOthers(sqlite: Sqlite.Database): () => boolean {
   const dataVersion = sqlite.prepare("pragma data_version").pluck();
   let version: unknown;

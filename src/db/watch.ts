@@ -3,33 +3,36 @@ import { inodeOf } from "./inode.ts";
 import { findFaults, isUnread } from "./integrity.ts";
 import { isDamage, isStorageFault, StorageError, storageWords } from "./storage-faults.ts";
 
-/** A fault that goes on is told again this often. */
+/** How often a fault that persists is logged again. */
 const REMIND_MS = 60_000;
-/** After this long a database that could not be looked through is looked at again, and then twice as long each time. */
+/** Delay after which a database that could not be checked is checked again; doubled each time. */
 const AGAIN_MS = 1_000;
-/** A disk that is nearly full takes some writes and refuses others: it is well after this long without a refusal. */
+/**
+ * How long without a refused write until the fault counts as over: a nearly full disk takes some writes and refuses
+ * others.
+ */
 const WELL_MS = 3_000;
 
 type Say = (fields: object, words: string) => void;
 export type WatchLog = Record<"error" | "warn" | "info", Say>;
 
-/** Keeps an eye on the file of a database, and says what is wrong once instead of at every mail. */
+/** Watches the files of a database, and logs a fault once instead of at every mail. */
 export interface StorageWatch {
-  /** Throws before a commit into files that nobody will find again. */
+  /** Throws if the files at the database's paths are not those that are open: a commit into these would be lost. */
   refuseIfGone: () => void;
-  /** Throws while the database is known to be damaged: writing would make it worse. */
+  /** Throws while the database is known to be damaged: writing would damage it further. */
   refuseIfDamaged: () => void;
-  /** An error of any read or write. */
+  /** Must be called with every error of a read or write. */
   failed: (error: unknown) => void;
-  /** A commit has reached the disk. */
+  /** Must be called when a commit has reached the disk. */
   wrote: () => void;
-  /** Whether nothing is left at the path of the database. */
+  /** Returns whether nothing is at the path of the database. */
   isMissing: () => boolean;
 }
 
 /**
- * `path` null: a database in memory, which nothing happens to. `named` leads to it, maybe by links: whoever opens the
- * database next goes that way.
+ * Watches the database at `path`; null for one in memory, which needs no watching. `named` is the configured path to
+ * it, maybe over symbolic links, that the next process will follow.
  */
 export function watchStorage(path: string | null, log: WatchLog, named = path): StorageWatch {
   const files =
@@ -43,8 +46,8 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
   let again_ms = AGAIN_MS;
 
   /**
-   * Names what is damaged. A page that was only read wrongly is well again; SQLite takes one that the disk cannot read at the
-   * moment for a damaged one, too.
+   * Checks the database and logs what is damaged. A fault may be gone by now: SQLite also reports damage for a page
+   * that the disk failed to read for a moment.
    */
   const lookThrough = async (file: string): Promise<void> => {
     looked_ms = performance.now();
@@ -70,7 +73,7 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
     refuseIfGone() {
       for (const known of files) {
         const inode = inodeOf(known.file);
-        // The log and its index are made by the first use of the database.
+        // SQLite creates the log and its index at the first use of the database.
         known.inode ??= inode;
         if (inode !== known.inode)
           throw new StorageError(
@@ -94,7 +97,7 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
   };
 }
 
-/** False where nothing is there. What cannot be reached now may well be there. */
+/** Returns false where nothing is at the path, and true where it cannot be reached: the file may still be there. */
 function isThere(path: string): boolean {
   try {
     return inodeOf(path) !== undefined;
@@ -105,7 +108,7 @@ function isThere(path: string): boolean {
 }
 
 function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote: () => void } {
-  /** When each fault was told last: one may give way to another within the minute. */
+  /** When each fault was last logged: faults may alternate within a minute. */
   const said = new Map<string, number>();
   let failed_ms: number | null = null;
   let refusals = 0;

@@ -1,6 +1,6 @@
 import type { Db } from "../db/database.ts";
 import { jsonMember, jsonTexts } from "../db/json.ts";
-import { deadOfNothing } from "../db/orphans.ts";
+import { deadJobsWithoutRows } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 
@@ -29,7 +29,7 @@ const AT_ONCE = 200;
 
 /** Takes some jobs that were given up, and of which nothing is left, out of the queue; true while there may be more. */
 export async function deleteJobsOfNothing(tx: Db): Promise<boolean> {
-  const gone = await deadOfNothing(tx, AT_ONCE);
+  const gone = await deadJobsWithoutRows(tx, AT_ONCE);
   for (const id of gone) await deleteJob(tx, { id });
   return gone.length === AT_ONCE;
 }
