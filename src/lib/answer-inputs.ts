@@ -3,13 +3,13 @@ import { messageOf } from "../errors.ts";
 
 declare const self: Worker;
 
-/** Asks a thread for a sign of life. */
+/** The message that asks a thread whether its event loop still turns. */
 export const ASK = "ask";
 
-/** How long inputs are begun one after the other, before a question for a sign of life is answered. */
+/** How long a thread starts inputs one after the other before it answers `ASK`. */
 const MAX_TURN_MS = 50;
 
-/** An input on its way to a thread; several go in one message. */
+/** An input as sent to a thread; one message holds several. */
 export interface NumberedInput<Input> {
   id: number;
   input: Input;
@@ -19,12 +19,15 @@ export interface NumberedInput<Input> {
 export type NumberedOutput<Output> = { id: number; output: Output } | { id: number; error: string };
 
 /**
- * Answers each input of `createThread`, in the worker, with the result of `work`. After each wait `work` calls `goOn`,
- * as others may have had their turn meanwhile.
+ * Runs inside the worker of `createThread`: answers each input with the result of `work`. `work` calls `goOn` after
+ * each `await`, because other inputs may have run in between.
  */
 export function answerInputs(work: (input: never, goOn: () => void) => Promise<unknown>): void {
   let outputs: NumberedOutput<unknown>[] = [];
-  /** The id of the input that is worked on, for whoever has to end this thread; shared with the other side. */
+  /**
+   * The id of the input being worked on, in memory shared with the main thread, which reads it to know whose input is
+   * to blame.
+   */
   let at: Int32Array = new Int32Array(1);
   const answer = (output: NumberedOutput<unknown>): void => {
     if (outputs.push(output) > 1) return;

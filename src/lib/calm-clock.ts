@@ -1,9 +1,9 @@
 import { HOUR_MS, MINUTE_MS } from "./durations.ts";
-/** Corrections of the machine's clock up to this size harm nobody. */
+/** Corrections of the machine's clock up to this size are followed at once. */
 const SMALL_MS = 10 * MINUTE_MS;
-/** How long the machine's clock has to keep another time until that is believed. */
+/** How long the machine's clock has to keep its new time until that is followed. */
 const TRIAL_MS = HOUR_MS;
-/** How long a server may stand still, so that the time it starts at is believed at once. */
+/** After at most this long without a running server, the time at the start is accepted at once. */
 const STANDSTILL_MS = 12 * HOUR_MS;
 
 /** The time of a calm clock and of the machine's own clock at one moment, in milliseconds since the epoch. */
@@ -15,21 +15,25 @@ export interface KeptTime {
 export interface CalmClock {
   /** Milliseconds since the epoch. */
   nowMs: () => number;
-  /** How many seconds the machine's clock is ahead by, as long as that is not believed; else undefined. */
+  /**
+   * Returns how many seconds the machine's clock is ahead of this one while its leap is not accepted; otherwise
+   * undefined.
+   */
   doubtSeconds: () => number | undefined;
   kept: () => KeptTime;
 }
 
 interface Trial {
-  /** The machine's clock less the steady one. */
+  /** Difference between the machine's clock and the steady one. */
   offset_ms: number;
   /** On the steady clock. */
   since_ms: number;
 }
 
 /**
- * A clock that follows the machine's clock but none of its leaps: after a leap it goes on by `steadyMs`, which nobody
- * sets, until the new time has stayed for an hour in which somebody looked. After a restart it goes on from `kept`.
+ * Creates a clock that follows the machine's clock without its leaps, in either direction. After a leap it continues by
+ * `steadyMs`, the monotonic clock, until the new time has held for an hour during which somebody read it. After a
+ * restart it continues from `kept`.
  */
 export function createCalmClock({
   wallMs,
@@ -71,7 +75,10 @@ export function createCalmClock({
   };
 }
 
-/** Takes the time that the server was off from the machine's clock, where that is possible. */
+/**
+ * Returns the time at the start: the stored time plus how long the server was off by the machine's clock, where that is
+ * plausible.
+ */
 function afterStandstill({ calm_ms, wall_ms }: KeptTime, wall: number): number {
   const passed = wall - wall_ms;
   return passed >= 0 && passed <= STANDSTILL_MS ? calm_ms + passed : calm_ms;

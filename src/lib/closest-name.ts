@@ -1,15 +1,20 @@
-/** The known name that needs the fewest edits to be `name`, if they are few enough for a slip of the hand, and leave half of it. */
+/**
+ * Returns the known name with the smallest edit distance to `name`, if that is small enough for a typing error;
+ * otherwise undefined.
+ */
 export function closestName(name: string, names: string[]): string | undefined {
   const ranked = names
     .map((known) => ({ known, edits: editsBetween(name, known) }))
     .sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
   if (best === undefined || best.edits > Math.max(2, Math.floor(best.known.length / 4))) return undefined;
-  // Two slips in a name of three letters leave nothing of it.
+  // At least half of the name has to be right: two edits can turn three letters into anything.
   return 2 * best.edits <= Math.max(name.length, best.known.length) ? best.known : undefined;
 }
 
-/** The known names that are most like `name`, the nearest first; those that begin as it does come before others. */
+/**
+ * Returns the known names most similar to `name`, the nearest first. Names with the same beginning come before others.
+ */
 export function nearestNames(name: string, names: string[], count: number): string[] {
   const wanted = name.toLowerCase();
   return names

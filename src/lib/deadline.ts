@@ -5,8 +5,8 @@ export interface Deadline extends Disposable {
 }
 
 /**
- * A signal that aborts with `parent`, or with a TimeoutError after `ms`. It is freed once it is disposed of, while one
- * of AbortSignal.timeout stays in memory until its time has come, however soon the work was done.
+ * Returns a signal that aborts with `parent`, or with a TimeoutError after `ms`. Disposal frees it at once, whereas an
+ * AbortSignal.timeout stays in memory until its time has come.
  */
 export function deadline(parent: AbortSignal, ms: number): Deadline {
   const own = new AbortController();

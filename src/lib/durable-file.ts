@@ -3,7 +3,7 @@ import { link, open, readFile, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
- * Makes a private file with `text`, all of it or none even when the power goes. Returns the text that is on disk then,
+ * Creates a file with mode 0600 and `text`, completely or not at all even in a power cut. Returns the text on disk,
  * which is another process's if that one was faster.
  */
 export async function writeOnce(path: string, text: string): Promise<string> {
@@ -21,7 +21,7 @@ export async function writeOnce(path: string, text: string): Promise<string> {
   return readFile(path, "utf8");
 }
 
-/** Makes or replaces a private file: whoever reads it finds the old text or the new one, even when the power goes. */
+/** Creates or replaces a file with mode 0600: readers find the old text or the new one, even after a power cut. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.tmp`;
   await writeSynced(draft, text);
@@ -29,7 +29,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await syncFolder(path);
 }
 
-/** The text of a file; undefined where there is none. */
+/** Returns the text of a file; undefined where there is none. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");

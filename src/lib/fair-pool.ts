@@ -1,10 +1,15 @@
 import { createFairTurns, type TurnOptions } from "./fair-turns.ts";
 import { createWorkerPool, type WorkOutcome } from "./worker-pool.ts";
 
-/** Threads: an account has one for itself and one for its strangers, and the third is for the next account. */
+/**
+ * Number of threads: one account gets at most two, one for its own inputs and one for those of strangers, so one is
+ * always left for the next account.
+ */
 export const THREADS_FOR_ALL = 3;
 
-/** An input made for one attempt, and what it may take; the buffers in `transfer` are lost to the caller. */
+/**
+ * An input for one attempt, with its limits. The buffers in `transfer` move to the worker, so the caller loses them.
+ */
 export interface FairJob {
   input: unknown;
   limitMs: number;
@@ -13,15 +18,16 @@ export interface FairJob {
 
 export interface FairPool<Output> extends AsyncDisposable {
   /**
-   * `pack` is called once for each attempt, when its turn has come. Rejects when the pool is closed, its worker cannot be
-   * started, or the signal of the turn aborts, with its reason.
+   * Calls `pack` once for each attempt, when its turn has come. Rejects with the reason of the turn's signal when that
+   * aborts, and when the pool is closed or its worker cannot be started.
    */
   run(turn: Omit<TurnOptions, "alone">, pack: () => FairJob | Promise<FairJob>): Promise<WorkOutcome<Output>>;
 }
 
 /**
- * Worker threads as `createWorkerPool` makes them, for what accounts and strangers send: all have their turns. An input
- * that took too much memory while others were worked on is tried once more alone, as nobody can tell whose it was.
+ * Creates worker threads like `createWorkerPool`, shared fairly between accounts and the strangers who write to them.
+ * An input that took too much memory while others ran is tried once more alone, because nobody can tell which one took
+ * it.
  */
 export function createFairPool<Output>(
   path: string,

@@ -1,17 +1,17 @@
 import { unlessAborted } from "./deadline.ts";
 
 export interface TurnOptions {
-  /** Whose work it is. */
+  /** The account whose work it is, or another party. */
   who: string;
-  /** Others caused it: it waits behind what they themselves did. */
+  /** True when others caused the work: it waits behind what the party itself caused. */
   strangers?: boolean;
-  /** Whoever waits is passed over once it goes off; what has begun goes on, and is not waited for any more. */
+  /** Aborting it rejects a waiting call. Work that has begun continues, but the call no longer waits for it. */
   signal?: AbortSignal;
-  /** Nothing else is done meanwhile. */
+  /** Runs with nothing else at the same time. */
   alone?: boolean;
 }
 
-/** Does a number of pieces of work at once, and lets all parties have their turns. */
+/** Runs a limited number of functions at once, shared fairly between parties. Resolves with the result of `work`. */
 export type FairTurns = <T>(options: TurnOptions, work: () => Promise<T>) => Promise<T>;
 
 interface Waiting {
@@ -19,7 +19,7 @@ interface Waiting {
   begin: () => void;
 }
 
-/** Pieces of one kind that wait for a party: its own, or those that strangers caused. */
+/** The work that waits or runs for a party: its own, or what strangers caused. */
 interface Line {
   waiting: Waiting[];
   running: number;
@@ -28,14 +28,14 @@ interface Line {
 interface Party {
   own: Line;
   strangers: Line;
-  /** When a piece of theirs was begun last. */
+  /** When work of this party was last started, as a running number. */
   served: number;
 }
 
 /**
- * At most `size` at once, and of one party no more than half of them, or one of its own beside what others caused: one
- * whose pieces take long holds up nobody else, nor strangers those they write to. Whoever was served the longest time ago
- * is next, so that a short piece overtakes the queue of another party.
+ * Runs at most `size` functions at once. One party gets half of them at most, plus one of its own when strangers' work
+ * fills that half: so slow work holds up nobody else, and strangers never hold up whom they write to. The party that
+ * was served the longest time ago is next.
  */
 export function createFairTurns(size: number): FairTurns {
   const parties = new Map<string, Party>();
@@ -110,7 +110,7 @@ function longestUnserved(parties: Map<string, Party>, share: number): Party | un
   return found;
 }
 
-/** Finds the piece of a party that may be begun: its own come before those of strangers. */
+/** Returns the line of a party from which work may start: its own comes before that of strangers. */
 function nextLine(party: Party, share: number): Line | undefined {
   const { own, strangers } = party;
   const hasRoom = heldBy(party) < share;

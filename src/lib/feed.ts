@@ -1,13 +1,16 @@
-/** Tells whoever listens to a name, in this process and for as long as they like; see `Notifier` for those who wait once. */
+/** Publishes news under a name to listeners in this process; see `Notifier` for waiting once. */
 export interface Feed {
-  /** How many listen to `name`. */
+  /** Returns the number of listeners to `name`. */
   listeners(name: string): number;
-  /** How many listen at all. */
+  /** Returns the number of all listeners. */
   total(): number;
   tell(name: string, news: string): void;
-  /** `hear` gets all that is told from now on, and null once it is over; what is given ends the listening. */
+  /**
+   * Calls `hear` with all news from now on, and with null when the feed closes. Returns a function that ends the
+   * subscription.
+   */
   listen(name: string, hear: (news: string | null) => void): () => void;
-  /** Ends all listening, and each later one at once. */
+  /** Ends all subscriptions, and every later one at once. */
   close(): void;
 }
 

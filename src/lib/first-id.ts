@@ -1,5 +1,5 @@
 /**
- * A lower bound of the ids (UUIDv7) that were made in this second or later: their first 48 bits are milliseconds
+ * Returns a lower bound of the ids (UUIDv7) made in this unix second or later: their first 48 bits are milliseconds
  * (RFC 9562 §5.7).
  */
 export function firstIdAt(second: number): string {
@@ -7,7 +7,7 @@ export function firstIdAt(second: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-/** When an id was made, in milliseconds since the epoch. */
+/** Returns when an id was made, in milliseconds since the epoch. */
 export function millisecondsOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }

@@ -2,12 +2,12 @@ import { closeSync, openSync, readFileSync, statSync } from "node:fs";
 
 /** Returns about how many file handles this process has open; Infinity when it can open no more. */
 export function handlesInUse(): number {
-  // proc(5): the size of this folder is their count, since Linux 6.2.
+  // Since Linux 6.2 the size of this folder is the number of open handles (proc(5)).
   const counted = statSync("/proc/self/fd", { throwIfNoEntry: false })?.size ?? 0;
   return counted > 0 ? counted : lowestFree();
 }
 
-/** A new handle has the lowest number that is free, so there are as many as that at least. */
+/** Returns the lowest free handle number. All lower ones are open, so there are at least that many. */
 function lowestFree(): number {
   try {
     const handle = openSync("/dev/null", "r");

@@ -1,9 +1,15 @@
-/** Limit of the parts in one JSON text of others: far more than honest answers have, and built in a few milliseconds. */
+/**
+ * Limit of the parts (see `hasMoreParts`) in one JSON text from outside: far more than honest answers have, and parsed
+ * in a few milliseconds.
+ */
 export const MAX_PARTS = 50_000;
-/** Limit of the levels in it: more than honest answers and the schemas of tools have. */
+/** Limit of the nesting levels in it: more than honest answers and the schemas of tools have. */
 export const MAX_DEPTH = 200;
 
-/** Thrown for JSON of others that would hold up everybody if it were built. The message says of what it has too much. */
+/**
+ * Thrown for JSON from outside that would block the event loop if it were parsed. The message says which limit it
+ * exceeds.
+ */
 export class JsonExcess extends Error {
   constructor(message: string) {
     super(message);
@@ -11,7 +17,9 @@ export class JsonExcess extends Error {
   }
 }
 
-/** Parses JSON that others wrote, whose size the caller has bounded. Throws JsonExcess, or SyntaxError for no JSON. */
+/**
+ * Parses JSON from outside, whose size the caller has limited. Throws JsonExcess, or SyntaxError where it is not JSON.
+ */
 export function parseForeign(text: string, max_parts: number = MAX_PARTS): unknown {
   if (hasMoreParts(text, max_parts))
     throw new JsonExcess(`more than ${max_parts.toLocaleString("en")} parts`);
@@ -19,18 +27,21 @@ export function parseForeign(text: string, max_parts: number = MAX_PARTS): unkno
   return JSON.parse(text);
 }
 
-/** Says in words why `parseForeign` did not take a text. */
+/** Returns a phrase for why `parseForeign` threw, to complete "the server answered with …". */
 export function whyUnread(text: string, error: unknown): string {
   if (error instanceof JsonExcess) return error.message;
   return /^\s*</.test(text) ? "a web page" : "something else than JSON";
 }
 
-/** Throws JsonExcess for a text beyond the same bounds, which another library is to parse. */
+/** Returns whether a text exceeds the limits of `parseForeign`; for texts that another library parses. */
 export function isTooMuch(text: string): boolean {
   return hasMoreParts(text, MAX_PARTS) || isNestedDeeper(text, MAX_DEPTH);
 }
 
-/** Finds the same excess in JSON that comes in pieces of bytes. No string holds a line break, so each line begins outside of one. */
+/**
+ * Checks the same limits in JSON that arrives in chunks of bytes. A JSON string holds no line break, so each line
+ * begins outside of strings.
+ */
 export class JsonMeter {
   parts = 0;
   depth = 0;
@@ -38,7 +49,7 @@ export class JsonMeter {
   in_string = false;
   escaped = false;
 
-  /** Whether it is too much. */
+  /** Counts one more chunk. Returns whether the text exceeds a limit by now. */
   take(piece: Uint8Array): boolean {
     let { parts, depth, deepest, in_string, escaped } = this;
     for (let at = 0; at < piece.length; at += 1) {
@@ -60,7 +71,7 @@ export class JsonMeter {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** What each byte adds. */
+/** What each byte adds to the number of parts and of levels. */
 const PARTS = byteTable({ '"': 1, ",": 1, "[": 1, "]": 1, "{": 1, "}": 1 });
 const LEVELS = byteTable({ "[": 1, "]": -1, "{": 1, "}": -1 });
 const ENDS_LINE = byteTable({ "\n": 1, "\r": 1 });
@@ -72,8 +83,8 @@ function byteTable(values: Record<string, number>): Int8Array {
 }
 
 /**
- * Whether lists and objects in a JSON text lie within each other more than `limit` deep. Told from the text, so
- * that a hostile one is never built; nonsense may get either answer. So does the next one.
+ * Returns whether lists and objects in a JSON text are nested more than `limit` deep. Scans the text without parsing
+ * it, so that a hostile one costs linear time; for text that is not JSON the answer may be either.
  */
 export function isNestedDeeper(text: string, limit: number): boolean {
   let depth = 0;
@@ -83,12 +94,15 @@ export function isNestedDeeper(text: string, limit: number): boolean {
   });
 }
 
-/** Whether a JSON text has more than `limit` parts: each string and each comma, bracket or brace counts as one. */
+/**
+ * Returns whether a JSON text has more than `limit` parts: each string, comma, bracket and brace counts as one. Scans
+ * without parsing; for text that is not JSON the answer may be either.
+ */
 export function hasMoreParts(text: string, limit: number): boolean {
   return partsIn(text, limit) > limit;
 }
 
-/** How many parts a JSON text has; where there are more than `limit`, they are not counted further. */
+/** Returns how many parts a JSON text has. Stops counting soon after `limit`. */
 export function partsIn(text: string, limit: number): number {
   let parts = 0;
   someMark(text, /["[\]{},]/g, () => {
@@ -98,7 +112,10 @@ export function partsIn(text: string, limit: number): number {
   return parts;
 }
 
-/** Whether `fits` holds for anything that `mark` finds outside of strings, of which the first quote is found. */
+/**
+ * Returns whether `fits` holds for any match of `mark` outside of strings. `mark` has to match the quote that begins a
+ * string.
+ */
 function someMark(text: string, mark: RegExp, fits: (char: string) => boolean): boolean {
   for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
     const [char] = found;
@@ -108,7 +125,7 @@ function someMark(text: string, mark: RegExp, fits: (char: string) => boolean): 
   return false;
 }
 
-/** Index after the quote that ends the string which begins at `start`. */
+/** Returns the index after the quote that ends the string beginning at `start`. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

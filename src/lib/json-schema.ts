@@ -1,14 +1,15 @@
 import type { AnySchema, ValidateFunction } from "ajv";
 
-/** Says in a few words what of a value does not fit the schema; null if all does. */
+/** Returns in a few words what in a value does not fit the schema; null if all fits. */
 export type SchemaCheck = (value: unknown) => string | null;
 
 const MAX_FAULTS_SHOWN = 3;
 const known = new WeakMap<object, Promise<SchemaCheck>>();
 
 /**
- * A check by a JSON Schema that somebody else may have written. What could take for ever is left aside: patterns
- * and unique items. Of a schema that makes no sense, or that its references make huge or endless, nothing is asked.
+ * Returns a check for a JSON Schema that an outside server may have written. Ignores keywords that could take unbounded
+ * time, such as patterns and unique items. A schema that is invalid, or that its references make huge or endless,
+ * accepts everything.
  */
 export function checkBy(schema: Record<string, unknown>): Promise<SchemaCheck> {
   const cached = known.get(schema);
@@ -36,12 +37,16 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
     const validate = ajv.compile(plain as AnySchema);
     return (value) => (isTooMuch(value, nodes) || validate(value) === true ? null : faultsOf(validate));
   } catch {
-    // Not a fault of the caller: a schema with an unknown dialect or a lost reference; its server checks for itself.
+    // A schema with an unknown dialect or a broken reference is not the caller's fault; its server checks the value
+    // itself.
     return () => null;
   }
 }
 
-/** Keywords that are left out: checking them could take for ever, or would ask for more than their author did once others are gone. */
+/**
+ * Keywords that are removed: checking them could take unbounded time, or they would demand more than their author meant
+ * once others are removed.
+ */
 const LEFT_ASIDE = new Set([
   "not",
   "if",
@@ -59,27 +64,29 @@ const LEFT_ASIDE = new Set([
   "$defs",
   "definitions",
 ]);
-/** Keywords that are left out of an object whose properties a pattern names. */
+/** Keywords removed from an object schema with `patternProperties`. */
 const LEFT_OPEN = new Set([...LEFT_ASIDE, "additionalProperties", "unevaluatedProperties"]);
 const VALUES = /^(const|enum|default|examples|required)$/;
 const MAPS = /^(properties|dependentSchemas)$/;
 /**
- * Nodes of a schema with what its references stand for, each counted wherever it is: a few of them can stand for
- * millions.
+ * Limit of the nodes of a schema with its references resolved, each counted wherever it is used: a few references can
+ * stand for millions of nodes.
  */
 const MAX_NODES = 600;
 const MAX_DEPTH = 64;
-/** Nodes of the schema times parts of the value: some tens of milliseconds. Beyond it nothing is asked. */
+/**
+ * Limit of schema nodes times parts of the value: some tens of milliseconds. Beyond it the value is accepted unchecked.
+ */
 const MAX_WORK = 200_000;
 const CHARS_TO_A_PART = 100;
 
-/** Whether a check may take long: each part of the value may be asked about by each node of the schema. */
+/** Returns whether a check may take long: every node of the schema may look at every part of the value. */
 function isTooMuch(value: unknown, nodes: number): boolean {
   const most = MAX_WORK / nodes;
   return workOf(value, most) > most;
 }
 
-/** Counts what a check would look at: values, names, and the characters of texts; no further than a little over `most`. */
+/** Returns the number of parts of a value: values, names, and text by its length. Stops a little beyond `most`. */
 function workOf(value: unknown, most: number): number {
   if (typeof value === "string") return 1 + value.length / CHARS_TO_A_PART;
   if (typeof value !== "object" || value === null) return 1;
@@ -92,8 +99,8 @@ function workOf(value: unknown, most: number): number {
 }
 
 /**
- * Returns a schema without its references and the keywords that are left out, and its number of nodes. Throws where that
- * cannot be made.
+ * Returns a schema with its references resolved and the ignored keywords removed, and its number of nodes. Throws where
+ * it is too large or a reference is broken.
  */
 function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: number } {
   let nodes = 0;
@@ -105,7 +112,7 @@ function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: nu
     count(1, depth);
     if (Array.isArray(node)) return node.map((item) => plain(item, depth + 1));
     if (typeof node !== "object" || node === null) return node;
-    // Under `properties` these are names like any others.
+    // Under `properties` the members are property names, not keywords.
     if (isMap) return mapped(node, (_name, value) => plain(value, depth + 1), new Set());
     const { $ref, oneOf, ...rest } = node as { $ref?: unknown; oneOf?: unknown };
     const change = (name: string, value: unknown): unknown => {

@@ -1,22 +1,22 @@
 import type { SegmentRange } from "./segments.ts";
 
-/** What a reader takes for the largest mail, 30 MB, by half a megabit a second, and a minute more. */
+/** How long a client needs for the largest mail, 30 MB, at half a megabit a second, and a minute more. */
 const LENT_SECONDS = 600;
 
 /**
- * Ranges whose bytes are being sent from the disk as they are taken: nobody erases them meanwhile, or the rest of them
- * would come as zeros. Nothing tells when all has been taken, so each is lent for ten minutes.
+ * Ranges that clients are downloading. They must not be erased meanwhile, or the rest would arrive as zeros. Bun does
+ * not tell when a download ends, so each range is protected for ten minutes.
  */
 export interface LentRanges {
   lend(range: SegmentRange): void;
   has(range: SegmentRange): boolean;
-  /** Those in a file, in no order. */
+  /** Returns the protected ranges in a segment, unordered. */
   inSegment(segment: number): SegmentRange[];
 }
 
-/** Creates an empty set of lent ranges; `steadyNow` is a clock in seconds that nobody sets. */
+/** Creates an empty set of protected ranges; `steadyNow` is a monotonic clock in seconds. */
 export function createLentRanges(steadyNow: () => number): LentRanges {
-  /** In the order in which they end. */
+  /** Sorted by when their protection ends. */
   const lent = new Map<string, { range: SegmentRange; until: number }>();
   const forget = (): void => {
     for (const [key, { until }] of lent) {

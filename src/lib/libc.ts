@@ -1,7 +1,7 @@
 import type { FFIFunction } from "bun:ffi";
 import { messageOf } from "../errors.ts";
 
-/** File names of the C library: of GNU, and of musl on both processors. */
+/** File names of the C library: glibc, and musl on both processors. */
 const NAMES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
 /** Opens the C library, for calls that the runtime lacks. Throws where there is none of these, as on macOS. */

@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import pino from "pino";
 import { UNSHOWN } from "./one-line.ts";
 
-/** A logger without pino's `child`, which adds members that nobody looks through for secrets. */
+/** pino's logger without `child`, whose fields would not be searched for secrets. */
 export type Log = pino.BaseLogger & Pick<pino.Logger, "isLevelEnabled">;
 
-/** Names whose values never reach a log line, wherever they stand in the logged object. */
+/** Member names whose values are never logged, wherever they are in the logged object. */
 const SECRET_NAMES = new Set([
   "credential",
   "api_key",
@@ -18,7 +18,7 @@ const SECRET_NAMES = new Set([
 ]);
 
 const MAX_CAUSES = 3;
-/** Members of members of a logged object are looked through to this depth; what is deeper is left out. */
+/** Logged objects are searched for secrets to this depth; deeper members are left out. */
 const MAX_DEPTH = 5;
 
 const LEVEL_WORDS: Record<number, string> = {
@@ -32,36 +32,36 @@ const LEVEL_WORDS: Record<number, string> = {
 
 const about = new AsyncLocalStorage<Record<string, unknown>>();
 
-/** Runs `work`; every line that is logged meanwhile, however far down, has these members as well. */
+/** Runs `work` with fields that every log line written meanwhile has, in functions that it calls as well. */
 export function withLogFields<T>(fields: Record<string, unknown>, work: () => T): T {
   return about.run({ ...about.getStore(), ...fields }, work);
 }
 
-/** Adds members to every line that is logged by the rest of the work that calls it (see `withLogFields`). */
+/** Adds a field to every later log line of the current `withLogFields`. */
 export function addLogField(name: string, value: unknown): void {
   const fields = about.getStore();
   if (fields) fields[name] = value;
 }
 
-/** Runs work that is not part of what goes on here, such as the next job after one that ends. */
+/** Runs work without the current log fields, such as the next job after one that ends. */
 export function withoutLogFields<T>(work: () => T): T {
   return about.exit(work);
 }
 
-/** Wraps work that others run later, so that its lines have the members of this moment. */
+/** Returns `work` bound to the current log fields, for calling it later. */
 export function keepLogFields<A, T>(work: (given: A) => T): (given: A) => T {
   const fields = about.getStore();
   return fields === undefined ? work : (given) => about.run(fields, () => work(given));
 }
 
 /**
- * Opens a log on standard output: `json` for machines, `text` for people. `level` is a pino level or `silent`. `aside`:
- * text on standard error instead, for a command whose output is data.
+ * Opens a log on standard output: `json` for machines, `text` for people. `level` is a pino level or `silent`. `aside`
+ * writes text to standard error instead, for a command whose output is data.
  */
 export function createLog(options: { level: string; format: "text" | "json"; aside?: boolean }): Log {
   const mixin = (): object => ({ ...about.getStore() });
   const serializers = { err: viewError };
-  // Not pino's own `redact`: by its wildcards it takes longer than all the rest of a line.
+  // pino's own `redact` with wildcards takes longer than the rest of a line.
   const formatters = { log: withoutSecrets };
   const base = { level: options.level, base: null, mixin, formatters, serializers };
   const out = options.aside === true ? process.stderr : process.stdout;
@@ -87,7 +87,10 @@ function shownValue(value: unknown, depth: number): unknown {
   return withoutSecrets(value, depth + 1);
 }
 
-/** The members of an error that are logged: into others libraries put whole requests, with the headers. */
+/**
+ * Returns the members of an error that are logged. Others are left out, because libraries put whole requests with their
+ * headers into them.
+ */
 function viewError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === "string" ? withoutPasswords(error) : error;
   const { name, message, stack = "", cause } = error;

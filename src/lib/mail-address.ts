@@ -7,7 +7,10 @@ export interface Address {
   tag: string | null;
 }
 
-/** Mail addresses are compared without regard to case here, local part included. */
+/**
+ * Splits an address into its parts, in lower case: mail addresses are compared without regard to case here, local part
+ * included.
+ */
 export function splitAddress(address: string): Address {
   const at = address.lastIndexOf("@");
   const local = address.slice(0, at).toLowerCase();
@@ -19,17 +22,20 @@ export function splitAddress(address: string): Address {
   };
 }
 
-/** Returns the words of a `+tag`; none for a reply token (`c_…`) or where its form is not that of a tag. */
+/** Returns the words of a `+tag`; an empty list for a reply token (`c_…`) or a tag of another form. */
 export function tagsOf({ tag }: Address): string[] {
   if (tag === null || tag.startsWith("c_")) return [];
   return [...new Set(tag.split("+"))].filter((word) => TAG_FORM.test(word));
 }
 
-/** Dots at an end or side by side; what RFC 5321 §4.1.2 knows in quotes only, and some providers have given to people. */
+/**
+ * Dots at an end or side by side: RFC 5321 §4.1.2 allows them in a quoted local part only, but some providers have
+ * issued such addresses.
+ */
 const ODD_DOTS = /^\.|\.\.|\.$/;
 const LETTERS = /^[\w!#$%&'*+\-/=?^`{|}~.]+$/;
 
-/** An address whose local part needs quotes for its dots alone, without them; any other as it is. */
+/** Returns an address without quotes if only its dots need them; any other unchanged. */
 export function withoutQuotes(address: string): string {
   const at = address.lastIndexOf("@");
   const local = address.slice(1, Math.max(1, at - 1));
@@ -38,7 +44,10 @@ export function withoutQuotes(address: string): string {
     : address;
 }
 
-/** Quotes a local part that has such dots, for SMTP commands: other servers may refuse it without quotes. */
+/**
+ * Returns an address with its local part quoted if its dots need that, for SMTP commands: other servers may refuse it
+ * otherwise.
+ */
 export function withQuotes(address: string): string {
   const at = address.lastIndexOf("@");
   const local = address.slice(0, Math.max(0, at));

@@ -5,7 +5,7 @@ const MAX_CHARS = 253;
 
 /** Returns a domain in its A-label form; undefined where no mail can be sent to it, as to an IP address. */
 export function mailDomain(text: string): string | undefined {
-  // A URL's host ends at these, and what follows would be dropped without a word.
+  // A URL's host ends at these characters, and `domainToASCII` would silently drop the rest.
   if (text.length > MAX_CHARS || /[/?#%\\:]/.test(text)) return undefined;
   const domain = domainToASCII(text);
   const labels = domain.split(".");

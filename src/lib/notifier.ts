@@ -1,11 +1,11 @@
-/** Lets any number of callers wait, for a bounded time, until somebody in this process says a name. */
+/** Lets callers wait, for a bounded time, until another part of this process notifies a name. */
 export interface Notifier<News = never> {
   notify(name: string, news?: News): void;
-  /** Resolves with the news, or true, when `name` was said, and false after `ms`. */
+  /** Resolves with the news (or true) when `name` is notified, and with false after `ms`. */
   wait(name: string, ms: number): Promise<News | boolean>;
-  /** The names that somebody waits for. */
+  /** Returns the names that somebody waits for. */
   names(): string[];
-  /** Ends every wait, and each later one at once, as if its time were up. */
+  /** Ends every wait, and every later one at once, as if its time were up. */
   close(): void;
 }
 

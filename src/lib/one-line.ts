@@ -1,7 +1,7 @@
-/** Characters of others that end a line, turn letters round or are an order to a terminal. */
+/** Characters that end a line, reverse the direction of text, or control a terminal. */
 export const UNSHOWN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** A text on one line, without blanks around it, and without halves of characters: those could not be stored. */
+/** Returns a text as one trimmed line, without unpaired surrogates, which could not be stored. */
 export function oneLine(text: string): string {
   return text
     .toWellFormed()

@@ -1,23 +1,26 @@
-/** How far back the clock may be set while ids stay in order. */
-export const HELD_MS = 31 * 86_400_000;
-/** The speed of this clock while it is ahead of the other: slower, so that the other catches up. */
+import { DAY_MS } from "./durations.ts";
+
+/** How far back the clock may be set with ids still in order. */
+export const HELD_MS = 31 * DAY_MS;
+/** The speed of this clock while it is ahead of the machine's: slower, so that the machine's catches up. */
 const SPEED = 1 / 2;
 const MAX_COUNT = 0xf_ff;
-/** Added to a number of 12 bits, it has four hexadecimal digits. */
+/** Added to a 12-bit number, it makes its hexadecimal form four digits long. */
 const TWELVE_BITS = 0x10_00;
 
-/** Moments and ids in the order in which they are asked for. */
+/** Times and ids that never go back. */
 export interface OrderedIds {
-  /** Milliseconds since the epoch, never fewer than before. */
+  /** Returns milliseconds since the epoch, never less than before. */
   nowMs: () => number;
-  /** A UUID of version 7 (RFC 9562 §5.7) of that moment, greater than all before. */
+  /** Returns a UUIDv7 (RFC 9562 §5.7) of that time, greater than all before. */
   next: () => string;
 }
 
 /**
- * Follows the clock `wallMs`. Where that was set back it goes on half as fast by `steadyMs`, which nobody sets, until
- * `wallMs` has caught up, so that new ids come behind older ones, also behind those from before the start (`last_ms`). A
- * clock that was set back by more than a month had been wrong before, and is followed.
+ * Creates ids by the machine's clock `wallMs`. When that is set back, the time here advances at half speed by the
+ * monotonic clock `steadyMs` until `wallMs` has caught up. So new ids sort behind all older ones, also behind those
+ * from before the start (`last_ms`). A clock set back by more than a month had been wrong before, and is followed at
+ * once.
  */
 export function createOrderedIds({
   wallMs,
@@ -61,7 +64,10 @@ export function createOrderedIds({
   };
 }
 
-/** Up to the 12 bits behind the version, which count those of one millisecond (RFC 9562 §6.2, method 1). */
+/**
+ * Returns the first part of a UUIDv7, up to the 12 bits that count the ids of one millisecond (RFC 9562 §6.2, method
+ * 1).
+ */
 function prefixOf(ms: number): string {
   const time = ms.toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7`;

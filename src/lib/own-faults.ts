@@ -2,17 +2,17 @@ import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import { member } from "./foreign-json.ts";
 
-/** Too many open files: of this process, and of the machine. */
+/** Error codes for too many open files: in this process, and on the machine. */
 const CODES = new Set(["EMFILE", "ENFILE"]);
 const MAX_CAUSES = 8;
-/** Codes by which the system, the resolver and the runtime say that nobody was reached. */
+/** Error codes of the system, the resolver and the runtime for a peer that was not reached. */
 const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "ENODATA", "EAI_AGAIN", "ESERVFAIL"]);
-/** With fewer free handles than this there was most likely none a moment ago. */
+/** With fewer free handles than this, there was most likely none a moment ago. */
 const SPARE = 8;
-/** Handles that have to be free for a thread to start: one that finds none then ends the whole process. */
+/** Free handles that the start of a thread needs: without them Bun ends the whole process. */
 const THREAD_SPARE = 32;
 
-/** A fault of this machine, whoever it was met on the way to. */
+/** Thrown when this machine has no file handle left, so that no peer is blamed for it. */
 export class NoHandlesError extends Error {
   readonly code: "EMFILE" | "EAGAIN" = "EMFILE";
 
@@ -22,7 +22,7 @@ export class NoHandlesError extends Error {
   }
 }
 
-/** The same of a thread or a program that could not be started: the system, or its limit for this server, lets none more run. */
+/** Thrown when a thread or a program could not be started: the system, or its limit for this server, allows no more. */
 export class NoTasksError extends NoHandlesError {
   override readonly code = "EAGAIN";
 
@@ -32,13 +32,16 @@ export class NoTasksError extends NoHandlesError {
   }
 }
 
-/** Throws NoTasksError for what the system says where it starts no more programs, and NoHandlesError where a handle lacked. */
+/**
+ * Rethrows a failed start of a program as NoTasksError, or as NoHandlesError where a file handle was missing. Returns
+ * for any other error.
+ */
 export function refuseOwnSpawnFault(error: unknown): void {
   if (isOutOfHandles(error)) throw new NoHandlesError(error);
   if (member(error, "code") === "EAGAIN") throw new NoTasksError(error);
 }
 
-/** What the system said when the files of mails were to be used, with its code: whatever it is, no mail is at fault. */
+/** Thrown for an error of the file system in the mail files, with its code: no mail is at fault. */
 export class MailFilesError extends Error {
   readonly code: string;
 
@@ -49,7 +52,7 @@ export class MailFilesError extends Error {
   }
 }
 
-/** Does `work` on the files of mails; throws MailFilesError for what the system says, and anything else as it is. */
+/** Runs `work` on the mail files. Throws MailFilesError for errors of the system, and any other error as it is. */
 export async function onMailFiles<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -62,20 +65,23 @@ function isSystemError(error: unknown): error is Error & { code: string } {
   return error instanceof Error && "errno" in error && typeof member(error, "code") === "string";
 }
 
-/** Whether an error says, itself or in one of its causes, that no file handle was left. */
+/** Returns whether an error or one of its causes says that no file handle was left. */
 export function isOutOfHandles(error: unknown): boolean {
   return codesOf(error).some((code) => CODES.has(code));
 }
 
-/** Whether an error, or one of its causes, is a NoTasksError. Its code says as much of a pipe that is full. */
+/**
+ * Returns whether an error or one of its causes is a NoTasksError. EAGAIN alone would not tell: a full pipe has the
+ * same code.
+ */
 export function isOutOfTasks(error: unknown): boolean {
   return withCauses(error).some((cause) => cause instanceof NoTasksError);
 }
 
 /**
- * Throws NoHandlesError if it was this machine that kept us from reaching others, and not they. The code alone does not say
- * so: where no handle is left for a socket, the runtime says of many that they refused the connection, or have no name.
- * `unreached`: nobody has been sent anything, whatever the code.
+ * Throws NoHandlesError if a connection failed because of this machine, not the peer. The code alone does not tell:
+ * without a handle for a socket, the runtime reports many failures as a refused connection or an unknown name.
+ * `unreached` says that nothing was sent, whatever the code.
  */
 export function refuseOwnFault(error: unknown, { unreached = false } = {}): void {
   const codes = codesOf(error);
@@ -84,17 +90,17 @@ export function refuseOwnFault(error: unknown, { unreached = false } = {}): void
     throw new NoHandlesError(error);
 }
 
-/** Throws NoHandlesError where the next connection would most likely find no handle. */
+/** Throws NoHandlesError if the next connection would most likely get no handle. */
 export function refuseWithoutHandles(): void {
   if (!canOpen(SPARE)) throw new NoHandlesError();
 }
 
-/** Throws NoHandlesError where a thread would not find what it needs. */
+/** Throws NoHandlesError if too few handles are free for starting a thread. */
 export function refuseThread(): void {
   if (!canOpen(THREAD_SPARE)) throw new NoHandlesError();
 }
 
-/** The codes of an error and of its causes. */
+/** Returns the codes of an error and of its causes. */
 function codesOf(error: unknown): string[] {
   return withCauses(error).map((cause) => String(member(cause, "code")));
 }

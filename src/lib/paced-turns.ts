@@ -1,25 +1,25 @@
 import { createFairTurns } from "./fair-turns.ts";
 
-/** Pieces of one party that may be in hand at once where they take long. */
+/** How many requests of one party may be in progress at once when they take long. */
 export const MAX_IN_HAND = 64;
-/** From here on a piece takes long. */
+/** A request that keeps the thread busy for longer than this takes long. */
 const LONG_MS = 2;
-/** After so much work others get in; to look for them costs some microseconds. */
+/** After this much work the event loop turns; doing so costs some microseconds. */
 const STRETCH_MS = 2;
-/** Pieces by which a party is judged: one alone may have taken long because the machine was busy with something else. */
+/** How many recent requests a party is judged by: a single one may have been slow because the machine was busy. */
 const JUDGED_BY = 5;
-/** Parties of which is kept how long their pieces take, beside those that have some in hand. */
+/** How many parties without requests in progress are remembered with their times. */
 const MAX_KNOWN = 10_000;
 
 /**
- * Begins a piece of work of `who`, or resolves when it may begin, to what is to be called at its end. Undefined where 64 of
- * theirs are in hand, and they take long.
+ * Starts a request of `who` at once, or resolves when it may start, with a function to call at its end. Returns
+ * undefined when 64 of the party's requests are in progress and they take long.
  */
 export type PacedTurns = (who: string) => (() => void) | Promise<() => void> | undefined;
 
 interface Party {
   in_hand: number;
-  /** How long its last pieces took. */
+  /** How long its last requests took. */
   took_ms: number[];
 }
 
@@ -28,16 +28,16 @@ interface Piece {
   party: Party;
   began: number;
   ended: boolean;
-  /** Whether it passes the turn on once the event loop has turned, at the latest. */
+  /** Whether it passes the turn on when the event loop turns, at the latest. */
   passing: boolean;
-  /** What those behind it wait for. */
+  /** What the requests behind it wait for. */
   turn: PromiseWithResolvers<void> | undefined;
 }
 
 /**
- * For work that this thread does itself, of parties that may bring a lot of it at once. Everybody's is done in turn, and
- * after each piece that takes long, or many that do not, the event loop turns, so that whatever else came meanwhile gets
- * in. A piece that waits for something keeps nobody from beginning. One that comes alone waits for nothing.
+ * Paces work that blocks this thread, for parties that may bring a lot of it at once. Parties take turns. After each
+ * request that takes long, or several that do not, the event loop turns, so that everything else is served. A request
+ * that is waiting itself lets others start, and one that comes alone waits for nothing.
  */
 export function createPacedTurns(nowMs: () => number = performance.now.bind(performance)): PacedTurns {
   const inTurn = createFairTurns(1);
@@ -61,7 +61,7 @@ export function createPacedTurns(nowMs: () => number = performance.now.bind(perf
     piece.passing = true;
     setImmediate(() => {
       worked_ms = 0;
-      // Until its end is there nobody knows how long it takes.
+      // A request is taken as long until its end shows otherwise.
       if (!piece.ended) note(piece.party, LONG_MS);
       passOn(piece);
     });
@@ -82,7 +82,7 @@ export function createPacedTurns(nowMs: () => number = performance.now.bind(perf
     const begun = Promise.withResolvers<() => void>();
     waiting += 1;
     if (piece) {
-      // One that came alone has not been in the queue, which is to know of it from now on.
+      // A request that came alone started without queueing; from now on the queue has to know of it.
       if (!piece.turn) {
         const turn = takeTurn(piece);
         void inTurn({ who: piece.who }, () => turn);
@@ -121,7 +121,7 @@ function takesLong({ took_ms }: Party): boolean {
   return took_ms.filter((ms) => ms >= LONG_MS).length > JUDGED_BY / 2;
 }
 
-/** What everybody has in hand. */
+/** Keeps how many requests each party has in progress. */
 function createParties() {
   const parties = new Map<string, Party>();
   return {

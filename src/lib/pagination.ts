@@ -8,13 +8,13 @@ export interface Page<T> {
   next_cursor: string | null;
 }
 
-/** What a cursor is made of, in order; two lists whose forms differ refuse the cursors of one another. */
+/** The types of a cursor's parts, in order. Lists with different forms refuse each other's cursors. */
 type Form = readonly ("id" | "time")[];
 type KeyOf<F extends Form> = { -readonly [Part in keyof F]: F[Part] extends "id" ? string : number };
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Cuts `limit + 1` rows down to a page; the cursor names the last row that is on it. */
+/** Cuts `limit + 1` rows down to a page, with a cursor of its last row if there are more. */
 export function pageOf<R, T>(
   rows: R[],
   limit: number,
@@ -26,14 +26,14 @@ export function pageOf<R, T>(
   return { items: shown.map(see.view), next_cursor };
 }
 
-/** The key of the row to go on after. Throws `invalid_cursor`. */
+/** Returns the key of the row after which the next page begins. Throws `invalid_cursor`. */
 export function decodeCursor<const F extends Form>(cursor: string, form: F): KeyOf<F> {
   try {
     const key: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Array.isArray(key) && key.length === form.length && key.every((part, at) => fits(part, form[at])))
       return key as KeyOf<F>;
   } catch {
-    // Falls through: whatever is wrong with it, it is not one of ours.
+    // Any error means the same: this server did not issue the cursor.
   }
   throw new AppError("invalid_cursor", "The cursor is not one that this list gave out.", {
     fix: "Pass next_cursor of the previous page unchanged, or leave cursor out to begin at the newest.",

@@ -1,7 +1,7 @@
-/** Read, and turned into JSON, in a few milliseconds: meanwhile everybody else waits. */
+/** The size of a portion: read and turned into JSON in a few milliseconds, during which everybody else waits. */
 export const PORTION_BYTES = 1_048_576;
 
-/** Rows in their order, in portions that hold so much together, or one row that holds more. */
+/** Splits rows, in their order, into portions of at most `PORTION_BYTES`; a larger row is a portion of its own. */
 export function portionsOf<Row extends { bytes: number }>(rows: Row[]): Row[][] {
   const portions: Row[][] = [];
   let room = 0;

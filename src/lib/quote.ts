@@ -3,7 +3,7 @@ import { headOf } from "./text-length.ts";
 
 const MAX_QUOTED_CHARS = 300;
 /**
- * How many times `max_chars` are read: so that enough remains once secrets are cut out, while the work stays bounded.
+ * How many times `max_chars` are read, so that enough remains once secrets are cut out, while the work stays bounded.
  */
 const READ_FACTOR = 2;
 const MAX_RAW_CHARS = 8_000;
@@ -11,11 +11,14 @@ const MAX_RAW_CHARS = 8_000;
 const MIN_SECRET_CHARS = 4;
 /** The shortest piece of a longer secret that counts as a part of it. */
 const MIN_PART_CHARS = 8;
-/** How providers blank out the middle of a key that they repeat. */
+/** A key whose middle the provider replaced by stars or dots. */
 const MASKED_WORD = /(?<!\S)\S*(?:\*{2,}|\.{3}|…|•{2,})\S*/gu;
 const KEPT_ENDS_CHARS = 3;
 
-/** The sentence inside the many shapes of an error's body; nothing of a web page. */
+/**
+ * Returns the error message in the body of a provider's answer, whatever its JSON shape; for a web page only that it
+ * was one.
+ */
 export function errorTextOf(body: string): string {
   const parsed = parseJson(body);
   if (parsed === undefined) {
@@ -29,9 +32,11 @@ export function errorTextOf(body: string): string {
   return typeof words === "string" ? words : JSON.stringify(inner ?? "");
 }
 
-/** Somebody else's words on one short line, without the secrets they may repeat: whole, encoded, masked or in part. */
+/**
+ * Returns text from outside as one short line, without the secrets it may repeat: whole, encoded, masked or in part.
+ */
 export function quote(text: string, secrets: string[], max_chars: number = MAX_QUOTED_CHARS): string {
-  // Control characters and line breaks have no business in a log line or a mail's sentence.
+  // Control characters and line breaks must not reach a log line or a sentence in a mail.
   const line = headOf(text, MAX_RAW_CHARS)
     .replace(/[\s\p{C}]+/gu, " ")
     .trim();
@@ -40,18 +45,18 @@ export function quote(text: string, secrets: string[], max_chars: number = MAX_Q
   return clean.length > max_chars ? `${clean.slice(0, max_chars - 1)}…` : clean;
 }
 
-/** Whether a text repeats a secret: in any case, and encoded. */
+/** Returns whether a text contains a secret, in any case or encoding. */
 export function repeats(text: string, secret: string): boolean {
   const shown = inLowerCase(text);
   return formsOf(secret).some((form) => shown.includes(inLowerCase(form)));
 }
 
-/** As `repeats`, or a part of it that is long enough to tell. */
+/** Returns whether a text contains a secret or a recognizable part of it. */
 export function repeatsPart(text: string, secret: string): boolean {
   return hideParts(text, formsOf(secret)) !== text;
 }
 
-/** The forms in which a secret may be written. */
+/** Returns the encodings in which a secret may be written. */
 function formsOf(secret: string): string[] {
   return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])];
 }
@@ -79,7 +84,7 @@ function hideParts(text: string, forms: string[]): string {
   return clean;
 }
 
-/** How much of a secret stands in a text at one place; 0 if too little to tell. */
+/** Returns how many characters of a secret are in a text at one place; 0 if too few to tell. */
 function sharedChars(text: string, at: number, secret: string): number {
   let length = Math.min(MIN_PART_CHARS, secret.length);
   if (!secret.includes(text.slice(at, at + length)) || at + length > text.length) return 0;
@@ -87,7 +92,7 @@ function sharedChars(text: string, at: number, secret: string): number {
   return length;
 }
 
-/** Lower case for ASCII alone, so that every character keeps its place. */
+/** Returns a text with ASCII letters in lower case, so that every character keeps its index. */
 function inLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

@@ -9,7 +9,10 @@ export interface RateRule {
   window_seconds: number;
 }
 
-/** `remaining` could follow at once, all of `limit` after `reset_seconds`; a refused one after `retry_after_seconds`. */
+/**
+ * The result of a `take`: `remaining` more could follow at once, and all of `limit` after `reset_seconds`. A refused
+ * one may be repeated after `retry_after_seconds`.
+ */
 export interface RateVerdict {
   ok: boolean;
   limit: number;
@@ -20,23 +23,27 @@ export interface RateVerdict {
 
 export interface RateLimiter {
   take: (key: string, rule: RateRule) => RateVerdict;
-  /** Undoes a `take` of the same rule that was let through. */
+  /** Undoes a successful `take` with the same rule. */
   giveBack: (key: string, rule: RateRule) => void;
-  /** What `take` would say, without taking anything. */
+  /** Returns what `take` would, without counting anything. */
   peek: (key: string, rule: RateRule) => RateVerdict;
-  /** Fills the bucket of a key again, such as after a right password. */
+  /** Resets a key, such as after a correct password. */
   forget: (key: string) => void;
-  /** Forgets all keys that contain `name`, such as the id of something that is gone. */
+  /** Resets all keys that contain `name`, such as a deleted id. */
   forgetNaming: (name: string) => void;
-  /** Keys and the moments their buckets are full again, of those that take more than a minute: the most lasting 10,000. */
+  /**
+   * Returns the keys whose buckets take more than a minute to fill, with the time when they are full: the 10,000 that
+   * take longest.
+   */
   lasting: () => [key: string, full_at: number][];
   restore: (entries: [key: string, full_at: number][]) => void;
   readonly size: number;
 }
 
 /**
- * Token buckets by the generic cell rate algorithm: one number per key, the moment its bucket is full again. In memory,
- * at most 100,000 keys: beyond that the one unused for longest gives way. `now` is in milliseconds.
+ * Creates token buckets by the generic cell rate algorithm (GCRA): one number per key, the time at which its bucket is
+ * full. Kept in memory, 100,000 keys at most; beyond that the key unused for longest is dropped. `now` is in
+ * milliseconds.
  */
 export function createRateLimiter(now: () => number): RateLimiter {
   const fullAt = new Map<string, number>();
@@ -52,7 +59,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
     const before = within(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000);
     const verdict = judge(before, moment, rule);
     const after = verdict.ok ? before + interval(rule) : before;
-    // Deleting first moves the key to the end of the map's order: the front is the one unused for longest.
+    // Deleting first moves the key to the end of the map's order, so the front is the key unused for longest.
     fullAt.delete(key);
     fullAt.set(key, after);
     evict(fullAt);
@@ -106,7 +113,7 @@ function judge(fullAt: number, moment: number, rule: RateRule): RateVerdict {
   const window = rule.window_seconds * 1000;
   const after = fullAt + interval(rule);
   const wait = after - window - moment;
-  // Sums of fractions of a millisecond drift: what is due within a microsecond is due.
+  // Sums of fractions of a millisecond drift, so a wait below a microsecond counts as none.
   const ok = wait <= 0.001;
   const settled = ok ? after : fullAt;
   return {
@@ -118,7 +125,7 @@ function judge(fullAt: number, moment: number, rule: RateRule): RateVerdict {
   };
 }
 
-/** Beyond a window from now a bucket is only after the clock was set back. */
+/** Limits a bucket's time to one window from now: only a clock that was set back leads beyond. */
 function within(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }

@@ -1,14 +1,14 @@
 let known = Number.NaN;
 
 /**
- * Bytes of memory that this process has. Looking needs a file handle: without one the last figure is returned, or NaN
- * if there is none.
+ * Returns the resident memory of this process in bytes. Reading it needs a file handle: without one, returns the last
+ * figure, or NaN if there is none.
  */
 export function residentBytes(): number {
   try {
     known = process.memoryUsage.rss();
   } catch {
-    // Whoever asks only guards against much more than before.
+    // An old figure is good enough: callers only guard against a large growth.
   }
   return known;
 }

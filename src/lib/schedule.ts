@@ -3,7 +3,10 @@ import { Cron } from "croner";
 /** Minute, hour, day of the month, month and day of the week, as in a crontab. */
 const FIVE_FIELDS = /^\S+( \S+){4}$/;
 
-/** Whether `text` is a pattern of five fields, or a name for one such as `@daily`, that has a time to come. */
+/**
+ * Returns whether `text` is a cron pattern of five fields, or a name for one such as `@daily`, that matches a future
+ * time.
+ */
 export function isSchedule(text: string): boolean {
   return (isPattern(text) || text.startsWith("@")) && hasTime(text);
 }
@@ -22,9 +25,9 @@ function hasTime(text: string): boolean {
 }
 
 /**
- * The first time after `after` that a pattern names, both in unix seconds. Patterns of the server are read in UTC, so that no hour
- * is missing or twice; those of an account by its own clock, on which a time that a change of the clock leaves out comes as much
- * later, and one that it brings twice comes once.
+ * Returns the first time after `after` that a cron pattern matches, both in unix seconds. The server's patterns are
+ * read in UTC, where no hour is missing or repeated; those of an account in its time zone, in which a time that a change
+ * of the clock leaves out comes as much later, and one that it brings twice comes once.
  */
 export function nextTime(pattern: string, after: number, timezone = "UTC"): number {
   const next = new Cron(pattern, { timezone }).nextRun(new Date(after * 1_000));

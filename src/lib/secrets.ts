@@ -19,7 +19,7 @@ const TAG_BYTES = 16;
 const KEY_ID_BYTES = 4;
 const SEAL_VERSION = 1;
 const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES;
-/** Any permission of group or others. */
+/** Mode bits that let group or others access a file. */
 const WIDE_MODE = 0o077;
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -29,31 +29,36 @@ const KEY_RANDOM_CHARS = 40; // about 238 bits
 const KEY_CHECK_CHARS = 6; // 62^6 > 2^32
 const KEY_FORM = /^mw_live_[0-9A-Za-z]{46}$/;
 
-/** Letters and digits that cannot be taken for one another, for the token of an inbox address. */
+/** Letters and digits that are not easily confused, for the token of an inbox address. */
 export const ADDRESS_TOKEN_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789";
 
 export interface Secrets {
-  /** Encrypts for storage. `aad` ties the result to its owner (a connection's id), so that it opens nowhere else. */
+  /**
+   * Encrypts text for storage. `aad` (additional authenticated data, such as a connection's id) binds the result to its
+   * owner, so that it cannot be opened as another's.
+   */
   seal: (plaintext: string, aad: string) => Uint8Array;
   /** Throws AppError "internal" when the bytes were changed, moved, or sealed under another master key. */
   open: (sealed: Uint8Array, aad: string) => string;
-  /** HMAC-SHA256 under a key of its own for each purpose. */
+  /** Returns the HMAC-SHA256 of `text` under a key derived for the purpose. */
   hmac: (purpose: string, text: string) => Buffer;
-  /** Puts the key file back where it is gone, and returns whether it did; false where the key is configured. */
+  /**
+   * Writes the key file again if it is missing, and returns whether it did; always false where the key is configured.
+   */
   putBack: () => Promise<boolean>;
-  /** A sentence for the log when the key file can be read by others; null when all is well. */
+  /** A warning for the log when other users can read the key file; otherwise null. */
   warning: string | null;
 }
 
 /**
- * The secrets of this installation, from `security.master_key` (base64 of 32 bytes) or from `<dir>/master.key`, which is
- * made at the first start. Throws AppError "internal" when the key is there but unusable: a new one would lock out
- * everything sealed before.
+ * Loads the master key from `security.master_key` (base64 of 32 bytes) or from `<dir>/master.key`, which is created at
+ * the first start. Throws AppError "internal" when the key is there but unusable: with a new one, everything sealed
+ * before would be lost.
  */
 export async function loadMasterKey(options: {
   configured: string;
   dir: string;
-  /** Whether a key may be made where there is none. */
+  /** Whether to create a key where there is none. */
   create: boolean;
 }): Promise<Secrets> {
   if (options.configured !== "") {
@@ -82,14 +87,17 @@ function lostKey(file: string): AppError {
   );
 }
 
-/** A new API key. Only `hash` is stored, and `prefix` and `last4` to recognise it by. */
+/** Returns a new API key. Only `hash` is stored, with `prefix` and `last4` to recognize it by. */
 export function mintApiKey(): { key: string; hash: string; prefix: string; last4: string } {
   const random = randomToken(KEY_RANDOM_CHARS, BASE62);
   const key = `${KEY_PREFIX}${random}${keyChecksum(random)}`;
   return { key, hash: hashSecret(key), prefix: key.slice(0, KEY_PREFIX.length + 4), last4: key.slice(-4) };
 }
 
-/** Whether the form and the check characters fit, so that a typing error never reaches the database. */
+/**
+ * Returns whether the form and the check characters of an API key fit, so that a typing error never reaches the
+ * database.
+ */
 export function checkApiKeyFormat(key: string): boolean {
   if (!KEY_FORM.test(key)) {
     return false;
@@ -98,14 +106,14 @@ export function checkApiKeyFormat(key: string): boolean {
   return key.endsWith(keyChecksum(random));
 }
 
-/** SHA-256 in hex, for keys and tokens of our own: of so many random bits a slow hash would add nothing. */
+/** Returns the SHA-256 in hex of a random key or token; with so many random bits a slow hash would add nothing. */
 export function hashSecret(secret: string): string {
   return sha256(secret, "hex");
 }
 
-/** `length` characters, each one of `alphabet` (2 to 256 characters) with exactly the same chance. */
+/** Returns `length` random characters of `alphabet` (2 to 256 characters), all equally likely. */
 export function randomToken(length: number, alphabet: string): string {
-  // A byte above the last whole multiple would favour the first characters: it is thrown away.
+  // Bytes above the last whole multiple would favour the first characters, so they are skipped.
   const limit = 256 - (256 % alphabet.length);
   let token = "";
   while (token.length < length) {
@@ -118,14 +126,14 @@ export function randomToken(length: number, alphabet: string): string {
   return token;
 }
 
-/** Compares in a time that tells nothing about where two values differ; their length is no secret. */
+/** Compares in constant time for values of equal length; their length is no secret. */
 export function equalBytes(a: string | Uint8Array, b: string | Uint8Array): boolean {
   const left = Buffer.from(a);
   const right = Buffer.from(b);
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** The first `length` characters (5 bits each) of the bytes in lower-case base32: for tokens inside mail addresses. */
+/** Returns the first `length` characters of the bytes in lower-case base32, for tokens inside mail addresses. */
 export function base32Token(bytes: Uint8Array, length: number): string {
   let token = "";
   let bits = 0;
@@ -162,7 +170,10 @@ async function readKeyFile(file: string): Promise<string | undefined> {
   }
 }
 
-/** Returns the text of the key that is there in the end: of two processes that start together, one wins. */
+/**
+ * Creates the key file. Returns the key in it, which is that of another process if both start together and the other is
+ * faster.
+ */
 async function createKeyFile(dir: string, file: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   return writeOnce(file, `${randomBytes(MASTER_KEY_BYTES).toString("base64")}\n`);
@@ -171,7 +182,7 @@ async function createKeyFile(dir: string, file: string): Promise<string> {
 function decodeMasterKey(text: string, source: string): Buffer {
   const trimmed = text.trim();
   const key = Buffer.from(trimmed, "base64");
-  // Buffer skips what is not base64, so only the way back shows that nothing was skipped.
+  // Buffer skips characters that are not base64; encoding the result again shows whether it did.
   const unpadded = trimmed
     .replace(/(?<!=)=+$/, "")
     .replaceAll("-", "+")
@@ -215,7 +226,7 @@ function createSecrets(master: Buffer, file: Pick<Secrets, "warning" | "putBack"
   };
 }
 
-/** Layout: version (1), key id (4), nonce (12), ciphertext, tag (16). The key id makes a later change of keys possible. */
+/** Returns version (1 byte), key id (4), nonce (12), ciphertext, tag (16). The key id allows changing the key later. */
 function sealWith(key: Buffer, keyId: Buffer, plaintext: string, aad: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const head = Buffer.concat([Buffer.of(SEAL_VERSION), keyId, nonce]);

@@ -5,20 +5,20 @@ import { syncFolder } from "./durable-file.ts";
 import { openSparse } from "./sparse.ts";
 
 const ZEROS = Buffer.alloc(256 * 1024);
-/** Parts that one call writes; the system takes 1,024 at most. */
+/** How many parts one call writes; the system takes at most 1,024. */
 const MAX_PARTS = 512;
 const NAME = /^(\d{8})\.seg$/;
-/** What `stat` counts blocks in, whatever those of the disk are. */
+/** The unit of `stat().blocks`, whatever the block size of the disk. */
 const BLOCK_BYTES = 512;
 
-/** Where some bytes lie: file number, offset and size in bytes. */
+/** A range of bytes: number of the segment file, offset and size in bytes. */
 export interface SegmentRange {
   segment: number;
   offset: number;
   size: number;
 }
 
-/** A byte between two ranges: all that was ever given out lies before it, or behind it. */
+/** A place in the segment files between two ranges. */
 export interface Position {
   segment: number;
   offset: number;
@@ -26,9 +26,9 @@ export interface Position {
 
 export interface SegmentFile {
   segment: number;
-  /** Its length. */
+  /** Length in bytes. */
   size: number;
-  /** What it takes of the disk, less than `size` where it has holes. */
+  /** Bytes it takes on the disk, fewer than `size` where it has holes. */
   disk_bytes: number;
 }
 
@@ -37,7 +37,7 @@ export interface Part {
   range: SegmentRange;
 }
 
-/** Thrown by `flush` when the file that was written to is not the one any more that is at its place. */
+/** Thrown by `flush` when another file, or none, is at the path of the file that is being written. */
 export class SegmentGoneError extends Error {
   readonly code = "SEGMENT_GONE";
   readonly segment: number;
@@ -66,11 +66,11 @@ export async function filesIn(dir: string): Promise<SegmentFile[]> {
   return Promise.all(files);
 }
 
-/** The file to write to at `offset`, which is its end. */
+/** Opens the file to append to at `offset`, its end. */
 export async function openFile(dir: string, { segment, offset }: Position): Promise<OpenFile> {
   const path = pathOf(dir, segment);
   const there = await openIfThere(path, "r+");
-  // Nothing is put at the place of one that is gone: it may come back.
+  // A missing file is not created again: the operator may put it back.
   if (!there && offset > 0) throw new SegmentGoneError(dir, segment);
   const file = there ?? (await makeFile(dir, path));
   const { ino: inode, size } = await file.stat();
@@ -79,13 +79,16 @@ export async function openFile(dir: string, { segment, offset }: Position): Prom
   throw new SegmentGoneError(dir, segment);
 }
 
-/** Whoever looks for a file by its name would not find what is written to one that was moved, or cut to less than `size`. */
+/**
+ * Throws SegmentGoneError if the open file was moved or cut to less than `size`: what is written to it could not be
+ * found by its name.
+ */
 export function refuseIfGone(dir: string, { segment, inode }: OpenFile, size: number): void {
   const found = statSync(pathOf(dir, segment), { throwIfNoEntry: false });
   if (found?.ino !== inode || found.size < size) throw new SegmentGoneError(dir, segment);
 }
 
-/** Where it is gone, as after `rm -rf`, it is made anew; but not without the folder that it belongs to. */
+/** Creates the folder of mail files if it is missing, as after `rm -rf`, but not its parent folder. */
 export async function makeFolder(dir: string): Promise<void> {
   try {
     await mkdir(dir, { mode: 0o700 });
@@ -99,7 +102,7 @@ export async function makeFolder(dir: string): Promise<void> {
 async function makeFile(dir: string, path: string): Promise<FileHandle> {
   await makeFolder(dir);
   const file = await open(path, "wx+", 0o600);
-  // Without it the new file's name may be lost with the power, and its content with it.
+  // Without the sync a power cut may lose the new file's name, and its content with it.
   await syncFolder(path);
   return file;
 }
@@ -113,7 +116,7 @@ export async function openIfThere(path: string, flags: "r" | "r+"): Promise<File
   }
 }
 
-/** Parts that lie side by side in one file, with as few calls as the system allows. */
+/** Writes adjacent parts of one file with as few system calls as possible. */
 export async function writeAll(file: FileHandle, parts: Part[]): Promise<void> {
   for (let at = 0; at < parts.length; at += MAX_PARTS) {
     const some = parts.slice(at, at + MAX_PARTS);
@@ -137,7 +140,7 @@ async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): 
   }
 }
 
-/** First zeros, which the disk keeps in the place of what was there; then the room. */
+/** Overwrites ranges with zeros, then returns their blocks to the disk. */
 export async function eraseIn(path: string, ranges: SegmentRange[]): Promise<void> {
   const opened = await openIfThere(path, "r+");
   if (!opened) return;
@@ -152,7 +155,7 @@ export async function eraseIn(path: string, ranges: SegmentRange[]): Promise<voi
   for (const range of there) punch(file, range);
 }
 
-/** Whether there was anything but zeros. */
+/** Overwrites a range with zeros. Returns whether there was anything else in it. */
 async function zeroOut(file: FileHandle, start: number, end: number): Promise<boolean> {
   const { nextData } = await openSparse();
   const found = Buffer.allocUnsafe(ZEROS.byteLength);

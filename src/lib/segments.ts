@@ -21,10 +21,10 @@ import {
 
 export type { Position, SegmentFile, SegmentRange } from "./segment-files.ts";
 
-/** A file that has grown to this size is followed by a new one. */
+/** Size at which a new segment file is begun. */
 const SEGMENT_BYTES = 256 * 1024 * 1024;
 
-/** Where a row says that its bytes lie: one range at the most, none for bytes that are not in the segments. */
+/** Returns where the bytes of a row lie: one range, or none for bytes that are not in segments. */
 export function rangesOf(stored: {
   segment: number | null;
   segment_offset: number | null;
@@ -35,39 +35,45 @@ export function rangesOf(stored: {
 }
 
 /**
- * Append-only files for what is too large to go through the database's log twice. Only what a committed row
- * names counts, so that a crash, or a commit that fails, leaves nothing to mend. No byte of a file is ever given out a
- * second time, also when files get lost or shorter. Throws SegmentGoneError or MailFilesError where the machine is at fault.
+ * Append-only files for bytes too large to go through the database's log. Only ranges that a committed row references
+ * count, so a crash or a failed commit needs no repair. No offset is ever used twice, even when files get lost or
+ * shorter. Throws SegmentGoneError or MailFilesError where the machine is at fault.
  */
 export interface SegmentStore extends AsyncDisposable {
   /** Whether this process may append: only one that holds the data folder does. */
   writes: boolean;
-  /** Where the bytes will lie once `flush` has resolved; those of one flush side by side. Not while one is under way. */
+  /**
+   * Returns where the bytes will be once `flush` has resolved; those of one flush are adjacent. Must not be called
+   * during a flush.
+   */
   append(bytes: Uint8Array): SegmentRange;
-  /** Writes and syncs what was appended. For one caller at a time: the one that commits. */
+  /** Writes and syncs what was appended. Must not run twice at once; only the group commit calls it. */
   flush(): Promise<void>;
-  /** Null where the file is gone, or ends before the range does. */
+  /** Returns the bytes of a range; null where the file is missing or ends before the range does. */
   read(range: SegmentRange): Promise<Buffer | null>;
-  /** To be sent: it is read from the disk as fast as it is taken. */
+  /** Returns a range for sending to a client: it is read from the disk as fast as the client takes it. */
   fileOf(range: SegmentRange): Blob;
-  /** Throws when nothing can be written now, as far as can be told without writing. */
+  /** Throws when nothing can be written now, as far as that shows without writing. */
   check: () => Promise<void>;
-  /** Why the last write failed; undefined as soon as one has worked. */
+  /** Returns why the last write failed; undefined after one that succeeded. */
   lastFault: () => MailFilesError | undefined;
-  /** Behind all that was appended. */
+  /** Returns the end of all that was appended. */
   position(): Position;
-  /** The files that are there, in order. */
+  /** Returns the existing files, in order. */
   files(): Promise<SegmentFile[]>;
-  /** Overwrites what no committed row names any more, syncs, and gives its room back to the disk. Nothing is ever appended there again. */
+  /**
+   * Overwrites ranges that no committed row references any more, syncs, and returns their blocks to the disk. Nothing
+   * is ever appended there again.
+   */
   erase(ranges: SegmentRange[]): Promise<void>;
-  /** Deletes a file of which nothing is named any more, and to which nothing will be appended. */
+  /** Deletes a file that no row references any more and to which nothing will be appended. */
   remove(segment: number): Promise<void>;
 }
 
 interface SegmentOptions {
-  /** False for whoever only reads what another process writes. */
+  /** False for a process that only reads what another one writes. */
   writes?: boolean;
-  /** By segment, the end of all that is named in it, or waits to be erased: nothing is appended before that. */
+  /** For each segment, the end of all that is referenced or waits to be erased: nothing is appended before that. */
   ends?: Map<number, number>;
   segment_bytes?: number;
 }
@@ -91,7 +97,7 @@ export async function openSegments(
       try {
         if (await onMailFiles(() => writer.flush())) fault = undefined;
       } catch (error) {
-        // One that is gone is over at once: what comes next goes into a new file.
+        // A missing file is not a lasting fault: the next mail goes into a new file.
         if (error instanceof MailFilesError) fault = error;
         throw error;
       }
@@ -111,21 +117,21 @@ async function eraseAll(dir: string, ranges: SegmentRange[]): Promise<void> {
     await eraseIn(pathOf(dir, segment), inSegment);
 }
 
-/** Writes nothing. */
+/** Checks without writing that the folder and the file can be written. */
 async function tryFile(dir: string, { segment }: Position): Promise<void> {
   await makeFolder(dir);
-  // As a folder, which a file at its place is not.
+  // With `/.` the path fails if a file is in place of the folder.
   await access(`${dir}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
   await (await openIfThere(pathOf(dir, segment), "r+"))?.close();
 }
 
 interface Writer extends Pick<SegmentStore, "append" | "position">, AsyncDisposable {
-  /** False where there was nothing to be written. */
+  /** Returns false if there was nothing to write. */
   flush(): Promise<boolean>;
 }
 
 function openWriter(dir: string, start: Position, segment_bytes: number): Writer {
-  /** Behind all that was written and synced. */
+  /** The end of all that was written and synced. */
   let synced = start;
   let end = synced;
   let pending: Part[] = [];
@@ -140,11 +146,11 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
     if (current?.segment === segment) return current;
     await close();
     const opened = await openFile(dir, { segment, offset });
-    // One that is new is gone on with, should its first write fail.
+    // If the first write to a new file fails, the next one uses that file as well.
     if (offset === 0) synced = { segment, offset };
     return (current = opened);
   };
-  /** Parts that lie in one segment. */
+  /** Writes and syncs parts of one segment. */
   const write = async (parts: Part[]): Promise<void> => {
     const [first, last = first] = [parts[0], parts.at(-1)];
     if (!first || !last) return;
@@ -175,7 +181,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
           synced = newFile(dir, error.segment);
           await close();
         }
-        // What a failed write left behind is written over: no commit came near it.
+        // The next write overwrites what a failed one left: no commit references it.
         end = synced;
         throw error;
       }
@@ -185,7 +191,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
   };
 }
 
-/** Behind the last byte, or in a new file where the last one has lost some. */
+/** Returns where to append: behind the last byte, or in a new file where the last one has lost some. */
 function firstFree(files: SegmentFile[], ends: Map<number, number>): Position {
   const segment = Math.max(0, ...files.map((file) => file.segment), ...ends.keys());
   if (segment === 0) return { segment: 1, offset: 0 };
@@ -193,7 +199,7 @@ function firstFree(files: SegmentFile[], ends: Map<number, number>): Position {
   return size >= (ends.get(segment) ?? 0) ? { segment, offset: size } : { segment: segment + 1, offset: 0 };
 }
 
-/** The beginning of one with a number that none has. */
+/** Returns the beginning of a file with an unused number. */
 function newFile(dir: string, after: number): Position {
   let segment = after + 1;
   while (existsSync(pathOf(dir, segment))) segment += 1;

@@ -7,13 +7,16 @@ const MSG_DONTWAIT_NOSIGNAL = 0x40 | 0x4000;
 const FAMILY_BYTES = 2;
 const MAX_PATH_BYTES = 107;
 
-/** The one who started this process and watches over it, as sd_notify(3) describes. */
+/** The service manager (systemd) that started this process, see sd_notify(3). */
 export interface ServiceManager extends Disposable {
-  /** Assignments such as `READY=1`, each on a line of its own. False when nobody took it. */
+  /** Sends assignments such as `READY=1`, one a line. Returns false when nobody received them. */
   tell(state: string): boolean;
 }
 
-/** `path`: of a datagram socket, with `@` in front of one that has no file. Bun has no such sockets of its own. */
+/**
+ * Opens the datagram socket at `path`, where `@` in front means an abstract socket. Uses the C library, because Bun has
+ * no Unix datagram sockets.
+ */
 export async function openServiceManager(path: string): Promise<ServiceManager> {
   const { ptr } = await import("bun:ffi");
   const libc = await openLibc({
@@ -38,7 +41,7 @@ export async function openServiceManager(path: string): Promise<ServiceManager> 
   };
 }
 
-/** struct sockaddr_un; unix(7). */
+/** Returns a `struct sockaddr_un`, see unix(7). */
 function addressOf(path: string): Buffer {
   const name = Buffer.from(path.startsWith("@") ? `\0${path.slice(1)}` : `${path}\0`);
   if (name.byteLength > MAX_PATH_BYTES + 1) throw new Error(`The socket path ${path} is too long`);

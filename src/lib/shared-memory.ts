@@ -1,12 +1,12 @@
-/** Memory of which everybody takes a piece before they fill it. */
+/** A memory budget that parties reserve from before they allocate. */
 export interface SharedMemory {
-  /** Undefined where there is not so much left for this party; a piece is given back when it is disposed of. */
+  /** Reserves bytes until the result is disposed of. Returns undefined where the party may not have that much now. */
   take(party: string, bytes: number): Disposable | undefined;
 }
 
 /**
- * Pieces of `small` bytes or less are always given. The first piece of a party needs nothing but the room; with more, a
- * party never has more than it leaves free, so that whoever comes next finds some.
+ * Creates a budget. Reservations of at most `small` bytes always succeed. A party's first larger one needs only free
+ * space; with more, a party never has more than it leaves free, so that the next party finds some.
  */
 export function createSharedMemory({ budget, small }: { budget: number; small: number }): SharedMemory {
   const parties = new Map<string, number>();

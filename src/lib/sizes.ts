@@ -1,7 +1,7 @@
 const KB = 1_024;
 const MB = 1_048_576;
 
-/** A number of bytes as people say it: "30 MB", "1.5 MB", "4 KB". */
+/** Returns a number of bytes for people: "30 MB", "1.5 MB", "4 KB". */
 export function sizeInWords(bytes: number): string {
   return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${Math.round((bytes * 10) / MB) / 10} MB`;
 }

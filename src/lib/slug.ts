@@ -1,9 +1,9 @@
-/** More than any slug is made of: many marks on one letter take normalisation the square of their number. */
+/** More characters than any slug needs: normalization takes quadratic time over many marks on one letter. */
 const MAX_READ_CHARS = 500;
 
 /**
- * A text as lower-case letters, digits and single hyphens: `Ångström & Über` becomes `angstrom-uber`. Empty if
- * nothing of it can be written that way.
+ * Returns a text as lower-case letters, digits and single hyphens: `Ångström & Über` becomes `angstrom-uber`. Returns
+ * an empty string if nothing of it can be written that way.
  */
 export function slugOf(text: string): string {
   return text
@@ -15,7 +15,7 @@ export function slugOf(text: string): string {
     .replaceAll(/^-|-$/g, "");
 }
 
-/** Its first characters, never with a hyphen at the end. */
+/** Returns the first characters of a slug, without a hyphen at the end. */
 export function cutSlug(slug: string, max_chars: number): string {
   return slug.slice(0, max_chars).replace(/-$/, "");
 }

@@ -1,14 +1,14 @@
 const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 const CHARS = 26;
-/** Bits of a UUID of version 7 behind its milliseconds. */
+/** Bits of a UUIDv7 behind its milliseconds. */
 const OTHER_BITS = 80n;
 
-/** A UUID of version 7 in 26 letters and digits (Crockford's base 32): in order of time, like itself. */
+/** Returns a UUIDv7 as 26 letters and digits (Crockford's base 32), which sort in order of time as well. */
 export function sortableId(id: string): string {
   return lettersOf(BigInt(`0x${id.replaceAll("-", "")}`));
 }
 
-/** A lower bound of those that were made in this second or later. */
+/** Returns a lower bound of the sortable ids made in this unix second or later. */
 export function firstSortableIdAt(second: number): string {
   return lettersOf(BigInt(second * 1_000) << OTHER_BITS);
 }

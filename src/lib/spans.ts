@@ -1,10 +1,13 @@
-/** Some bytes that follow each other. */
+/** A contiguous range of bytes. */
 interface Span {
   offset: number;
   size: number;
 }
 
-/** The parts of `spans` that none of `others` covers, in order; `others` begin in order, and may cover each other. */
+/**
+ * Returns the parts of `spans` that none of `others` covers, in order. `others` must be sorted by offset, and may
+ * overlap.
+ */
 export function without(spans: Span[], others: Span[]): Span[] {
   const left: Span[] = [];
   let at = 0;

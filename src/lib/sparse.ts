@@ -10,15 +10,18 @@ interface Range {
   size: number;
 }
 
-/** What the system can do about parts of files that hold nothing. */
+/** System calls for holes: ranges of a file that take no space on the disk. */
 interface Sparse {
-  /** Returns the blocks of a range to the disk; its bytes read as zeros from then on. False where that is not possible. */
+  /**
+   * Returns the blocks of a range to the disk; its bytes read as zeros from then on. Returns false where that is not
+   * possible.
+   */
   punch: (file: FileHandle, range: Range) => boolean;
-  /** The first byte from `offset` on that may be none of a hole; infinite when there is none. */
+  /** Returns the first offset from `offset` on that may hold data; Infinity when there is none. */
   nextData: (file: FileHandle, offset: number) => number;
 }
 
-/** Holes cost no disk: with them a file that only grows gives back what was deleted in it. */
+/** Opens the calls. With holes a file that only grows can return the space of what was deleted in it. */
 export function openSparse(): Promise<Sparse> {
   return (opened ??= open());
 }
@@ -39,7 +42,7 @@ async function open(): Promise<Sparse> {
       },
     };
   } catch {
-    // Zeros are as good to whoever reads; only the disk has no more room for it.
+    // Without holes zeros still erase the data; only the space on the disk is not returned.
     return { punch: () => false, nextData: (_, offset) => offset };
   }
 }

@@ -7,7 +7,10 @@ const UNOPENED = /^SQLITE_(CANTOPEN|READONLY)/;
 const UNUSABLE = /^(EACCES|EPERM|EROFS|EEXIST|ENOTDIR|ENOENT|ENOSPC|SQLITE_IOERR)/;
 const DAMAGED = /^(SQLITE_NOTADB|SQLITE_CORRUPT)/;
 
-/** Why a listener did not come up, in words, with the setting to change; anything unknown is given back as it is. */
+/**
+ * Returns an AppError that says why a listener could not be opened, with the setting to change; an unknown error is
+ * returned as it is.
+ */
 export function listenFault(error: unknown, listen: { setting: string; value: string }): unknown {
   const { setting, value } = listen;
   const fix = `Choose another with ${setting}.`;
@@ -31,7 +34,7 @@ export function listenFault(error: unknown, listen: { setting: string; value: st
   }
 }
 
-/** Why the data folder cannot be used, in words; anything unknown is given back as it is. */
+/** Returns an AppError that says why the data folder cannot be used; an unknown error is returned as it is. */
 export function folderFault(error: unknown, dir: string): unknown {
   const code = codeOf(error);
   if (DAMAGED.test(code))
@@ -42,12 +45,12 @@ export function folderFault(error: unknown, dir: string): unknown {
   if (!isUnopened && !UNUSABLE.test(code)) return error;
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
     fix: isUnopened
-      ? `Give the folder and all that is in it to the user that runs the server, with chown -R, and let him write to it: chmod -R u+rwX ${dir}`
+      ? `Give the folder and all that is in it to the user that runs the server, with chown -R, and let that user write to it: chmod -R u+rwX ${dir}`
       : "Make it a folder that this user may write to, or name another with data.dir.",
   });
 }
 
-/** Why the folder of mails cannot be used, in words; anything unknown is given back as it is. */
+/** Returns an AppError that says why the folder of mails cannot be used; an unknown error is returned as it is. */
 export function mailFolderFault(error: unknown, path: string): unknown {
   if (!UNUSABLE.test(codeOf(error))) return error;
   return new AppError("unavailable", `The folder of mails ${path} cannot be used: ${messageOf(error)}.`, {
@@ -55,7 +58,7 @@ export function mailFolderFault(error: unknown, path: string): unknown {
   });
 }
 
-/** Why the part of the binary that is machine code was not loaded, in words; undefined for anything else. */
+/** Returns a sentence on why the binary's native module was not loaded; undefined for any other error. */
 export function loadFault(error: unknown): string | undefined {
   if (codeOf(error) !== "ERR_DLOPEN_FAILED") return undefined;
   return (
@@ -64,7 +67,10 @@ export function loadFault(error: unknown): string | undefined {
   );
 }
 
-/** What root makes in the folder of another user could not be used by the server, which runs as that user. */
+/**
+ * Throws if root runs this on another user's data folder: files that root creates could not be used by the server,
+ * which runs as that user.
+ */
 export function refuseAsRoot(dir: string): void {
   if (process.getuid?.() !== 0 || !existsSync(dir) || statSync(dir).uid === 0) return;
   throw new AppError("unavailable", `The data folder ${dir} belongs to another user than root.`, {
@@ -72,7 +78,9 @@ export function refuseAsRoot(dir: string): void {
   });
 }
 
-/** The database cannot be opened where nothing can be written beside it, not even to read it beside a server. */
+/**
+ * Throws if the data folder is read-only: SQLite has to write beside the database even to read it while a server runs.
+ */
 export function refuseReadOnly(dir: string): void {
   try {
     accessSync(dir, constants.W_OK);

@@ -1,4 +1,7 @@
-/** Parses a JSON column; returns `instead` where a damaged disk has left no JSON in it, as one row must not hide all others. */
+/**
+ * Parses a JSON column. Returns `instead` where a damaged disk has left no valid JSON, so that one row does not make a
+ * whole list fail.
+ */
 export function storedJson<T>(text: string, instead: T): T {
   try {
     return JSON.parse(text) as T;

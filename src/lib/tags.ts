@@ -5,7 +5,7 @@ const MAX_TAGS = 20;
 const MAX_TAG_CHARS = 100;
 const TAG = /^[\p{L}\p{N}][\p{L}\p{N}_.-]*$/u;
 
-/** Returns tags without the signs before them; of several that differ by case alone, the first. Throws `validation_error`. */
+/** Returns tags without a leading `#`; of several that differ only in case, the first. Throws `validation_error`. */
 export function normalTags(given: string[], path = "body.tags"): string[] {
   const tags = new Map<string, string>();
   for (const [index, text] of given.entries()) {

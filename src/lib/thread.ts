@@ -3,23 +3,26 @@ import { createFairPool } from "./fair-pool.ts";
 import { startWorker } from "./worker.ts";
 import type { WorkOutcome } from "./worker-pool.ts";
 
-/** How often a thread that has work is asked for a sign of life, and how many times it may stay silent. */
+/** How often a busy thread is asked whether its event loop turns, and how many questions it may leave unanswered. */
 const ASK_MS = 250;
 const MAX_SILENCE = 8;
-/** A thread that is being loaded answers nothing yet. */
+/** The same while a thread is still loading, when it cannot answer. */
 const MAX_SILENCE_AT_START = 60;
-/** Threads that one input may see ended before it is worked on alone: nobody may have seen that it is the one to blame. */
+/**
+ * After this many of its threads were ended, an input is worked on alone: another may never have been identified as the
+ * cause.
+ */
 const MAX_ENDED = 3;
-/** How long all inputs of whoever had one that ended a thread are worked on alone, which is slow. */
+/** How long all inputs of a party that had a thread ended are worked on alone, which is slow. */
 const SUSPECT_MS = 120_000;
-/** How long an input may take that is worked on alone, and how much longer for each megabyte. */
+/** How long an input that is worked on alone may take, and how much longer for each megabyte. */
 const ALONE_MS = 5_000;
 const ALONE_MS_PER_MB = 500;
 const MB = 1_048_576;
 /** A thread without work is ended, so that an idle server stays small. */
 const IDLE_MS = 60_000;
 
-/** An input made for one attempt; the buffers in `transfer` are lost to the caller. */
+/** An input for one attempt. The buffers in `transfer` move to the thread, so the caller loses them. */
 export interface Parcel<Input> {
   input: Input;
   transfer: ArrayBuffer[];
@@ -27,18 +30,17 @@ export interface Parcel<Input> {
 
 export interface Thread<Input, Output> extends AsyncDisposable {
   /**
-   * `pack` is called once for each attempt; `who` is whoever the input comes from. Rejects with what the work threw, or
-   * when the thread is closed.
+   * Calls `pack` once for each attempt; `who` is the party from which the input comes. Rejects with what the work
+   * threw, or when the thread is closed.
    */
   run(who: string, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>>;
 }
 
 /**
- * A worker thread from `path` (see `startWorker`) for work that is mostly waiting: it has any number of inputs in hand
- * at once, and answers with `answerInputs`. It is ended when it has not come back to its event loop for two seconds.
- * The others that were in hand go on in a new one. From whoever the input came that it was at, nothing is shared for a
- * while: their inputs are tried one after the other on a thread that may be ended without harm to others, and only
- * what takes too long there is given up. All who are in that line have their turns.
+ * Creates a worker thread from `path` (see `startWorker`) for work that mostly waits: it works on any number of inputs
+ * at once, and answers with `answerInputs`. If its event loop stops for two seconds, the thread is ended and the other
+ * inputs continue in a new one. The party whose input blocked it is isolated for a while: its inputs are tried one by
+ * one on a thread of their own, where one that takes too long fails. Isolated parties take turns.
  */
 export function createThread<Input, Output>(
   path: string,
@@ -46,7 +48,7 @@ export function createThread<Input, Output>(
 ): Thread<Input, Output> {
   const alone = createFairPool<NumberedOutput<Output>[]>(path, { idleMs });
   const underWay = new Set<Promise<unknown>>();
-  /** Until when. */
+  /** Isolated parties, with the time in milliseconds until which they are. */
   const suspects = new Map<string, number>();
   let running: RunningThread<Input, Output> | undefined;
   let closed = false;
@@ -95,7 +97,7 @@ function outputOf<Output>(answer: NumberedOutput<Output> | undefined): Output {
 }
 
 interface RunningThread<Input, Output> {
-  /** Undefined when the thread ended without an answer. */
+  /** Resolves with undefined when the thread ended without an answer. */
   run(who: string, parcel: Parcel<Input>): Promise<NumberedOutput<Output> | undefined>;
   end(): void;
 }
@@ -108,7 +110,7 @@ interface InHand<Output> {
 function openThread<Input, Output>(
   path: string,
   { idleMs, askMs }: { idleMs: number; askMs: number },
-  /** Hears whose input it was at, where it had any. */
+  /** Called with the party whose input the thread was working on, if any. */
   onEnd: (culprit: string | undefined) => void,
 ): RunningThread<Input, Output> {
   const inHand = new Map<number, InHand<Output>>();
@@ -122,7 +124,7 @@ function openThread<Input, Output>(
   let ended = false;
 
   const end = (): void => {
-    // It closes when it is told to end as well, and another may be running by then.
+    // A thread told to end closes later, when another may be running.
     if (ended) return;
     ended = true;
     clearTimeout(idle);
@@ -132,7 +134,10 @@ function openThread<Input, Output>(
     for (const { settle } of inHand.values()) settle(undefined);
     inHand.clear();
   };
-  /** Counted in turns of this loop: after a pause of the whole process, what the thread has said is read first. */
+  /**
+   * Counts silence in turns of this event loop, so that after a pause of the whole process the thread's messages are
+   * read first.
+   */
   const ask = (): void => {
     silence += 1;
     if (silence > MAX_SILENCE) end();
@@ -179,14 +184,14 @@ function onFault(worker: Worker, act: () => void): void {
     });
 }
 
-/** A number that the thread writes, and that can be read whatever it does. */
+/** Shares a number that the thread writes and this side can read even while the thread is blocked. */
 function shareNumber(worker: Worker): () => number {
   const shared = new Int32Array(new SharedArrayBuffer(4));
   worker.postMessage(shared);
   return () => Atomics.load(shared, 0);
 }
 
-/** Posts together what comes in one turn of the loop: a message costs more than what is in it. */
+/** Posts the inputs of one turn of the event loop as one message: a message costs more than its content. */
 function createOutbox<Input>(
   worker: Worker,
 ): (numbered: NumberedInput<Input>, transfer: ArrayBuffer[]) => void {

@@ -4,23 +4,23 @@ import type { WorkOutcome } from "./worker-pool.ts";
 
 /** Larger inputs may keep a thread busy for seconds. */
 const LARGE_BYTES = 262_144;
-/** Threads for large inputs; one party gets no more than half of them. */
+/** Number of threads for large inputs; one party gets half of them at most. */
 const LARGE_AT_ONCE = 4;
 
-/** Whether an input of so many bytes is given a thread of its own. */
+/** Returns whether an input of this size gets a thread of its own. */
 export function isLarge(bytes: number): boolean {
   return bytes > LARGE_BYTES;
 }
 
 export interface ThreadsBySize<Input, Output> extends AsyncDisposable {
-  /** As `run` of a `Thread`; `bytes` is the size of the input. */
+  /** Like `run` of a `Thread`; `bytes` is the size of the input. */
   run(from: { who: string; bytes: number }, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>>;
 }
 
 /**
- * Threads from `path` (see `createThread`), begun when they are needed and ended when idle. Inputs that are not large
- * share one. Each large one has a thread to itself, and everybody has their turns: it holds up only what comes from the
- * same place, and where its thread has to be ended, nothing else begins anew.
+ * Creates threads from `path` (see `createThread`) that start when needed and end when idle. Small inputs share one.
+ * Each large input has one to itself, in fair turns: it holds up only inputs of the same party, and ending its thread
+ * restarts nothing else.
  */
 export function createThreadsBySize<Input, Output>(
   path: string,
@@ -29,7 +29,7 @@ export function createThreadsBySize<Input, Output>(
   const open = () => createThread<Input, Output>(path, limits);
   const shared = open();
   const apart = Array.from({ length: LARGE_AT_ONCE }, open);
-  /** The one that was used last is used first, so that the others may end. */
+  /** The thread used last is used first, so that the others become idle and end. */
   const free = [...apart];
   const inTurn = createFairTurns(LARGE_AT_ONCE);
 

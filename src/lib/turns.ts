@@ -1,4 +1,4 @@
-/** Has the work of one key done one after the other, in the order it came. */
+/** Runs the functions of one key one after the other, in the order they came. */
 export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
 export function createTurns(): Turns {

@@ -1,6 +1,6 @@
 import { version } from "../../package.json";
 
-/** The version of the interface, as its schema declares it. */
+/** The version of the HTTP API, as its OpenAPI document declares it. */
 export const API_VERSION = "0.1.0";
 
 /** The version of this program. */

@@ -1,21 +1,21 @@
-/** A timer that fires later than this was held up: by a long turn of the event loop, or a process that stood still. */
+/** A timer that fires more than this late was held up: by a long turn of the event loop, or a stopped process. */
 const LATE_MS = 50;
-/** How long a late timer waits for what has come in meanwhile to be read. */
+/** How long a late timer waits at most for data that has arrived to be read. */
 const MAX_GRACE_MS = 2_000;
 
-/** The longest time that a timer takes: for libraries whose own clock is less patient. */
+/** The longest delay that a timer accepts, to switch off the timeouts of libraries. */
 export const NEVER_MS = 2 ** 31 - 1;
 
 export interface WaitLimit {
   clear(): void;
-  /** It keeps no process alive any more. */
+  /** Stops the timer from keeping the process alive. */
   unref(): WaitLimit;
 }
 
 /**
- * Calls `act` once somebody else has been waited for `ms` long. After a time in which nothing was read, because the process
- * was stopped or busy, what they said may lie unread in the socket, and timers fire first: the limit then waits once
- * more for as long as it was late, two seconds at most.
+ * Calls `act` after waiting `ms` for a peer. If the process was stopped or busy, the peer's answer may lie unread in
+ * the socket when the timer fires, because timers run first. The limit then waits once more for as long as it was late,
+ * two seconds at most.
  */
 export function waitLimit(ms: number, act: () => void): WaitLimit {
   const due_ms = performance.now() + ms;
@@ -37,7 +37,7 @@ export function waitLimit(ms: number, act: () => void): WaitLimit {
   };
 }
 
-/** As `AbortSignal.timeout`, with the patience of `waitLimit`. */
+/** Like `AbortSignal.timeout`, but waits for unread answers as `waitLimit` does. */
 export function timeoutSignal(ms: number): AbortSignal {
   const own = new AbortController();
   waitLimit(ms, () => own.abort(timeoutError())).unref();

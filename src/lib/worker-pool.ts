@@ -2,18 +2,21 @@ import { residentBytes } from "./resident.ts";
 import { startWorker } from "./worker.ts";
 import { waitLimit } from "./wait-limit.ts";
 
-/** A worker thread that has not loaded by then never will. */
+/** How long a worker thread may take to load. */
 const START_WITHIN_MS = 15_000;
 /** A worker without work is ended, so that an idle server stays small. */
 const IDLE_MS = 60_000;
-/** How often the memory of the process is looked at while a worker with a limit is busy. */
+/** How often the process's memory is checked while a worker with a limit is busy. */
 const WATCH_MS = 25;
 
 export type WorkProblem = "too_slow" | "crashed" | "too_much_memory";
 export type WorkOutcome<Output> = { ok: true; output: Output } | { ok: false; problem: WorkProblem };
 
 export interface WorkerPool<Output> extends AsyncDisposable {
-  /** `transfer` is lost to the caller. Rejects only when the pool is closed or its worker cannot be started. */
+  /**
+   * Runs one input; its `transfer` buffers move to the worker. Rejects only when the pool is closed or its worker
+   * cannot be started.
+   */
   run(input: unknown, limitMs: number, transfer?: ArrayBuffer[]): Promise<WorkOutcome<Output>>;
 }
 
@@ -27,16 +30,16 @@ interface Job<Output> {
 
 interface Slot {
   worker?: Worker | undefined;
-  /** Memory of the process when the worker was started. */
+  /** Memory of the process when the worker was started, in bytes. */
   startBytes: number;
   running?: Promise<void> | undefined;
   idle?: ReturnType<typeof setTimeout>;
 }
 
 /**
- * Worker threads from `path` (see `startWorker`), each given one input at a time, so that ending one costs nobody
- * else their work. The worker posts `"ready"` once, then one output for each input. A thread has no memory of its
- * own to be limited, so `memoryBytes` is what the whole process may grow by while an input is worked on: a bound for
+ * Creates worker threads from `path` (see `startWorker`). Each works on one input at a time, so that ending it loses
+ * nobody else's work. The worker posts `"ready"` once, then one output for each input. A thread's own memory cannot be
+ * limited, so `memoryBytes` limits the growth of the whole process during an input: a protection against decompression
  * bombs, far above what honest work takes. A worker that has kept half of it is replaced.
  */
 export function createWorkerPool<Output>(
@@ -108,7 +111,7 @@ function exchange<Output>(worker: Worker, job: Job<Output>): Promise<WorkOutcome
   return outcome;
 }
 
-/** The next thing that happens to a worker: a message, its end, or a limit without either. */
+/** Resolves with what happens first: a message, the worker's end, or a limit reached. */
 async function answer<Output>(
   worker: Worker,
   { limitMs, memoryBytes }: Pick<Job<Output>, "limitMs" | "memoryBytes">,

@@ -3,9 +3,9 @@ import { NoTasksError, refuseThread } from "./own-faults.ts";
 const COMPILED_ROOT = "/$bunfs/root/";
 
 /**
- * Starts a worker thread from `path`, relative to `src` (`db/checkpoint-worker.ts`). In the compiled binary
- * every module is bundled into one file at the root, so `import.meta.url` says nothing about folders there. Throws
- * NoHandlesError rather than to begin what would end this process, and NoTasksError where the system gives no thread.
+ * Starts a worker thread from `path`, relative to `src` (`db/checkpoint-worker.ts`). In the compiled binary every
+ * module is bundled into one file at the root, so `import.meta.url` says nothing about folders there. Throws
+ * NoHandlesError where starting it would end this process, and NoTasksError where the system allows no more threads.
  */
 export function startWorker(path: string): Worker {
   refuseThread();
@@ -16,7 +16,7 @@ export function startWorker(path: string): Worker {
   try {
     return new Worker(href);
   } catch (error) {
-    // What is wrong with a module is told by an event.
+    // A fault in the module itself arrives later as an event.
     throw new NoTasksError(error);
   }
 }

@@ -1,16 +1,16 @@
-/** More zones than there are, with their other names: what is over comes of names in odd cases. */
+/** Limit of cached formatters, above the number of time zones and their aliases: names in odd case would add more. */
 const MAX_FORMATTERS = 1_000;
-/** One for each time zone that somebody has, because making one costs far more than using it. */
+/** Formatters by time zone, because creating one costs far more than using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-/** "Saturday, 2026-11-28, 18:10 (Europe/Berlin, UTC+01:00)", to be read by people and models alike. */
+/** Returns a time for people and models: "Saturday, 2026-11-28, 18:10 (Europe/Berlin, UTC+01:00)". */
 export function writtenMoment(second: number, zone: string): string {
   const { weekday, year, month, day, hour, minute, timeZoneName } = partsOf(second, zone);
   const where = zone === "UTC" ? zone : `${zone}, ${timeZoneName?.replace("GMT", "UTC")}`;
   return `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${where})`;
 }
 
-/** Returns a moment as the clock and the calendar of a zone show it, by the names that `Intl.DateTimeFormat` has for its parts. */
+/** Returns the parts of a time in a zone, by their `Intl.DateTimeFormat` names. */
 export function partsOf(second: number, zone: string): Partial<Record<Intl.DateTimeFormatPartTypes, string>> {
   const parts = formatterFor(zone).formatToParts(second * 1_000);
   return Object.fromEntries(parts.map(({ type, value }) => [type, value]));

@@ -3,26 +3,28 @@ import { constants, crc32, deflateRaw } from "node:zlib";
 
 /** One file of an archive. */
 export interface ZipEntry {
-  /** With `/` between folders. */
+  /** Path with `/` between folders. */
   name: string;
   /** Unix seconds. */
   modified: number;
-  /** It may be larger than 4 GB. */
+  /** True for an entry that may be larger than 4 GB. */
   large?: boolean;
   content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
 const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: object) => Promise<Buffer>;
-/** Level of compression: fast, and good enough, as the largest files are compressed already. */
+/** Compression level: fast, and good enough because the largest files are compressed already. */
 const PACKING = { level: 3, finishFlush: constants.Z_SYNC_FLUSH };
-/** An empty last block (RFC 1951 §3.2.3): what comes before ends on a whole byte, and may be put together. */
+/**
+ * An empty last block (RFC 1951 §3.2.3). With Z_SYNC_FLUSH the chunks before it end on a whole byte and can be joined.
+ */
 const DEFLATE_END = Buffer.from([3, 0]);
 
-/** Bytes that are handed on at a time. */
+/** Bytes yielded at a time. */
 const PIECE_BYTES = 64 * 1024;
 const MAX_32 = 0xffff_ffff;
 const MAX_16 = 0xffff;
-/** Sizes follow the content; names are UTF-8 (APPNOTE 4.4.4, bits 3 and 11). */
+/** Flags: sizes follow the content, names are UTF-8 (APPNOTE 4.4.4, bits 3 and 11). */
 const FLAGS = 0x0808;
 const DEFLATED = 8;
 const VERSION = 20;
@@ -32,8 +34,8 @@ const MADE_BY = (3 << 8) | VERSION_64;
 const MODE = (0o100600 << 16) >>> 0;
 
 /**
- * A zip archive (APPNOTE 6.3.3), made while it is read: in memory it holds one piece of one entry, and the names of
- * all. It may be larger than 4 GB and have any number of entries; of those, only what says so may be.
+ * Creates a zip archive (APPNOTE 6.3.3) while it is read: memory holds one chunk of one entry, and the names of all.
+ * The archive may be larger than 4 GB and have any number of entries; an entry may only with `large`.
  */
 export function zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<Uint8Array> {
   return inPieces(partsOf(entries));
@@ -66,7 +68,7 @@ async function* partsOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<Uint8A
   yield endOf(index, offset);
 }
 
-/** Small parts are put together: each one that is handed on costs a turn. */
+/** Joins small parts, because each yielded chunk costs a turn of the event loop. */
 async function* inPieces(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let bytes = 0;
@@ -88,7 +90,7 @@ interface Head {
   local: Buffer;
 }
 
-/** The local header of an entry, in which its sums are zero: they are not known yet. */
+/** Returns the local header of an entry. Its CRC and sizes are zero, because they are not known yet. */
 function headOf({ name: text, modified, large = false }: ZipEntry): Head {
   const name = Buffer.from(text);
   const moment = dosMoment(modified);
@@ -105,7 +107,7 @@ interface Sums {
   size: number;
 }
 
-/** The entry's record in the central directory. */
+/** Returns the entry's record in the central directory. */
 function recordOf({ name, large, moment }: Head, { crc, packed, size }: Sums, offset: number): Buffer {
   const far = offset >= MAX_32;
   const extra = wideField([...(large ? [size, packed] : []), ...(far ? [offset] : [])]);
@@ -121,7 +123,7 @@ function recordOf({ name, large, moment }: Head, { crc, packed, size }: Sums, of
   ]);
 }
 
-/** The Zip64 field, for numbers that have no room in their own fields (APPNOTE 4.5.3). */
+/** Returns the Zip64 extra field, for numbers too large for their own fields (APPNOTE 4.5.3). */
 function wideField(numbers: number[]): Buffer {
   if (numbers.length === 0) return Buffer.alloc(0);
   return fields([2, 1], [2, 8 * numbers.length], ...numbers.map((number) => [8, number] as const));
@@ -143,7 +145,7 @@ function endOf(index: Buffer[], offset: number): Buffer {
     ] as const),
   );
   if (count < MAX_16 && size < MAX_32 && offset < MAX_32) return end;
-  // What follows its own length, which leaves out the first two fields.
+  // The length in this record leaves out its first two fields.
   const wide = fields(
     ...([
       [4, 0x06064b50],
@@ -161,7 +163,7 @@ function endOf(index: Buffer[], offset: number): Buffer {
   return Buffer.concat([wide, fields([4, 0x07064b50], [4, 0], [8, offset + size], [4, 1]), end]);
 }
 
-/** Little-endian numbers, each with its length in bytes. */
+/** Returns little-endian numbers, each given with its length in bytes. */
 function fields(...numbers: (readonly [2 | 4 | 8, number])[]): Buffer {
   const buffer = Buffer.alloc(numbers.reduce((sum, [length]) => sum + length, 0));
   let at = 0;
@@ -173,7 +175,7 @@ function fields(...numbers: (readonly [2 | 4 | 8, number])[]): Buffer {
   return buffer;
 }
 
-/** In UTC, to two seconds; the format knows no time zone, and no year before 1980. */
+/** Returns an MS-DOS date and time in UTC, to two seconds; the format has no time zone, and no year before 1980. */
 function dosMoment(seconds: number): Buffer {
   const date = new Date(Math.max(seconds * 1_000, Date.UTC(1980)));
   const time = (date.getUTCHours() << 11) | (date.getUTCMinutes() << 5) | (date.getUTCSeconds() >> 1);
