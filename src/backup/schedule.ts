@@ -10,10 +10,11 @@ import { nextTime } from "../lib/schedule.ts";
 import { ensureFolder, keepNewest, SCHEDULED } from "./kept.ts";
 import { backupOnThread } from "./thread.ts";
 import { sourceOf } from "./write-backup.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 const KEY = "make_backup";
 const FIRST_RETRY_SECONDS = 300;
-const MAX_RETRY_SECONDS = 6 * 3_600;
+const MAX_RETRY_SECONDS = 6 * HOUR_SECONDS;
 
 /** Sees to it that backups are made as configured: at the start of the server. One that was missed meanwhile is made now. */
 export async function makeBackupsLater(app: App, tx: Db): Promise<void> {

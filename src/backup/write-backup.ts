@@ -15,11 +15,12 @@ import { writeArchive } from "./archive.ts";
 import { backupFault, streamFault } from "./faults.ts";
 import { DRAFT } from "./kept.ts";
 import type { Manifest } from "./manifest.ts";
+import { DAY_MS } from "../lib/durations.ts";
 
 /** Somebody may be overwriting deleted mail, which is soon done. */
 const LOCK_WAIT_MS = 20_000;
 /** A draft of another data folder is nobody's any more at that age. */
-const STALE_MS = 86_400_000;
+const STALE_MS = DAY_MS;
 
 /** What a backup is made of, in a form that can be told to another thread. */
 export interface BackupSource {

@@ -12,6 +12,7 @@ import {
   isWebUrl,
 } from "./forms.ts";
 import { isSchedule } from "../lib/schedule.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
 
 /** One setting: its default, how its text form is read, and what is wrong with a value. */
 export interface Key<T = unknown> {
@@ -58,7 +59,7 @@ const MAX_TEXT_CHARS = 4096;
 const MAX_LIST_ENTRIES = 1000;
 const MAX_QUOTED_CHARS = 80;
 const MAX_COUNT = 1_000_000_000;
-const MAX_DELAY_SECONDS = 30 * 86_400;
+const MAX_DELAY_SECONDS = 30 * DAY_SECONDS;
 
 export const PATH: Form = { matches: (value) => value !== "", words: "a path" };
 export const LISTEN: Form = { matches: isListen, words: 'host:port, such as "0.0.0.0:8080" or "[::]:8080"' };

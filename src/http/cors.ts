@@ -1,7 +1,8 @@
 import type { PreContext } from "elysia";
 import { allowedMethods } from "./request.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
-const MAX_AGE_SECONDS = 3_600;
+const MAX_AGE_SECONDS = HOUR_SECONDS;
 const ALLOWED_HEADERS =
   "X-API-Key, Authorization, Content-Type, Idempotency-Key, Mailwright-Strict, Prefer, X-Request-Id";
 /** What a page elsewhere may read beyond the few headers that browsers always show. */

@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { clientNetwork, inNetworks } from "../net/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
-import { HOUR_SECONDS } from "../lib/durations.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
 export const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -119,8 +119,8 @@ export function browserOf(app: App, served: Served): { client: string; user_agen
 
 function spanOf(seconds: number): string {
   if (seconds === 60) return "a minute";
-  if (seconds === 86_400) return "a day";
-  return seconds === 3_600 ? "an hour" : `${seconds} seconds`;
+  if (seconds === DAY_SECONDS) return "a day";
+  return seconds === HOUR_SECONDS ? "an hour" : `${seconds} seconds`;
 }
 
 /** The methods that some route offers at a path. */

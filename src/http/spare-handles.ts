@@ -9,11 +9,12 @@ import {
   type TakenConnections,
 } from "../net/taken-connections.ts";
 import { type HttpDoor, peerName } from "./listen.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 const LOOK_MS = 250;
 /** The most handles that count, however many the process may have: no more are needed for anything. */
 const MAX_HANDLES = 65_536;
-const WARNINGS = { limit: 5, window_seconds: 3_600 };
+const WARNINGS = { limit: 5, window_seconds: HOUR_SECONDS };
 
 /**
  * Keeps a quarter of the file handles back from the HTTP doors, for mail, the database and what goes out. Bun's server

@@ -3,12 +3,13 @@ import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import { isNoRecord } from "../net/dns.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /** Milliseconds for a list to answer; one that takes longer counts as not listing the client. */
 const ANSWER_MS = 3_000;
 const MAX_REASON_CHARS = 200;
 /** The log gets one line an hour for each list that is out of order. */
-const WARNINGS = { limit: 1, window_seconds: 3_600 };
+const WARNINGS = { limit: 1, window_seconds: HOUR_SECONDS };
 
 export interface Listing {
   zone: string;

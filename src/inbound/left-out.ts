@@ -10,12 +10,13 @@ import { type LeftOutReason, leftOutWords } from "../reasons.ts";
 import { countMore } from "../resources/messages/more-mails.ts";
 import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /**
  * How many mails that were refused, or left out, one inbox lists as rows of their own: a flood must not fill the disk.
  * Proven senders have this many, and all others as many again, so that others cannot use up the rows of the proven.
  */
-export const ROWS = { limit: 200, window_seconds: 3_600 };
+export const ROWS = { limit: 200, window_seconds: HOUR_SECONDS };
 
 interface Skipped {
   standing: Standing;

@@ -7,13 +7,14 @@ import { domainOf, registrableDomain } from "../net/domain-owner.ts";
 import { isPublicProvider } from "../net/public-providers.ts";
 import type { Delivery, Examined, Reception } from "./decide.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /**
  * How much mail to role addresses is taken in all, and from one sender, so that nobody keeps the others from the
  * operator.
  */
-const RULE = { limit: 20, window_seconds: 3_600 };
-const SENDER_RULE = { limit: 5, window_seconds: 3_600 };
+const RULE = { limit: 20, window_seconds: HOUR_SECONDS };
+const SENDER_RULE = { limit: 5, window_seconds: HOUR_SECONDS };
 /** Keys of the two shares: what is forged uses up nothing of what proven people may write to the operator. */
 const PROVEN = "role-mail:proven";
 const UNPROVEN = "role-mail:unproven";

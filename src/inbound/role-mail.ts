@@ -13,12 +13,13 @@ import type { Coming } from "./mail-storage.ts";
 import { notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { refuseRole, roleStillBusy } from "./role-limits.ts";
 import { type Delivery, dropMail, type Examined, type Reception, type Recipient } from "./decide.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
 const NO_ROOM = "role-mail:no-room";
 /** Lines that the log gets of reports; limited, because anybody can write one. */
-const REPORTS = { limit: 60, window_seconds: 3_600 };
+const REPORTS = { limit: 60, window_seconds: HOUR_SECONDS };
 /** Factor by which a mail is longer once it is encoded as a file. */
 const ENCODED = 1.4;
 

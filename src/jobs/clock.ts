@@ -3,12 +3,12 @@ import type { Db } from "../db/database.ts";
 import type { JobKind } from "./kinds.ts";
 import { PAUSED_AT } from "./paused.ts";
 import type { JobHandlers } from "./run-job.ts";
-import { HOUR_SECONDS } from "../lib/durations.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
 /** Smaller steps are usual when a clock is set right. */
 const LEAP_SECONDS = 60;
 /** No job has to wait for longer than this, unless its own handler plans it. */
-const LONGEST_WAIT_SECONDS = 2 * 86_400;
+const LONGEST_WAIT_SECONDS = 2 * DAY_SECONDS;
 
 /**
  * Returns a function that looks at the clock at each call, and says in the log that it was set. Once `app.now` has gone

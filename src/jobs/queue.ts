@@ -6,6 +6,7 @@ import type { JobRow } from "../db/schema.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 import type { Use } from "./shares.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 export interface Job<K extends JobKind = JobKind> extends Use {
   id: string;
@@ -127,7 +128,7 @@ interface EnqueueOptions {
 }
 
 const FIRST_BACKOFF_SECONDS = 2;
-const MAX_BACKOFF_SECONDS = 3_600;
+const MAX_BACKOFF_SECONDS = HOUR_SECONDS;
 const MAX_ERROR_CHARS = 1_000;
 
 /**

@@ -1,4 +1,5 @@
 import type { Answer, DecodedPacket } from "dns-packet";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /** RFC 6698 section 2.1. */
 export interface Tlsa {
@@ -44,7 +45,7 @@ export type DnsOutcome = { ttl_seconds: number; bytes: number; validated: boolea
   | { error: DnsErrorCode; unreached?: true }
 );
 
-const MAX_TTL_SECONDS = 3_600;
+const MAX_TTL_SECONDS = HOUR_SECONDS;
 /** How long an absence is remembered: short, for those who have just published the record. */
 const MAX_NEGATIVE_TTL_SECONDS = 30;
 const MAX_CNAME_HOPS = 8;

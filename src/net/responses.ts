@@ -2,8 +2,9 @@ import { AppError, codeOf, messageOf } from "../errors.ts";
 import { BlockedAddressError } from "./guarded-fetch.ts";
 import type { Incoming } from "./incoming.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
 
-const MAX_RETRY_AFTER_SECONDS = 86_400;
+const MAX_RETRY_AFTER_SECONDS = DAY_SECONDS;
 
 const FAULT_SENTENCES: Record<string, string> = {
   ECONNREFUSED:

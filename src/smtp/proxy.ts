@@ -4,10 +4,11 @@ import type { App } from "../app.ts";
 import { inNetworks } from "../net/networks.ts";
 import { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /** Time for the header, which a proxy sends as soon as it is connected. */
 const HEADER_MS = 10_000;
-const WARNINGS = { limit: 5, window_seconds: 3_600 };
+const WARNINGS = { limit: 5, window_seconds: HOUR_SECONDS };
 
 /**
  * Lets the peers of `smtp.proxy_protocol` say for whom they connect. From these peers a header is required, because

@@ -4,12 +4,13 @@ import { prepared, remembered } from "../../db/prepared.ts";
 import type { OutgoingMailRow } from "../../db/schema.ts";
 import { withoutQuotes } from "../../lib/mail-address.ts";
 import { asciiDomain } from "./send-outcome.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
 const MAX_SOFT_BOUNCES = 3;
 /** The rest of a longer answer is not looked at. */
 const MAX_RESPONSE_CHARS = 1_000;
 /** Soft ones that lie further back than this say nothing any more. */
-const SOFT_MEMORY_SECONDS = 30 * 86_400;
+const SOFT_MEMORY_SECONDS = 30 * DAY_SECONDS;
 
 /**
  * RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all. 5.1.0 says nothing of it, and 5.2.1 is

@@ -28,11 +28,12 @@ import {
   OutgoingMailShape,
   OverviewShape,
 } from "./shapes.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /** Each asks the DNS and other servers, and reads the whole database. */
 const DOCTOR_RATE = { limit: 10, window_seconds: 600 };
 /** Each copies everything, and may take the place of an older one. */
-const BACKUP_RATE = { limit: 6, window_seconds: 3_600 };
+const BACKUP_RATE = { limit: 6, window_seconds: HOUR_SECONDS };
 
 const jobParams = t.Object({ job_id: t.String({ format: "uuid" }) });
 const jobKind = t.Union(JOB_KINDS.map((kind) => t.Literal(kind)));

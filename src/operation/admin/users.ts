@@ -5,8 +5,9 @@ import type { Plan, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { decodeCursor, encodeCursor } from "../../lib/pagination.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
-const MONTH_SECONDS = 30 * 86_400;
+const MONTH_SECONDS = 30 * DAY_SECONDS;
 
 /** Returns a page of accounts, the newest first. */
 export async function listUsersPage(

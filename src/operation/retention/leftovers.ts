@@ -11,12 +11,12 @@ import { KEY_SECONDS } from "../../pipeline/call.ts";
 import type { Age } from "./bytes.ts";
 import { isUntold } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
-import { dayAt } from "../../lib/durations.ts";
+import { DAY_SECONDS, dayAt } from "../../lib/durations.ts";
 
 /** Rows in one step. */
 const ROWS = 50;
 /** How long the payment provider may repeat an event. */
-const MIN_PAYMENT_SECONDS = 30 * 86_400;
+const MIN_PAYMENT_SECONDS = 30 * DAY_SECONDS;
 
 /** Returns steps that delete rows which are of no use after a fixed time. */
 export function purgeExpired(app: App): Step[] {

@@ -9,6 +9,7 @@ import { without } from "../../lib/spans.ts";
 import { readOrMiss, sealOlder } from "./seal.ts";
 import { noteMissing } from "../../db/missing-bytes.ts";
 import { type Kept, KEPT, storeBytes } from "../../resources/messages/stored-bytes.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /** Bytes that one sweep moves, so that nobody notices it. */
 const MOVED_BYTES = 64 * 1_048_576;
@@ -17,7 +18,7 @@ const ROWS = 20;
 /** A file of which less than this is left is not kept for that. */
 const SPARSE_SHARE = 1 / 4;
 /** After which an upgrade is here to stay. */
-const UPGRADE_SECONDS = 14 * 86_400;
+const UPGRADE_SECONDS = 14 * DAY_SECONDS;
 /** Between two rows that are moved, everybody else has the database to themselves. */
 const BREATH_MS = 8;
 

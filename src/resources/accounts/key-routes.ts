@@ -6,12 +6,13 @@ import type { App } from "../../app.ts";
 import { authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
 import { refuseOverRate } from "../../http/request.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
  * The bound on new keys: each has a rate of its own, so that whoever could make any number of keys would have no
  * bound at all.
  */
-const KEY_RATE = { limit: 60, window_seconds: 3_600 };
+const KEY_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 
 const name = t.String({ maxLength: 400, examples: ["Ada"] });
 /** Unknown members are let in, because Elysia does not drop them from an object that may be null. */

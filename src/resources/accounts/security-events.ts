@@ -2,14 +2,15 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { SecurityEventRow, UserRow } from "../../db/schema.ts";
 import { messageOf } from "../../errors.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../lib/durations.ts";
 
 /** How long the same event by the same key or client is counted with the first one. */
-const REPEATED_SECONDS = 3_600;
+const REPEATED_SECONDS = HOUR_SECONDS;
 /** Events of each kind that are kept: the first ones, and the last ones, however many come between. */
 const FIRST_KEPT = 10;
 const LAST_KEPT = 10;
 /** How long an event counts as one of the first. */
-const KEPT_SECONDS = 30 * 86_400;
+const KEPT_SECONDS = 30 * DAY_SECONDS;
 
 export const SECURITY_EVENT_KINDS = [
   "set_up",

@@ -2,8 +2,9 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { jsonMember } from "../../db/json.ts";
 import { sweepAskers } from "./code-askers.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
-const KEPT_SECONDS = 86_400;
+const KEPT_SECONDS = DAY_SECONDS;
 /** The most that one sweep deletes, so that many of them hold nobody up. */
 const MAX_SWEPT = 500;
 

@@ -5,11 +5,12 @@ import { enqueue, finishJob, type Job, rewriteJob } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter } from "../../mail/writing/letters.ts";
 import type { NoticeKind } from "./account-mail.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 type Untold = JobPayloads["sum_up_notices"];
 
 /** How long notices are collected for one mail. */
-const COLLECTED_SECONDS = 3_600;
+const COLLECTED_SECONDS = HOUR_SECONDS;
 
 const SUBJECTS: Record<NoticeKind, string> = {
   key: "More API keys were made for your Mailwright account",

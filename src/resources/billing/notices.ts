@@ -13,12 +13,13 @@ import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
  * How often a notice is asked for: a client that comes again and again must not cost a commit each time, as the
  * notice goes out once a day.
  */
-const TELL_RULE = { limit: 1, window_seconds: 3_600 };
+const TELL_RULE = { limit: 1, window_seconds: HOUR_SECONDS };
 
 /** Has the owner told, once a day at most, that something was not taken for want of room. */
 export async function tellFull(

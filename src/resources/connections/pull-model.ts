@@ -9,10 +9,11 @@ import { networkFault } from "../../net/responses.ts";
 import { timeoutError, waitLimit } from "../../lib/wait-limit.ts";
 import { ask, PingFault } from "./ping.ts";
 import { pingTarget } from "./ping-target.ts";
+import { HOUR_MS } from "../../lib/durations.ts";
 
 /** How long Ollama may be silent: it says nothing while it verifies a large model. */
 const QUIET_MS = 600_000;
-const LONGEST_MS = 12 * 3_600_000;
+const LONGEST_MS = 12 * HOUR_MS;
 const TOLD_EVERY_MS = 500;
 const MAX_LINE_CHARS = 65_536;
 const RETRY_SECONDS = 60;

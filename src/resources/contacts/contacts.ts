@@ -8,6 +8,7 @@ import { splitAddress } from "../../lib/mail-address.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import type { ContactInput } from "./shapes.ts";
+import { DAY_MS, HOUR_SECONDS } from "../../lib/durations.ts";
 
 const MAX_NAME_CHARS = 100;
 const MAX_MESSAGE_CHARS = 5_000;
@@ -15,11 +16,11 @@ const MAX_SUBJECT_CHARS = 200;
 const MAX_TOPIC_CHARS = 100;
 /** The shortest time in which a person fills in the form. */
 const MIN_FILL_MS = 2_000;
-const MAX_FILL_MS = 86_400_000;
+const MAX_FILL_MS = DAY_MS;
 /** The longest line of what was written: the text part of a letter puts four blanks in front. */
 const LINE_CHARS = 72;
 /** What a caller is told to wait while there is no administrator. */
-const NO_READER_SECONDS = 3_600;
+const NO_READER_SECONDS = HOUR_SECONDS;
 
 /** What was written, in its kept form, and what it was taken for. */
 export interface Contact extends Pick<

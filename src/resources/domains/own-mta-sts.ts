@@ -2,12 +2,13 @@ import { X509Certificate } from "node:crypto";
 import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
 import { sha256 } from "../../lib/sha256.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /**
  * How long senders may keep the policy. While it is tried out, a mistake is over within a day; else RFC 8461 §3.2
  * speaks of weeks.
  */
-const MAX_AGE_SECONDS = { testing: 86_400, enforce: 604_800 };
+const MAX_AGE_SECONDS = { testing: DAY_SECONDS, enforce: 604_800 };
 const ID_CHARS = 20;
 
 /** The policy file of the service's own domain (RFC 8461 §3.2); null when it has none. */

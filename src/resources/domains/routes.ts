@@ -11,9 +11,10 @@ import { createDomain, listDomains } from "./domains.ts";
 import { mtaStsHost, policyShown } from "./own-mta-sts.ts";
 import { viewServiceDns } from "./service-dns.ts";
 import { CustomDomainShape, ServiceDnsShape } from "./shapes.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /** The limit on new domains: each makes two keys, which is half a second of work. */
-const CREATE_RATE = { limit: 60, window_seconds: 3_600 };
+const CREATE_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 /** The limit on checks: each asks the DNS for all records of a domain. */
 const VERIFY_RATE = { limit: 10, window_seconds: 60 };
 /** The limit on looking at the service's records: a page that waits for them looks four times a minute. */

@@ -1,9 +1,10 @@
 import { registrableDomain } from "../../net/domain-owner.ts";
 import type { WantedRecord } from "./service-records.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /** The longest string in a TXT record (RFC 1035 §3.3). */
 const MAX_STRING_CHARS = 255;
-const TTL_SECONDS = 3_600;
+const TTL_SECONDS = HOUR_SECONDS;
 
 type ZoneRecord = Pick<WantedRecord, "type" | "name" | "value" | "priority" | "note">;
 

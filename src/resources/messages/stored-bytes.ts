@@ -4,6 +4,7 @@ import type { Keeper } from "../../db/segment-rows.ts";
 import { AppError } from "../../errors.ts";
 import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
 import { isUnreadable, wasRead } from "./unreadable.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
  * The most bytes that a row holds. More go to the segments, since the database would write them twice, to its log and
@@ -16,7 +17,7 @@ const CHECKSUM_BITS = 53;
  * How long missing bytes may come back: within an hour a disk that was not mounted, or a copy that lags, has been
  * noticed.
  */
-const MISSING_SECONDS = 3_600;
+const MISSING_SECONDS = HOUR_SECONDS;
 
 /** The columns that say where the bytes of a mail or of a file are; all null once they have been purged. */
 export interface StoredBytes {

@@ -4,6 +4,7 @@ import { AppError } from "../../errors.ts";
 import { byteStreamOf } from "../../net/byte-stream.ts";
 import type { Feed } from "../../lib/feed.ts";
 import { messagePortions, readActivity } from "./list.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 const MAX_STREAMS = 5;
 /** The most streams that all accounts together may have open. */
@@ -12,7 +13,7 @@ const RETRY_SECONDS = 30;
 /** How long a stream is silent before a comment is sent, so that no proxy takes the connection for dead. */
 const QUIET_MS = 20_000;
 /** How long a stream lasts. Then the browser connects again, and shows anew who it is. */
-const STREAM_SECONDS = 3_600;
+const STREAM_SECONDS = HOUR_SECONDS;
 /** The most changes that wait to be sent; if there are more, the reader is told to look for itself. */
 const MAX_WAITING = 100;
 const SENT_AT_ONCE = 10;

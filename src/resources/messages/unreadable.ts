@@ -1,13 +1,14 @@
 import type { App } from "../../app.ts";
 import type { Keeper } from "../../db/segment-rows.ts";
 import { codeOf } from "../../errors.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../lib/durations.ts";
 
 /** The errors by which the disk says that a place cannot be read. */
 const FAULTS = { segments: /^(EIO|EUCLEAN|EBADMSG)$/, rows: /^SQLITE_IOERR/ };
 /** How long reads have to fail: by then a disk that recovers has done so. */
-const LASTING_SECONDS = 3_600;
+const LASTING_SECONDS = HOUR_SECONDS;
 /** After this time without a failure, a new one begins anew: the row may have been read in between. */
-const STALE_SECONDS = 86_400;
+const STALE_SECONDS = DAY_SECONDS;
 /** The most rows that are remembered: where more fail, it is not for single places of the disk. */
 const MAX_KNOWN = 5_000;
 /** How many of the oldest and of the newest other rows are read, to see whether the disk as a whole fails. */

@@ -14,8 +14,9 @@ import { firstAttempt } from "./due-deliveries.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";
 import { unsignedHeaders } from "./secrets.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
-const LISTED_SECONDS = 30 * 86_400;
+const LISTED_SECONDS = 30 * DAY_SECONDS;
 const MAX_ABOUT_MESSAGE = 100;
 
 export type DeliveryView = ReturnType<typeof viewDelivery>;

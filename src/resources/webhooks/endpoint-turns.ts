@@ -19,6 +19,7 @@ import {
 import { countEndings, type Ending, type Notices, noticesFor } from "./disable.ts";
 import { attemptLater } from "./fan-out.ts";
 import { failSomePending } from "./pending.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /** Attempts at one endpoint at the same time. */
 const LANES = 5;
@@ -42,7 +43,7 @@ const OWN_FAULT_SECONDS = 15;
  * When the next job of an endpoint begins after one was given up. If a delivery is what makes the server die, it does
  * so less often.
  */
-const PAUSE_SECONDS = 3_600;
+const PAUSE_SECONDS = HOUR_SECONDS;
 
 /** The deliveries that a job has claimed, by how far they are. */
 interface Line {

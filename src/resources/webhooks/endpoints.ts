@@ -12,9 +12,10 @@ import { EVENT_TYPES } from "./events.ts";
 import { failAllPending, failPending } from "./pending.ts";
 import type { EndpointSettings, NewEndpoint } from "./body-shapes.ts";
 import { mintSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /** How long the former secret signs as well, after a new one was made. */
-const OVERLAP_SECONDS = 86_400;
+const OVERLAP_SECONDS = DAY_SECONDS;
 
 export type EndpointView = ReturnType<typeof viewEndpoint>;
 

@@ -8,9 +8,10 @@ import { inviteUser, resetUserPassword, sendCodeTo } from "./ways-in.ts";
 import { describeAdmin } from "../described.ts";
 import { AdminUserShape } from "../shapes.ts";
 import { listUsersPage, patchUser } from "../users.ts";
+import { HOUR_SECONDS } from "../../../lib/durations.ts";
 
 /** Each is a mail to somebody who may know nothing of this server. */
-const INVITATION_RATE = { limit: 60, window_seconds: 3_600 };
+const INVITATION_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 const FRESH = "For an administrator who has signed in within the last ten minutes, not for an API key.";
 
 const plan = t.Optional(t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")]));
