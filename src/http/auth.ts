@@ -21,14 +21,17 @@ const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who
 type Served = Parameters<typeof clientAddress>[1];
 
 /**
- * Adds `caller`, and what it is made of, to every route of the plugin; a request without a living credential ends with 401,
- * before anything else about it is looked at.
+ * Adds `caller` and its parts (see `Caller`) to every route of the plugin. A request without a valid
+ * credential gets 401 before its parameters and body are validated.
  */
 export function authenticated(app: App) {
-  return whoever(app, () => undefined);
+  return withCaller(app, () => undefined);
 }
 
-/** As `authenticated`, for what only a person in a browser may do: a key hears 403, once its request makes sense. */
+/**
+ * Like `authenticated`, for routes that need a person in a browser: an API key gets 403, after the request was
+ * validated.
+ */
 export function signedIn(app: App) {
   return authenticated(app).resolve({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
 }
@@ -41,17 +44,17 @@ function sessionOf({ session }: Pick<Caller, "session">): SessionRow {
 }
 
 /**
- * As `authenticated`, for routes of which everybody but administrators hears 403. What they do is noted before it is done,
- * whatever comes of it: it is not their own account that changes.
+ * Like `authenticated`, for administrators; others get 403. Each change is recorded before it runs, whether or not it
+ * succeeds, because it affects other people's accounts.
  */
 export function administrators(app: App) {
-  return whoever(app, refuseOthers).onBeforeHandle({ as: "scoped" }, async ({ caller, request }) => {
+  return withCaller(app, refuseOthers).onBeforeHandle({ as: "scoped" }, async ({ caller, request }) => {
     if (SAFE_METHODS.has(request.method)) return;
     await app.write((tx) => noteChange(app, tx, caller, "administered"));
   });
 }
 
-/** As `administrators`, for what a key must not be enough for. */
+/** Like `administrators`, for actions that an API key must not be able to do. */
 export function signedInAdministrators(app: App) {
   return administrators(app).resolve({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
 }
@@ -63,7 +66,7 @@ function refuseOthers({ user }: Caller): void {
   });
 }
 
-function whoever(app: App, refuse: (caller: Caller) => void) {
+function withCaller(app: App, refuse: (caller: Caller) => void) {
   const callers = new WeakMap<Request, Caller>();
   const admit = (caller: Caller | undefined): Caller => {
     if (!caller) throw unauthorized();
@@ -76,7 +79,8 @@ function whoever(app: App, refuse: (caller: Caller) => void) {
       noteCaller(request);
       const sent = { app, request, who: user.id };
       const body = await (isFor(request, "/v1/messages") ? readCallBody(sent) : readBody(sent));
-      // A body takes as long as its sender likes, and the credential may have ended meanwhile.
+      // Checks the credential again after the body has arrived: its sender decides how long that takes, and the session
+      // or key may have ended meanwhile.
       callers.set(request, admit(await findCaller(app, { request, server })));
       return keepSent(request, body);
     })
@@ -90,14 +94,17 @@ function whoever(app: App, refuse: (caller: Caller) => void) {
     .onAfterHandle({ as: "scoped" }, ({ user, request }) => refuseDeleted(app, user, request));
 }
 
-/** What an account stored while it was being deleted is erased with it, so nobody is told that it was stored. */
+/**
+ * Answers a write by a deleted account with an error: what was stored during the deletion is erased with the account,
+ * so nobody must be told that it was stored.
+ */
 async function refuseDeleted(app: App, user: UserRow, request: Request): Promise<void> {
   if (SAFE_METHODS.has(request.method) || isFor(request, "/auth/account")) return;
   const refusal = await refusalOfDeleted(app.db, user);
   if (refusal) throw refusal;
 }
 
-/** For the plugins of public routes: reads their bodies as `authenticated` does. */
+/** Reads the bodies of public routes as `authenticated` does. */
 export function unauthenticated(app: App) {
   return new Elysia().onParse({ as: "scoped" }, async ({ request, server }) => {
     const who = clientNetwork(clientAddress(app, { request, server }));
@@ -105,13 +112,16 @@ export function unauthenticated(app: App) {
   });
 }
 
-/** Whose living credential came along; undefined without one. Counts as one of the requests that it may make. */
+/**
+ * Returns the owner of the request's credential; undefined without a valid one. Counts the request against its rate
+ * limit.
+ */
 export async function knownCaller(app: App, served: Served): Promise<Caller | undefined> {
   const { request } = served;
   const found = await findCaller(app, served);
   if (!found) return undefined;
   const limits = planLimits(app.config, found.user.plan);
-  // Calls of the endpoint for calls use up nothing of the rest.
+  // `POST /v1/messages` has a rate limit of its own.
   const [what, limit] =
     request.method === "POST" && isFor(request, "/v1/messages")
       ? ["calls", callsPerMinute(limits)]
@@ -125,20 +135,20 @@ export async function knownCaller(app: App, served: Served): Promise<Caller | un
 
 function findCaller(app: App, served: Served): Promise<Caller | undefined> {
   const key = keyIn(served.request.headers);
-  // An explicit key is the only credential that counts: a cookie goes along without anybody's will.
+  // A key that is sent explicitly is the only credential that counts: browsers send the cookie along by themselves.
   return key === undefined ? bySession(app, served) : byKey(app, served, key);
 }
 
 /**
- * For all that is sent to the endpoint for calls, replays and bad bodies too. Twice what is taken of it in a minute at
- * least: who sends too many good calls meets the limit of those first.
+ * Returns the limit of all requests to `POST /v1/messages`, replays and invalid bodies included. It is at least twice
+ * the number of calls accepted in a minute, so that valid calls meet that limit first.
  */
 function callsPerMinute({ api_per_minute, route_per_minute }: PlanLimits): number {
   const unlimited = api_per_minute === 0 || route_per_minute === 0;
   return unlimited ? 0 : Math.max(api_per_minute, 2 * route_per_minute);
 }
 
-/** Of `X-API-Key`, else of `Authorization: Bearer`; an empty one is a wrong one. */
+/** Returns the key in `X-API-Key`, or else in `Authorization: Bearer`. An empty header counts as a wrong key. */
 function keyIn(headers: Headers): string | undefined {
   const header = headers.get("x-api-key");
   if (header !== null) return header.trim();
@@ -162,12 +172,15 @@ async function bySession(app: App, served: Served): Promise<Caller | undefined> 
   return { ...found, key_id: null, client: () => clientAddress(app, served) };
 }
 
-/** A browser sends the cookie also for a form on another site; it says so itself (OWASP: Fetch Metadata, Origin). */
+/**
+ * Throws for a request from a page of another site: a browser sends the cookie along, and says in Sec-Fetch-Site or
+ * Origin where the page is from (OWASP: Fetch Metadata, Origin).
+ */
 function refuseForeignPage(app: App, request: Request): void {
   const site = request.headers.get("sec-fetch-site");
   const origin = request.headers.get("origin");
   const own = [new URL(request.url).origin, app.base_url];
-  // What the browser itself calls the same origin may look like another one from behind a proxy that ends TLS.
+  // Sec-Fetch-Site counts before Origin, which may differ from ours behind a proxy that ends TLS.
   const foreign =
     site === null ? origin !== null && !own.includes(origin) : site !== "same-origin" && site !== "none";
   if (foreign)

@@ -12,19 +12,19 @@ const MAX_ROUTING_BODY_BYTES = 40 * MB;
 const MAX_UPLOAD_BODY_BYTES = MB / 2;
 const MAX_EVENT_BYTES = MB / 4;
 const MAX_FIELDS_BYTES = MB / 16;
-/** What any body may take, and the slowest line that its size is reckoned by: half a megabit a second. */
+/** Time for any body, plus time for its size at the slowest rate allowed: half a megabit a second. */
 const BODY_SECONDS = 60;
 const BODY_BYTES_PER_SECOND = MB / 16;
-/** What the page that asks to confirm a connection sends. */
+/** The path of the form that confirms an OAuth connection. */
 const CONFIRMATION = /^\/integrations\/[^/]+\/confirm\/?$/;
-/** A longer call is read by a thread; a shorter one takes a few milliseconds at the worst. */
+/** A longer call is parsed on another thread; a shorter one takes a few milliseconds at most. */
 const IN_PLACE_BYTES = 262_144;
 const READ_WITHIN_MS = 10_000;
-/** What a body takes of the memory for all: its bytes, and what is made of them. */
+/** Memory reserved for a body, as a multiple of its size: its bytes and what is parsed from them. */
 const COPIES = 2;
 const CROWDED_RETRY_SECONDS = 10;
 
-/** A request whose body is read; `who` has its share of the memory. */
+/** A request whose body is read; its memory is reserved for the party `who`. */
 export interface Sent {
   app: Pick<App, "bodies" | "bodyMemory">;
   request: Request;
@@ -32,8 +32,8 @@ export interface Sent {
 }
 
 /**
- * What a request carries: the file of an upload, the fields of a page, the bytes of what is signed, else JSON. It counts
- * for who sent it until `forgetBody`.
+ * Returns the body of a request: the parts of an upload, the fields of a form, the bytes of a signed request, otherwise
+ * the JSON object. Its memory stays reserved until `forgetBody`.
  */
 export async function readBody(sent: Sent): Promise<object | null> {
   const { request } = sent;
@@ -42,7 +42,10 @@ export async function readBody(sent: Sent): Promise<object | null> {
   return isFor(request, "/contexts/upload") ? readForm(sent) : readJsonBody(sent);
 }
 
-/** The fields of a form without files, as a browser sends them; of those that share a name the last one counts. */
+/**
+ * Returns the fields of a form without files (application/x-www-form-urlencoded). The last of several fields with one
+ * name counts.
+ */
 async function readFields(sent: Sent): Promise<object> {
   const text = (await readBytes(sent, MAX_FIELDS_BYTES)).toString("utf8");
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(sent.request.headers.get("content-type") ?? ""))
@@ -51,7 +54,7 @@ async function readFields(sent: Sent): Promise<object> {
   return Object.fromEntries(fields);
 }
 
-/** The parts of a form by their names (RFC 7578); those that share a name are a list. */
+/** Returns the parts of a form by name (multipart/form-data, RFC 7578); parts with the same name become a list. */
 async function readForm(sent: Sent): Promise<object> {
   const bytes = await readBytes(sent, MAX_UPLOAD_BODY_BYTES);
   const form = await parseForm(bytes, sent.request.headers.get("content-type") ?? "");
@@ -61,7 +64,7 @@ async function readForm(sent: Sent): Promise<object> {
       "missing",
       "The body must be a form: send the file as multipart/form-data, in a part named file.",
     );
-  // In one pass: `getAll` for each name would take minutes where somebody sends every name they can.
+  // Groups in one pass: `getAll` for each name would take minutes for a hostile form with very many names.
   const parts = [...Map.groupBy(form, ([name]) => name)].map(([name, all]) => {
     const values = all.map(([, value]) => value);
     return [name, values.length === 1 ? values[0] : values] as const;
@@ -79,8 +82,8 @@ async function parseForm(bytes: Buffer<ArrayBuffer>, type: string) {
 }
 
 /**
- * The JSON object in a request's body, never more than the cap of its path in memory. Null without a body: not
- * every endpoint takes one, and the schema of one that does refuses null.
+ * Returns the JSON object in a body of at most the size allowed for its path. Returns null without a body: not every
+ * endpoint needs one, and the schema of one that does refuses null.
  */
 async function readJsonBody(sent: Sent): Promise<object | null> {
   const bytes = await readJsonBytes(sent, MAX_BODY_BYTES);
@@ -95,9 +98,7 @@ async function readJsonBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffe
   return bytes;
 }
 
-/**
- * A call of the endpoint for calls; `takeFiles` gives the files that came with it. Long ones are read in turn.
- */
+/** Returns the body of `POST /v1/messages`; `takeFiles` returns its files. Long bodies take turns on a thread. */
 export async function readCallBody(sent: Sent): Promise<object | null> {
   const bytes = await readJsonBytes(sent, MAX_ROUTING_BODY_BYTES);
   if (bytes === null) return null;
@@ -115,7 +116,10 @@ async function readOnThread({ app, who }: Sent, bytes: Buffer<ArrayBuffer>): Pro
 
 const files = new WeakMap<Request, SentFile[]>();
 
-/** What the attachments of a call held, in their order; it is given once, so that nobody holds it for longer. */
+/**
+ * Returns the files of a call's attachments, in order. Only the first call returns them, so that they are not kept in
+ * memory longer.
+ */
 export function takeFiles(request: Request): SentFile[] {
   const taken = files.get(request) ?? [];
   files.delete(request);
@@ -124,31 +128,34 @@ export function takeFiles(request: Request): SentFile[] {
 
 const held = new WeakMap<Request, Disposable>();
 
-/** Has what a body takes given back at the end of its request. */
+/** Registers a memory reservation to release when the request ends. */
 export function holdBody(request: Request, piece: Disposable): void {
   held.set(request, piece);
 }
 
-/** For once nothing of a request's body is in use any more. */
+/** Releases the memory reserved for a request's body. Must be called once nothing of it is in use. */
 export function forgetBody(request: Request): void {
   held.get(request)?.[Symbol.dispose]();
   held.delete(request);
   files.delete(request);
 }
 
-/** The bytes of a body; throws `payload_too_large` before more than `cap` of them are held, and `unavailable`. */
+/**
+ * Returns the bytes of a body. Throws `payload_too_large` before more than `cap` of them are in memory, and
+ * `unavailable` when too many large bodies arrive at once.
+ */
 async function readBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffer>> {
   const { request } = sent;
   const declared = declaredBytes(request);
   if (declared === undefined) return readUndeclared(sent, cap);
   if (declared > cap) throw tooLarge(cap);
   hold(sent, declared);
-  // The server holds a body to the length it declares; a stream would take 256 KB for the smallest.
+  // The server enforces the declared length. A stream would allocate 256 KB for the smallest body.
   using time = timeFor(declared);
   return Buffer.from(await Promise.race([request.arrayBuffer(), time.over]));
 }
 
-/** Reads a body that comes in chunks, and takes more memory as it grows. */
+/** Reads a chunked body, and reserves more memory as it grows. */
 async function readUndeclared(sent: Sent, cap: number): Promise<Buffer<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -165,14 +172,17 @@ async function readUndeclared(sent: Sent, cap: number): Promise<Buffer<ArrayBuff
   return Buffer.concat(chunks);
 }
 
-/** Undefined of a body that comes in chunks. */
+/** Returns the Content-Length; undefined for a chunked body. */
 function declaredBytes(request: Request): number | undefined {
   const declared = request.headers.get("content-length");
   if (declared !== null) return /^\d+$/.test(declared) ? Number(declared) : undefined;
   return request.body === null ? 0 : undefined;
 }
 
-/** In place of what is held for it so far. Before a body is read, for what is not read stays where it is. */
+/**
+ * Reserves memory for a body in place of an earlier reservation. Called before reading, because unread data stays with
+ * its sender.
+ */
 function hold({ app, request, who }: Sent, bytes: number): void {
   held.get(request)?.[Symbol.dispose]();
   const piece = app.bodyMemory.take(who, COPIES * bytes);
@@ -184,7 +194,10 @@ function hold({ app, request, who }: Sent, bytes: number): void {
   holdBody(request, piece);
 }
 
-/** A body as it comes in; throws `payload_too_large` instead of a byte more than `cap`, and `request_timeout`. */
+/**
+ * Yields a body as it arrives. Throws `payload_too_large` rather than yield more than `cap` bytes, and
+ * `request_timeout`.
+ */
 export async function* chunksOf(request: Request, cap: number): AsyncGenerator<Uint8Array> {
   const declared = declaredBytes(request) ?? cap;
   if (declared > cap) throw tooLarge(cap);
@@ -205,7 +218,10 @@ export async function* chunksOf(request: Request, cap: number): AsyncGenerator<U
   }
 }
 
-/** `over` is rejected when a body of so many bytes has taken too long: nobody may hold a request open at will. */
+/**
+ * Returns a timer whose `over` rejects when a body of this size has taken too long, so that nobody can hold a request
+ * open at will.
+ */
 function timeFor(bytes: number): { over: Promise<never> } & Disposable {
   const seconds = BODY_SECONDS + Math.ceil(bytes / BODY_BYTES_PER_SECOND);
   const { promise: over, reject } = Promise.withResolvers<never>();

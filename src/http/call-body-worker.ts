@@ -9,7 +9,7 @@ self.addEventListener("message", ({ data }: MessageEvent<Uint8Array<ArrayBuffer>
   const files = "refusal" in call ? [] : call.files;
   const buffers = files.flatMap((file) => ("fault" in file ? [] : [file.bytes.buffer]));
   postMessage(call, buffers);
-  // At its leisure a thread would keep three copies of a large body while the next ones come.
+  // Without this the thread keeps about three copies of a large body until its next collection.
   if (data.byteLength > LARGE_BYTES) Bun.gc(true);
 });
 postMessage("ready");

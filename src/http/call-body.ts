@@ -3,11 +3,11 @@ import { MAX_FILES, type SentFile, decodeFile } from "../files/sent-file.ts";
 import { readJson } from "./json-text.ts";
 import { sha256 } from "../lib/sha256.ts";
 
-/** More of a text can only be refused for its length, which is then seen in less. */
+/** Texts are cut to one character more than their schemas allow, which is enough to refuse them for their length. */
 const MAX_CONTENT_CHARS = 1_000_001;
 const MAX_OTHER_CHARS = 20_001;
 
-/** A call as far as it is looked at: in place of the data of each file is its hash, for the bytes come apart. */
+/** A parsed call. The data of each attachment is replaced by its hash, and the bytes are in `files`. */
 export type ReadCall = { body: object; files: SentFile[] } | { refusal: string };
 
 /** Reads the body of a call, with the files in it. */
@@ -27,7 +27,7 @@ export function readCall(bytes: Buffer): ReadCall {
 function withoutData(attachment: unknown, files: SentFile[]): unknown {
   if (typeof attachment !== "object" || attachment === null || !("data" in attachment)) return attachment;
   const { data } = attachment;
-  // Where there are more, the schema refuses them all.
+  // The schema refuses a call with more files.
   if (typeof data !== "string" || files.length >= MAX_FILES) return attachment;
   const file = decodeFile(data);
   files.push(file);

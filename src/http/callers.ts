@@ -1,6 +1,8 @@
 const waiting = new Set<Request>();
 
-/** Has a request count as one of somebody with a living credential, until `forgetCaller`. */
+/**
+ * Notes that a request has a valid credential, until `forgetCaller`: its connection is not closed when handles run out.
+ */
 export function noteCaller(request: Request): void {
   waiting.add(request);
 }
@@ -9,7 +11,7 @@ export function forgetCaller(request: Request): void {
   waiting.delete(request);
 }
 
-/** The requests of people with a credential that have no answer yet. */
+/** Returns the requests with a valid credential that have not been answered. */
 export function callersWaiting(): Request[] {
   return [...waiting];
 }

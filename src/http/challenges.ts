@@ -10,7 +10,10 @@ const MAX_REQUEST_BYTES = 65_536;
 const IDLE_SECONDS = 10;
 const RETRY_MS = 60_000;
 
-/** The answer to an authority that looks whether a name is ours (RFC 8555 §8.3); undefined for all other requests. */
+/**
+ * Answers an HTTP-01 challenge, by which a certificate authority checks that a name is ours (RFC 8555 §8.3); undefined
+ * for any other request.
+ */
 export function challengeAnswer({ certificates }: App, request: Request): Response | undefined {
   if (certificates.challenges.size === 0) return undefined;
   const { pathname } = new URL(request.url);
@@ -22,8 +25,8 @@ export function challengeAnswer({ certificates }: App, request: Request): Respon
 }
 
 /**
- * The door on `acme.listen`: answers challenges and sends everybody else to https. A port that is taken or not allowed
- * is said, and tried again: mail is taken all the same.
+ * Opens `acme.listen`: answers challenges and redirects everything else to https. If the port is taken or not allowed,
+ * logs that and retries, while the server runs on.
  */
 export function openChallengeDoor(app: App): AsyncDisposable {
   const { listen: value } = app.config.acme;
@@ -58,7 +61,7 @@ export function openChallengeDoor(app: App): AsyncDisposable {
   };
 }
 
-/** Never to a host that the request alone names. */
+/** Redirects to https, at a host of ours only: the host in the request may be anybody's. */
 function toHttps(app: App, request: Request): Response {
   const { pathname, search } = new URL(request.url);
   if (pathname.startsWith(PREFIX)) return new Response("There is no such challenge.\n", { status: 404 });

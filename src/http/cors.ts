@@ -5,7 +5,7 @@ import { HOUR_SECONDS } from "../lib/durations.ts";
 const MAX_AGE_SECONDS = HOUR_SECONDS;
 const ALLOWED_HEADERS =
   "X-API-Key, Authorization, Content-Type, Idempotency-Key, Mailwright-Strict, Prefer, X-Request-Id";
-/** What a page elsewhere may read beyond the few headers that browsers always show. */
+/** Response headers that a page of another origin may read besides those that browsers always allow. */
 const EXPOSED_HEADERS =
   "Content-Disposition, Idempotent-Replayed, Location, Mailwright-Warnings, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
 
@@ -25,7 +25,7 @@ export function corsHook(origins: string[], routes: () => { path: string; method
   };
 }
 
-/** Undefined where there is nothing to call, so that the usual refusal follows. */
+/** Answers a preflight; undefined for an unknown path, which then gets its usual error. */
 function preflight(request: Request, routes: { path: string; method: string }[]): Response | undefined {
   const methods = allowedMethods(routes, new URL(request.url).pathname);
   if (methods.length === 0 || !request.headers.has("access-control-request-method")) return undefined;

@@ -3,7 +3,7 @@ import { AppError } from "../errors.ts";
 import { DASHBOARD_FILES } from "./dashboard-files.ts";
 import { FOR_EVER, ownFile } from "./own-files.ts";
 
-/** Nothing is loaded from elsewhere, and no script or style stands in the page itself. */
+/** Allows nothing from other origins, and no inline scripts or styles. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -13,7 +13,7 @@ const PACKINGS = [
 ];
 const PAGE = "index.html";
 
-/** `/`, `/app` and below: one page that finds its way by itself, and its files. */
+/** Serves `/`, `/app` and below: a single-page application and its files. */
 export function dashboardRoutes() {
   return new Elysia()
     .get("/", ({ set }) => {
@@ -36,7 +36,7 @@ async function fileResponse(name: string, request: Request): Promise<Response> {
   const headers: Record<string, string> = {
     "content-type": Bun.file(name).type,
     vary: "Accept-Encoding",
-    // What is below assets carries its content's hash in its name.
+    // File names below assets contain a hash of the content, so they can be cached for ever.
     "cache-control": name.startsWith("assets/") ? FOR_EVER : "no-cache",
     ...(name === PAGE ? { "content-security-policy": CONTENT_SECURITY_POLICY } : {}),
     ...(packing ? { "content-encoding": packing.encoding } : {}),

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { ErrorCode } from "../errors.ts";
 
-/** In the order in which pages of documentation show them: first what most people are here for. */
+/** Sections of the API reference in the order shown: the most used first. */
 export const TAGS = [
   "Routing",
   "Schedules",
@@ -21,32 +21,35 @@ export const TAGS = [
   "Administration",
 ] as const;
 
-/** A body that is not JSON. */
+/** A request or response body that is not JSON. */
 export interface BytesAnswer {
   content_type: string;
   words: string;
 }
 
-/** What the generated document says of a route beyond its schemas; see `openapi.ts`. */
+/** What the OpenAPI document says about a route beyond its schemas; see `openapi.ts`. */
 export interface Description {
   tag: (typeof TAGS)[number];
   summary: string;
   description?: string;
-  /** Each success by its status: the schema of its JSON, bytes, or null for no body. */
+  /** The successful responses by status: the schema of the JSON, `BytesAnswer`, or null without a body. */
   answers: Record<number, TSchema | BytesAnswer | null>;
-  /** Refusals of this route beside those that its shape already tells (401, 404, 413, 422, 429, 5xx …). */
+  /**
+   * Errors of this route, apart from those that follow from its method, parameters and body (401, 404, 413, 422, 429,
+   * 5xx …).
+   */
   errors?: ErrorCode[];
-  /** Request headers it looks at, with a sentence about each. */
+  /** Request headers that the route reads, with a sentence about each. */
   headers?: Record<string, string>;
-  /** Response headers of its successes, with a sentence about each. */
+  /** Response headers of its successful responses, with a sentence about each. */
   answer_headers?: Record<string, string>;
-  /** The body of a 429 that says that the credits are used up. */
+  /** The schema of a 429 that means that the credits are used up. */
   limited?: TSchema;
-  /** Answers without a credential. */
+  /** True for a route that needs no credential. */
   open?: true;
-  /** What a body without a schema may be, such as one that may be left out. */
+  /** The documented schema of a body that the route does not validate, such as an optional one. */
   optional_body?: TSchema;
-  /** The body comes from a form of a page of ours. */
+  /** True when the body is a form posted by a page of this server. */
   form?: true;
   /** A body that is not JSON. */
   bytes_body?: BytesAnswer;
@@ -54,12 +57,12 @@ export interface Description {
 
 const KEY = "x-description";
 
-/** For the options of a route: `{ body, params, ...describe({ … }) }`. */
+/** Returns route options that hold a description: `{ body, params, ...describe({ … }) }`. */
 export function describe(description: Description): { detail: object } {
   return { detail: { [KEY]: description } };
 }
 
-/** Undefined for a route that is no part of the interface, such as a page of the docs. */
+/** Returns the description of a route; undefined for one outside of the documented API, such as a page of the docs. */
 export function descriptionOf(detail: unknown): Description | undefined {
   return (detail as Record<string, Description> | undefined)?.[KEY];
 }

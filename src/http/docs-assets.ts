@@ -4,7 +4,7 @@ import init from "./docs-init.js" with { type: "file" };
 import style from "./docs.css" with { type: "file" };
 import { FOR_EVER, hashOfFile, ownFile } from "./own-files.ts";
 
-/** The files of the pages below /docs, by their names there. In the built binary they are inside of it. */
+/** The files below /docs by name. In the compiled binary they are embedded. */
 const FILES = {
   "swagger-ui-bundle.js": bundle,
   "swagger-ui.css": bundleStyle,
@@ -14,7 +14,7 @@ const FILES = {
 export type AssetName = keyof typeof FILES;
 export const ASSET_NAMES = Object.keys(FILES) as AssetName[];
 
-/** The path of a file with its version: another content has another address, so browsers may keep it. */
+/** Returns the path of a file with a hash of its content as version, so that browsers may cache it for ever. */
 export async function assetUrl(name: AssetName): Promise<string> {
   return `/docs/${name}?v=${await hashOfFile(FILES[name])}`;
 }

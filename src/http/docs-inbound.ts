@@ -7,7 +7,7 @@ const MASTER_CF = `mailwright unix - n n - 10 pipe
 const MAIN_CF = `transport_maps = inline:{ai.example.org=mailwright:}
 mailwright_destination_recipient_limit = 1`;
 
-/** How mail comes in without port 25. */
+/** Returns the page on how mail comes in without port 25. */
 export async function inboundPage(): Promise<string> {
   return page({
     title: "Mail over HTTPS for Mailwright",

@@ -3,7 +3,7 @@ import { assetUrl } from "./docs-assets.ts";
 import { CATALOGUE, exampleProblem } from "./error-catalogue.ts";
 import { STATUS, TITLES } from "./errors.ts";
 
-/** The page that makes an interactive reference of /openapi.json, below the call that most people are here for. */
+/** Returns the interactive reference of /openapi.json, below an example of the most used call. */
 export async function referencePage(base_url: string): Promise<string> {
   const [bundle, init, bundleStyle] = await Promise.all([
     assetUrl("swagger-ui-bundle.js"),
@@ -35,7 +35,7 @@ curl -sS "${base_url}/v1/messages" \\
 </div>`;
 }
 
-/** The page that the `type` of every error leads to. */
+/** Returns the page to which the `type` of every error leads. */
 export async function errorsPage(): Promise<string> {
   return page({
     title: "Errors of the Mailwright API",
@@ -53,7 +53,10 @@ ${CREDITS}
   });
 }
 
-/** No problem+json: the answer is that of the call, as its message is in the activity like any other. */
+/**
+ * Out of credits is not problem+json: the answer has the shape of a call's, because the message is listed in the
+ * activity like any other.
+ */
 const CREDITS = `<section id="credit_limit">
 <h2><a href="#credit_limit">Out of credits</a></h2>
 <p class="facts"><code>credit_limit</code> <span>status 429</span></p>
@@ -63,7 +66,7 @@ const CREDITS = `<section id="credit_limit">
 <p><code>credits.resets_at</code> says when there are new credits. The operator of the server can give an account a larger plan.</p>
 </section>`;
 
-/** A whole page around its `main`. */
+/** Returns a complete HTML page around its `main`. */
 export async function page({
   title,
   head = "",
@@ -115,7 +118,7 @@ function section(code: ErrorCode): string {
 </section>`;
 }
 
-/** Text between two backquotes is code. */
+/** Returns escaped HTML; text between backquotes becomes code. */
 export function prose(text: string): string {
   return Bun.escapeHTML(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }

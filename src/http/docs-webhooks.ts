@@ -57,7 +57,7 @@ const EXAMPLE = {
   },
 };
 
-/** How to receive events, and how to tell that they are genuine. */
+/** Returns the page on how to receive events and verify their signatures. */
 export async function webhooksPage(settings: Config["webhooks"]): Promise<string> {
   return page({
     title: "Webhooks of Mailwright",

@@ -8,12 +8,12 @@ import { webhooksPage } from "./docs-webhooks.ts";
 import { openApiOf } from "./openapi.ts";
 import type { DescribedRoute } from "./openapi-operation.ts";
 
-/** The pages load nothing from elsewhere, and run no script and no style that stands in a page itself. */
+/** Allows nothing from other origins, and no inline scripts or styles. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The machine-readable interface, made of the routes once somebody asks for it, and pages for people. */
+/** Serves the OpenAPI document, generated from the routes at the first request, and the pages for people. */
 export function docsRoutes(app: Pick<App, "base_url" | "config">, routes: () => DescribedRoute[]) {
   let document: { text: string; etag: string } | undefined;
   const pages = new Elysia()

@@ -1,11 +1,14 @@
 const ACTIVE_TYPE = /html|svg|xml|javascript|ecmascript/i;
-/** What a sender called a type goes into a header only in this form. */
+/** The form of a content type that is safe to repeat in a header; a sender chose its text. */
 const PLAIN_TYPE = /^[\w.+-]+\/[\w.+-]+(\s*;[\x20-\x7e]*)?$/;
 
-/** Decision J: always a download, and inert should a browser open it all the same (RFC 6266, RFC 8187). */
+/**
+ * Returns the headers of a file, which is always a download, and inert even if a browser opens it (RFC 6266, RFC 8187;
+ * decision J).
+ */
 export function downloadHeaders(file: { filename: string; content_type: string }): Record<string, string> {
   const ascii = file.filename.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
-  // Half of a surrogate pair cannot be encoded.
+  // An unpaired surrogate cannot be encoded.
   const encoded = encodeURIComponent(file.filename.toWellFormed()).replaceAll(
     /['()*]/g,
     (char) => `%${char.charCodeAt(0).toString(16)}`,

@@ -1,14 +1,14 @@
 import type { AppError, ErrorCode } from "../errors.ts";
 import { type Problem, problemOf } from "./errors.ts";
 
-/** What `/docs/errors` says of an error beyond its title and status, and what an answer with it looks like. */
+/** What `/docs/errors` says about an error beyond its title and status, with an example of the answer. */
 interface CatalogueEntry {
   meaning: string;
   mend: string;
   example: { detail: string } & Pick<AppError["extras"], "fix" | "faults" | "members">;
 }
 
-/** The text between two backquotes is code. */
+/** Text between backquotes is shown as code. */
 export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   validation_error: {
     meaning:
@@ -278,7 +278,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
 };
 
-/** An answer with this error, as it might be. */
+/** Returns an example answer with this error. */
 export function exampleProblem(code: ErrorCode): Problem {
   const { detail: message, ...extras } = CATALOGUE[code].example;
   return problemOf({ code, message, extras }, EXAMPLE_REQUEST);

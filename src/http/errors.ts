@@ -1,6 +1,6 @@
 import type { AppError, ErrorCode, FieldFault } from "../errors.ts";
 
-/** The one place that knows which status an error is. */
+/** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
   validation_error: 422,
   unauthorized: 401,
@@ -40,7 +40,7 @@ export const STATUS: Record<ErrorCode, number> = {
   internal: 500,
 };
 
-/** What an error is called, in a few words. */
+/** The `title` of each error code. */
 export const TITLES: Record<ErrorCode, string> = {
   validation_error: "The request is not valid",
   unauthorized: "Not signed in",
@@ -91,7 +91,7 @@ export interface Problem {
   errors?: FieldFault[];
 }
 
-/** RFC 9457. */
+/** Returns the problem+json of an error (RFC 9457). */
 export function problemOf(
   error: Pick<AppError, "code" | "message" | "extras">,
   about: { base_url: string; request_id: string },

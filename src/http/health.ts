@@ -1,12 +1,12 @@
 import { Elysia, t } from "elysia";
 import { type Description, describe } from "./describe.ts";
 
-/** A check's name and `ok`, or the reason why it is not. */
+/** The result of each check by name: `ok`, or what is wrong. */
 export type Checks = Record<string, string>;
 
 export interface Health {
   ready: () => Promise<Checks>;
-  /** What will be wrong before long, by name; nothing when all is well. */
+  /** Returns warnings by name about what works still and needs attention; none when all is well. */
   warnings?: () => Promise<Checks>;
 }
 
@@ -34,7 +34,10 @@ const READY: Description = {
   answers: { 200: readiness, 503: readiness },
 };
 
-/** `/livez`: the process answers. `/readyz`: it can do its work; 503 names what is wrong. */
+/**
+ * Serves `/livez`, which says that the process answers, and `/readyz`, which says that it can work; 503 names what is
+ * wrong.
+ */
 export function healthRoutes(health: Health) {
   return new Elysia()
     .get("/livez", () => ({ status: "ok" as const }), describe(LIVE))

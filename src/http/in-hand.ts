@@ -5,15 +5,15 @@ import { MAX_IN_HAND } from "../lib/paced-turns.ts";
 import { isLike, SAFE_METHODS } from "./request.ts";
 
 const RETRY_SECONDS = 1;
-/** They hold up to 256 KB, which this thread reads and writes. */
+/** Writes of contexts take turns as well: they hold up to 256 KB, which this thread reads and writes. */
 const CONTEXTS = /^\/contexts(?:\/|$)/;
 
 const ends = new WeakMap<Request, () => void>();
 
 /**
- * Waits, if need be, for the turn of a request whose answer may take this thread long: what its account reads, of which only the
- * reading itself shows how much it is. Throws `rate_limited` where the account has too many of them in hand. The turn ends
- * with `endTurn`.
+ * Waits, if need be, for the turn of a request whose answer may keep this thread busy: reads of an account's data,
+ * whose size shows only while reading. Throws `rate_limited` when the account has too many such requests in progress.
+ * `endTurn` must end the turn.
  */
 export function awaitTurn(app: App, { id }: UserRow, request: Request): Promise<void> | undefined {
   if (!SAFE_METHODS.has(request.method) && !isLike(request, CONTEXTS)) return undefined;
@@ -28,7 +28,7 @@ export function awaitTurn(app: App, { id }: UserRow, request: Request): Promise<
   return undefined;
 }
 
-/** For once a request has been answered. */
+/** Ends the turn of a request. Must be called once it has been answered. */
 export function endTurn(request: Request): void {
   ends.get(request)?.();
   ends.delete(request);

@@ -1,25 +1,28 @@
 import { AppError } from "../errors.ts";
 import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
 
-/** Far more than any endpoint means, far less than what the validation could walk down. */
+/** Limit of nesting: far above any valid body, far below what recursive validation can handle. */
 const MAX_DEPTH = 32;
-/** Likewise: a megabyte of numbers in the wrong place holds up everybody for a second while its faults are listed. */
+/**
+ * Limit of members and entries: listing the faults of a megabyte of misplaced numbers would block everybody for a
+ * second.
+ */
 const MAX_PARTS = 20_000;
 
-/** The JSON object that a text is. Throws `validation_error`. */
+/** Parses a JSON object. Throws `validation_error`. */
 export function readJson(text: string): Record<string, unknown> {
   if (hasMoreParts(text, MAX_PARTS)) throw badJson("The body has far too many members and entries.");
   if (isNestedDeeper(text, MAX_DEPTH))
     throw badJson(`The body is nested more than ${MAX_DEPTH} levels deep.`);
   const value = parseJson(text);
   dropShadowing(value);
-  // Elysia would take a list or a bare value for an empty object.
+  // Elysia would treat an array or a bare value as an empty object.
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
   throw badJson("The body must be a JSON object.");
 }
 
-/** A 422 about the body as a whole. */
+/** Returns the error (422) for a body that is wrong as a whole. */
 export function badJson(message: string): AppError {
   return new AppError("validation_error", message, {
     faults: [{ path: "body", code: "json_invalid", message }],
@@ -27,8 +30,8 @@ export function badJson(message: string): AppError {
 }
 
 /**
- * Takes out members that are called as something every object has (`toString`, `__proto__`): validation takes
- * them for that, and falls over them.
+ * Removes members named like those every object inherits (`toString`, `__proto__`): the validation would read the
+ * inherited ones and crash.
  */
 function dropShadowing(value: unknown): void {
   if (typeof value !== "object" || value === null) return;

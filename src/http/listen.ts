@@ -7,7 +7,7 @@ import type { Certificate } from "../tls/pem.ts";
 import { callersWaiting } from "./callers.ts";
 import type { Elysia } from "elysia";
 
-/** Bun closes a connection that sends more, before our own cap can explain itself. */
+/** Size beyond which Bun closes the connection without a word; our own limits are below it and answer with an error. */
 const MAX_REQUEST_BYTES = 64 * 1_048_576;
 const IDLE_SECONDS = 240;
 const OPTIONS = { idleTimeout: IDLE_SECONDS, maxRequestBodySize: MAX_REQUEST_BYTES, development: false };
@@ -19,14 +19,14 @@ interface Http extends Pick<Elysia, "server"> {
 type Listener = NonNullable<Http["server"]>;
 
 export interface HttpDoor extends AsyncDisposable {
-  /** `http://host:port` it listens on. */
+  /** The address it listens on, as `http://host:port`. */
   url: string;
   port: number;
-  /** The connections on which somebody with a credential waits for an answer, by `peerName`. */
+  /** Returns the connections, by `peerName`, on which a caller with a valid credential waits for an answer. */
   callers: () => Set<string>;
 }
 
-/** Tells a connection of a door from its others; the address is a `plainAddress`. */
+/** Returns a name for a connection that is unique on its listener; the address is a `plainAddress`. */
 export function peerName(address: string, port: number): string {
   return `${address} ${port}`;
 }
@@ -38,7 +38,7 @@ export async function listen(app: App, http: Http): Promise<HttpDoor> {
   const name = host.includes(":") ? `[${host}]` : host;
   try {
     if (tls !== "off") return await listenSecurely(app, http, { host, name, port });
-    // Elysia's own default lets a second server share the port without a word.
+    // Elysia's default, reusePort, lets a second server silently share the port.
     http.listen({ hostname: host, port, reusePort: false, ...OPTIONS });
   } catch (error) {
     throw listenFault(error, { setting: "server.listen", value });
@@ -54,8 +54,9 @@ export async function listen(app: App, http: Http): Promise<HttpDoor> {
 }
 
 /**
- * With TLS. Bun reads the certificate when it begins to listen, so a new one needs a second listener on the port. The
- * kernel gives that one all new connections; the first goes on for those it has, and bids them good-bye one by one.
+ * Listens with TLS. Bun reads the certificate when it begins to listen, so a new certificate needs a second listener on
+ * the port. The kernel gives all new connections to the newest; the old one serves those it has and closes each after
+ * its next answer.
  */
 async function listenSecurely(
   app: App,
@@ -64,7 +65,7 @@ async function listenSecurely(
 ): Promise<HttpDoor> {
   const open = (tls: Certificate, at: number): Listener => {
     const options = { hostname: host, port: at, reusePort: true, ...OPTIONS };
-    // It tells the address of a client, whichever of the listeners the client came to.
+    // Elysia asks this server for client addresses, and it answers for connections of all listeners.
     http.server = Bun.serve({ ...options, tls: { cert: tls.cert, key: tls.key }, fetch: http.fetch });
     return http.server;
   };
@@ -82,7 +83,8 @@ async function listenSecurely(
     await listener?.stop(false);
   };
   const forget = app.certificates.onSwap((certificate) => {
-    // At most two share the port, or it would be another than the newest that gets the new connections.
+    // At most two listeners may share the port: with more, the kernel may give new connections to another than the
+    // newest.
     void stopRetired();
     const listener = newest;
     newest = open(certificate, own_port);
@@ -106,14 +108,17 @@ function callersOf(http: Http): Set<string> {
   return new Set(peers.flatMap((peer) => (peer ? peerName(plainAddress(peer.address), peer.port) : [])));
 }
 
-/** A port that may be shared is shared without a word, so somebody else on it is looked for before. */
+/**
+ * Throws if another program listens on the port. Bun's listeners share it (reusePort), so the system would not report
+ * that.
+ */
 function refuseTaken(hostname: string, port: number): void {
   if (port === 0) return;
   const socket = { data: () => undefined, open: (one: { end: () => void }) => one.end() };
   Bun.listen({ hostname, port, socket }).stop(true);
 }
 
-/** RFC 9112 §9.6: from now on each connection ends with its next answer, and the client makes a new one. */
+/** Has every connection close after its next answer, so that the client opens a new one (RFC 9112 §9.6). */
 function sayGoodBye(listener: Listener, http: Http): void {
   listener.reload({
     async fetch(request) {

@@ -12,7 +12,7 @@ import { answerWithoutHost } from "./request.ts";
 
 const PATH = "/metrics";
 
-/** On the main listener, for whoever knows `metrics.token`. */
+/** Serves /metrics on the main listener to clients that send `metrics.token`. */
 export function metricsRoutes(app: App) {
   return new Elysia().get(PATH, async ({ request }) => {
     if (!knowsToken(app, request))
@@ -24,11 +24,11 @@ export function metricsRoutes(app: App) {
 }
 
 interface MetricsDoor extends AsyncDisposable {
-  /** Where the figures are read; null when that is switched off. */
+  /** URL of the metrics; null when `metrics.listen` is off. */
   url: string | null;
 }
 
-/** Opens `metrics.listen`, which has nothing but the figures. */
+/** Opens `metrics.listen`, which serves only the metrics. */
 export function openMetricsDoor(app: App): MetricsDoor {
   const { listen: value } = app.config.metrics;
   const listen = splitListen(value);
@@ -72,7 +72,7 @@ async function figures(app: App): Promise<Response> {
   return new Response(text, { headers: { "content-type": content_type, "cache-control": "no-store" } });
 }
 
-/** Read from the table, whoever filled it. */
+/** Reads the queue's state from its table, so that changes by other processes count. */
 async function queueReadings(app: App): Promise<Reading[]> {
   const depths = await queueDepths(app);
   const held = await heldKinds(app.db);

@@ -7,7 +7,7 @@ const BY_FORMAT: Record<string, string> = {
   "date-time": "2026-01-15T12:00:00Z",
 };
 
-/** A value that fits a schema of the document, made of the examples that its parts carry. */
+/** Returns a value that fits a schema of the document, made from the examples in its parts. */
 export function exampleOf(schema: Json, schemas: Record<string, Json>): unknown {
   const { examples, example, default: initial, enum: choices, anyOf } = schema as ExampleSource;
   if (schema["$ref"] !== undefined) return exampleOf(schemas[nameOf(schema["$ref"])] ?? {}, schemas);
@@ -20,7 +20,7 @@ export function exampleOf(schema: Json, schemas: Record<string, Json>): unknown 
   return exampleOfType(schema, schemas);
 }
 
-/** As `exampleOf`, for a body to send: what may be left out is left out, unless it has an example of its own. */
+/** Like `exampleOf`, for a request body: optional members without an example of their own are left out. */
 export function bodyExampleOf(schema: Json, schemas: Record<string, Json>): unknown {
   const required = new Set(schema["required"] as string[] | undefined);
   const members = Object.entries((schema["properties"] ?? {}) as Record<string, Json>);

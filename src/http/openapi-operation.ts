@@ -25,7 +25,7 @@ const OWN_HEADERS = {
   "Mailwright-Warnings": { $ref: "#/components/headers/Warnings" },
 };
 
-/** One operation of the document; the named schemas it uses are put into `schemas`. */
+/** Returns one operation of the document, and adds the named schemas it uses to `schemas`. */
 export function operationOf(route: DescribedRoute, about: Description, schemas: Record<string, Json>): Json {
   const body = about.optional_body ?? (route.hooks.body as TSchema | undefined);
   return {
@@ -51,7 +51,7 @@ export function operationOf(route: DescribedRoute, about: Description, schemas: 
   };
 }
 
-/** `GET /v1/messages/:id` is `getV1MessagesId`. */
+/** Returns the operation id: `GET /v1/messages/:id` becomes `getV1MessagesId`. */
 function operationId({ method, path }: DescribedRoute): string {
   const words = path.split(/[/:._-]+/).filter(Boolean);
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join(
@@ -83,7 +83,7 @@ function parametersOf(route: DescribedRoute, about: Description, schemas: Record
   return [...inPath, ...inQuery, ...inHeader].map(described);
 }
 
-/** What a schema says about itself is said of the parameter, where pages of documentation look for it. */
+/** Moves the description of a schema to its parameter, where documentation viewers look for it. */
 function described(parameter: Json): Json {
   const { description, ...schema } = parameter["schema"] as Json;
   return description === undefined ? parameter : { ...parameter, description, schema };
@@ -100,7 +100,7 @@ function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
   return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
 }
 
-/** The body of a form without files. */
+/** Returns the content of a form without files. */
 function formContent(body: TSchema, schemas: Record<string, Json>): Json {
   return { "application/x-www-form-urlencoded": { schema: jsonSchemaOf(body, schemas) } };
 }
@@ -110,7 +110,10 @@ function bytesBody({ content_type, words }: BytesAnswer): Json {
   return { required: true, description: words, content };
 }
 
-/** One status may have an answer of the route's own beside the problem, such as a 503 that says what is not ready. */
+/**
+ * Merges responses by status: one may have both an answer of the route and an error, such as a 503 that says what is
+ * not ready.
+ */
 function together(answers: Record<string, Json>, refusals: Record<string, Json>): Record<string, Json> {
   const both = Object.entries(refusals).map(([status, refusal]) => {
     const content = {
@@ -122,7 +125,10 @@ function together(answers: Record<string, Json>, refusals: Record<string, Json>)
   return { ...answers, ...Object.fromEntries(both) };
 }
 
-/** Both refusals of a call that is one too many are one type, which `code` tells apart. */
+/**
+ * Documents the two 429 answers of a call, rate limit and used-up credits, as one response whose `code` tells them
+ * apart.
+ */
 function withOneLimit(responses: Record<string, Json>, limited: boolean): Record<string, Json> {
   if (!limited) return responses;
   const media = Object.entries((responses[429]?.["content"] ?? {}) as Record<string, Json>);
@@ -152,7 +158,7 @@ function ownAnswers(about: Description, schemas: Record<string, Json>): Record<s
   return Object.fromEntries(answers);
 }
 
-/** Every object may come with them; one that has others of that name has none. */
+/** Adds `warnings` to the schema of an object, unless it has a member of that name. */
 function withWarnings(schema: Json, schemas: Record<string, Json>): Json {
   const named = schemas[String(schema["$ref"]).split("/").at(-1) ?? ""];
   const { type, properties = {} } = (named ?? schema) as { type?: string; properties?: Json };
@@ -167,7 +173,7 @@ function isBytes(answer: TSchema | BytesAnswer): answer is BytesAnswer {
   return "content_type" in answer;
 }
 
-/** What a route can refuse, told by its shape and its description. */
+/** Returns the errors of a route: those that follow from its shape, and those in its description. */
 function errorsOf({ method, path, hooks }: DescribedRoute, about: Description): ErrorCode[] {
   const writes = method !== "GET";
   return [

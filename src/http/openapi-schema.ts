@@ -3,12 +3,12 @@ import type { TSchema } from "@sinclair/typebox";
 /** A schema, or any other part of the document, as plain JSON. */
 export type Json = Record<string, unknown>;
 
-/** A TypeBox schema as JSON Schema; its parts with an `$id` are moved to `schemas` under that name. */
+/** Returns a TypeBox schema as JSON Schema. Parts with an `$id` are moved to `schemas` under that name. */
 export function jsonSchemaOf(schema: TSchema, schemas: Record<string, Json>): Json {
   return cleaned(JSON.parse(JSON.stringify(schema)) as Json, schemas);
 }
 
-/** The parts of a schema that are schemas, and how they are kept. */
+/** Keywords whose value holds schemas, and in what form. */
 const DEEPER = {
   properties: "map",
   additionalProperties: "one",
@@ -17,12 +17,12 @@ const DEEPER = {
   items: "one",
 } as const;
 
-/** How TypeBox writes a map with any keys. */
+/** The pattern by which TypeBox writes a map with any keys. */
 const ANY_KEY = "^(.*)$";
 
 function cleaned(given: Json, schemas: Record<string, Json>): Json {
   const { $id: id, nullable: _nullable, title: _title, ...rest } = given;
-  // Elysia closes the schema of a body once it is used, and yet takes members that are not named.
+  // Elysia sets additionalProperties to false on body schemas that it uses, although unknown members are accepted.
   if (typeof rest["additionalProperties"] === "boolean") delete rest["additionalProperties"];
   const schema = withOuterWords(withoutTextForm(withPlainMap(rest)));
   if (schema["format"] === "binary") return { type: "string", format: "binary" };
@@ -48,7 +48,7 @@ function deeper(shape: "map" | "list" | "one", value: unknown, schemas: Record<s
   return Object.fromEntries(members.map(([key, one]) => [key, cleaned(one, schemas)]));
 }
 
-/** Elysia lets a number or a truth value in the query also be its text. */
+/** Removes the string branch that Elysia adds to numbers and booleans in a query. */
 function withoutTextForm({ anyOf, ...schema }: Json): Json {
   const branches = anyOf as Json[] | undefined;
   const meant = branches?.find((branch) => TEXT_FORMS.has(String(branch["type"])));
@@ -59,7 +59,7 @@ function withoutTextForm({ anyOf, ...schema }: Json): Json {
 
 const TEXT_FORMS = new Set(["integer", "number", "numeric", "boolean"]);
 
-/** What is said of a value that may be null is said outside of the choice; its example may be null too. */
+/** Moves the description of a nullable value out of its anyOf; its example may be null too. */
 function withOuterWords({ anyOf, ...schema }: Json): Json {
   const [first, ...others] = (anyOf ?? []) as Json[];
   if (!first || "$id" in first || others.at(-1)?.["type"] !== "null")

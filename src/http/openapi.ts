@@ -13,7 +13,7 @@ export interface OpenApiDocument {
   [part: string]: unknown;
 }
 
-/** OpenAPI 3.1 of all routes that have a description. Schemas with an `$id` become components of that name. */
+/** Returns the OpenAPI 3.1 document of all routes that have a description. Schemas with an `$id` become components. */
 export function openApiOf(routes: DescribedRoute[]): OpenApiDocument {
   const schemas: Record<string, Json> = {
     Problem: PROBLEM,

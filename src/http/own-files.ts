@@ -1,10 +1,13 @@
-/** For an address that names the version of what is there. */
+/** Cache-Control for a URL that contains a version of its content. */
 export const FOR_EVER = "public, max-age=31536000, immutable";
 
-/** The files that this server carries: they do not change while it runs. */
+/** Hashes of the server's own files by path: the files do not change while it runs. */
 const hashes = new Map<string, string>();
 
-/** Answers with the file, or with 304 to whoever has it; `packed` is what to send in its place, with its Content-Encoding in the headers. */
+/**
+ * Answers with a file, or with 304 to a client that has it. `packed` is a compressed version to send instead, with its
+ * Content-Encoding in the headers.
+ */
 export async function ownFile(
   path: string,
   request: Request,
@@ -15,14 +18,14 @@ export async function ownFile(
   return new Response(Bun.file(packed), { headers: { ...headers, etag } });
 }
 
-/** Read from the disk, or out of the binary, when it is first asked for. */
+/** Returns the hash of a file, read when it is first asked for. */
 export async function hashOfFile(path: string): Promise<string> {
   const hash = hashes.get(path) ?? hashOf(await Bun.file(path).bytes());
   hashes.set(path, hash);
   return hash;
 }
 
-/** RFC 9110 §13.1.2. */
+/** Returns whether the client's If-None-Match has this ETag (RFC 9110 §13.1.2). */
 export function isKnown(etag: string, request: Request): boolean {
   const known = request.headers.get("if-none-match") ?? "";
   return known.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);

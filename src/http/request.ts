@@ -9,26 +9,23 @@ export const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 const PROBES = new Set(["/livez", "/readyz"]);
 const NO_HOST = "The Host header of this request is missing, there are two, or it names no host.";
-/**
- * A name or an address, and a port (RFC 9110 §7.2), in the characters that hosts have. The values of two fields come put
- * together by a comma, so they do not fit.
- */
+/** Host with optional port (RFC 9110 §7.2). Two Host headers arrive joined by a comma, which does not match. */
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\da-f:.]+\])(?::(?:0*[1-9]\d{0,4})?)?$/i;
 const MAX_HOST_CHARS = 260;
 const SAFE_ID = /^[\w.:-]{1,64}$/;
 
-/** The client's own request id if it is short and harmless, else a new one. */
+/** Returns the client's request id if it is short and harmless, otherwise a new one. */
 export function requestId(request: Request): string {
   const given = request.headers.get("x-request-id") ?? "";
   return SAFE_ID.test(given) ? given : `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
 }
 
 /**
- * Throws `invalid_host` for a request without exactly one Host that is one (RFC 9112 §3.2): its URL cannot be read, or
- * it would be routed by a part of its path, or whoever stands in front of us has read another host. A health check may
- * speak HTTP/1.0, which knows no Host.
+ * Throws `invalid_host` unless a request has exactly one valid Host (RFC 9112 §3.2): otherwise its URL cannot be
+ * parsed, part of its path could be taken as the host, or a proxy in front may have read another host. Health checks in
+ * HTTP/1.0 may leave it out.
  *
- * Bun shows the path alone of a target that holds a host itself (RFC 9112 §3.2.2). Nothing here depends on that host.
+ * For a target in absolute form (RFC 9112 §3.2.2) Bun shows only the path. Nothing here depends on its host.
  */
 export function refuseWithoutHost(request: Request): void {
   if (hasHost(request) || (!request.headers.has("host") && PROBES.has(request.url))) return;
@@ -37,14 +34,17 @@ export function refuseWithoutHost(request: Request): void {
   });
 }
 
-/** The same refusal for a door that answers in plain text; undefined for a request with a host. */
+/**
+ * Returns the same error as plain text for listeners that answer in text; undefined for a request with a valid host.
+ */
 export function answerWithoutHost(request: Request): Response | undefined {
   return hasHost(request) ? undefined : new Response(`${NO_HOST}\n`, { status: 400 });
 }
 
 /**
- * The target of a CONNECT is an authority, which reads as a URL of another scheme. With https a host of one or two
- * characters is none to us: the router would look for the path behind it.
+ * Returns whether the request has a valid host. The target of a CONNECT parses as a URL with another scheme, which
+ * fails here. A host of one or two characters under https is refused, because the router would look for the path at the
+ * wrong place.
  */
 function hasHost({ url, headers }: Request): boolean {
   const host = headers.get("host");
@@ -52,32 +52,32 @@ function hasHost({ url, headers }: Request): boolean {
   return isOne && /^http:\/\/|^https:\/\/[^/]{3}/.test(url) && URL.canParse(url);
 }
 
-/** Whether a request is for this path, with or without a slash at its end. */
+/** Returns whether a request is for this path, with or without a trailing slash. */
 export function isFor(request: Request, path: string): boolean {
   const asked = pathOf(request);
   return asked === path || asked === `${path}/`;
 }
 
-/** Whether a request is for a path like this. */
+/** Returns whether the path of a request matches a pattern. */
 export function isLike(request: Request, pattern: RegExp): boolean {
   return pattern.test(pathOf(request) ?? "");
 }
 
-/** Without the rest of its URL, which takes many times as long to read. */
+/** Returns the path of a request without parsing its whole URL, which takes many times as long. */
 function pathOf({ url }: Request): string | undefined {
   const start = url.indexOf("/", url.indexOf("://") + "://".length);
   return url.slice(start).split("?", 1)[0];
 }
 
-/** What Elysia tells of a request; `server` is null where there is no socket. */
+/** What Elysia provides about a request; `server` is null without a socket. */
 export interface Served {
   request: Request;
   server: { requestIP: (request: Request) => { address: string } | null } | null;
 }
 
 /**
- * Who sent a request: the peer of the socket or, if that is one of our own proxies, the right-most address of
- * X-Forwarded-For that is not. What stands further left may be anybody's invention.
+ * Returns the client's address: the peer of the socket or, if that is a trusted proxy, the right-most address in
+ * X-Forwarded-For that is not one. Addresses further left may be forged.
  */
 export function clientAddress(app: App, { request, server }: Served): string {
   const peer = server?.requestIP(request)?.address ?? "";
@@ -89,13 +89,13 @@ export function clientBehind(peer: string, forwarded: string | null, proxies: st
   return hops.findLast((hop) => !isIP(hop) || !inNetworks(hop, proxies)) ?? peer;
 }
 
-/** Some proxies name the client's port as well, which is another one for each connection. */
+/** Returns an address without a port: some proxies add the client's, which differs for each connection. */
 function withoutPort(hop: string): string {
   const [, v4, v6] = /^([\d.]+):\d+$|^\[([\da-f:.]+)\](?::\d+)?$/i.exec(hop.trim()) ?? [];
   return v4 ?? v6 ?? hop.trim();
 }
 
-/** Takes one of the requests that `key` may make; throws `rate_limited` when there is none left. */
+/** Counts a request against the rate limit of `key`; throws `rate_limited` when none is left. */
 export function refuseOverRate(app: App, key: string, rule: RateRule): void {
   const { ok, retry_after_seconds } = app.limiter.take(key, rule);
   if (ok) return;
@@ -105,13 +105,13 @@ export function refuseOverRate(app: App, key: string, rule: RateRule): void {
   });
 }
 
-/** The same for whoever calls from the client's network, by the hour. */
+/** Counts a request against the hourly limit of the client's network; throws `rate_limited` when none is left. */
 export function refuseMany(app: App, what: string, served: Served, limit: number): void {
   const client = clientNetwork(clientAddress(app, served));
   refuseOverRate(app, `${what}:${client}`, { limit, window_seconds: HOUR_SECONDS });
 }
 
-/** What is noted of the browser that signs in. */
+/** Returns what is stored about the browser that signs in. */
 export function browserOf(app: App, served: Served): { client: string; user_agent: string } {
   const user_agent = served.request.headers.get("user-agent") ?? "";
   return { client: clientAddress(app, served), user_agent };
@@ -123,7 +123,7 @@ function spanOf(seconds: number): string {
   return seconds === HOUR_SECONDS ? "an hour" : `${seconds} seconds`;
 }
 
-/** The methods that some route offers at a path. */
+/** Returns the methods that routes offer at a path. */
 export function allowedMethods(routes: { path: string; method: string }[], path: string): string[] {
   const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
   return [...new Set(methods)];

@@ -2,34 +2,34 @@ import type { TSchema } from "@sinclair/typebox";
 import { t } from "elysia";
 import { DEFAULT_PAGE, MAX_PAGE } from "../lib/pagination.ts";
 
-/** What every paged list takes. */
+/** Query parameters of every paged list. */
 export const pageQuery = {
   limit: t.Integer({ title: "limit", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
   cursor: t.Optional(t.String({ description: "`next_cursor` of the previous page." })),
 };
 
-/** The year 9999: the times of ids go a little further. */
+/** The last second of the year 9999, the latest time a query may name. */
 export const LAST_SECOND = 253_402_300_799;
 const EXAMPLE_SECOND = 1_768_478_400;
 
-/** A moment of an answer. */
+/** Returns the schema of a time in an answer. */
 export function moment(what: string) {
   return t.Integer({ description: `${what}, in unix seconds.`, examples: [EXAMPLE_SECOND] });
 }
 
-/** A moment that a query may name. */
+/** Returns the schema of a time in a query. */
 export function momentParameter(title: string, what: string) {
   return t.Optional(
     t.Integer({ title, minimum: 0, maximum: LAST_SECOND, description: what, examples: [EXAMPLE_SECOND] }),
   );
 }
 
-/** A page of a list; `next_cursor` is null on the last one. */
+/** Returns the schema of a page; `next_cursor` is null on the last one. */
 export function pageShape<Item extends TSchema>(item: Item) {
   return t.Object({ items: t.Array(item), next_cursor: t.Nullable(t.String()) });
 }
 
-/** What a request said in vain, beside the answer to it. */
+/** Schema of `warnings`: members of the request that were ignored. */
 export const WarningsShape = t.Array(
   t.Object({
     path: t.String({ description: "Where it stands.", examples: ["body.conten"] }),

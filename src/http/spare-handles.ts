@@ -12,13 +12,13 @@ import { type HttpDoor, peerName } from "./listen.ts";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 
 const LOOK_MS = 250;
-/** The most handles that count, however many the process may have: no more are needed for anything. */
+/** Upper limit for the number of handles taken into account: no server needs more. */
 const MAX_HANDLES = 65_536;
 const WARNINGS = { limit: 5, window_seconds: HOUR_SECONDS };
 
 /**
- * Keeps a quarter of the file handles back from the HTTP doors, for mail, the database and what goes out. Bun's server
- * takes every connection, and lets each stay for as long as its client says something now and then.
+ * Keeps a quarter of the file handles free of HTTP connections, for mail, the database and outgoing connections. Bun
+ * accepts every connection, and keeps it for as long as the client sends something now and then.
  */
 export async function keepHandlesBack(app: App, door: HttpDoor): Promise<AsyncDisposable> {
   let connections: TakenConnections;
@@ -62,8 +62,8 @@ interface Doors {
 }
 
 /**
- * The ports at which strangers connect. Where port 0 is configured, the real one is known of the first listener
- * alone.
+ * Returns the ports that anybody can connect to. Where port 0 is configured, the real port is known for the main
+ * listener only.
  */
 function portsOf({ config }: App, door: HttpDoor): number[] {
   const { acme, metrics, server } = config;
@@ -72,13 +72,16 @@ function portsOf({ config }: App, door: HttpDoor): number[] {
   return [door.port, ...ports];
 }
 
-/** Once three quarters of the handles are in use, ends connections until half of them are, or HTTP has a quarter. */
+/**
+ * Once three quarters of the handles are in use, closes connections until half are, or until HTTP has only a quarter.
+ */
 async function keepBack(app: App, { connections, door, ports }: Doors): Promise<void> {
   const open = handlesInUse();
-  // The limit cannot be read without a handle; then all that there may be are open.
+  // Reading the limit needs a handle; if that fails, all handles are in use.
   const limit = Math.min(handleLimit() ?? open, MAX_HANDLES);
   if (open <= (3 / 4) * limit) return;
-  // The system gives out the lowest free handle, and some have been closed since: so twice as many are looked at.
+  // Looks at twice as many handle numbers as are open: the lowest free number is reused first, so after closes open
+  // ones may lie higher.
   const all = await connections.list(ports, 2 * Math.min(open, limit));
   const too_many = Math.min(open - limit / 2, all.length - limit / 4);
   if (too_many <= 0) return;
@@ -96,7 +99,7 @@ async function keepBack(app: App, { connections, door, ports }: Doors): Promise<
     );
 }
 
-/** Returns the connections that have been idle for longest, in the networks that have the most. */
+/** Returns the connections that have been idle longest, from the networks with the most connections. */
 function leastEntitled(connections: TakenConnection[], count: number): TakenConnection[] {
   const known = connections.map((connection) => ({
     connection,

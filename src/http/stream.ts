@@ -4,28 +4,28 @@ import { byteStreamOf } from "../net/byte-stream.ts";
 import { PORTION_BYTES } from "../lib/portions.ts";
 import { warned } from "./warnings.ts";
 
-/** What is not longer is handed over as a whole, and not counted. */
+/** Answers up to this size are sent at once, without reserving memory. */
 const SHORT_BYTES = 262_144;
-/** How much is handed on at a time. */
+/** Bytes passed on at a time. */
 const PIECE_BYTES = 65_536;
 const CROWDED_RETRY_SECONDS = 10;
 
-/** Headers of server-sent events, which proxies that gather answers would hold back for ever. */
+/** Headers of server-sent events; they stop proxies from buffering the events. */
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
   "x-accel-buffering": "no",
 };
 
-/** Whoever is answered has a share of the memory as `who`; `headers` are those that are set so far. */
+/** Memory for the answer is reserved for the party `who`; `headers` are those set so far. */
 interface Sent {
   who: string;
   headers: object;
 }
 
 /**
- * An answer in JSON whose length somebody else has a say in. A long one counts for `who` until it has been taken; throws
- * `unavailable` where they leave too many lying.
+ * Returns a JSON answer whose size depends on data from outside. A long one reserves memory for `who` until the client
+ * has read it. Throws `unavailable` when the party has too many unread answers.
  */
 export function jsonAnswer(app: App, { who, headers }: Sent, value: object): Response {
   const bytes = Buffer.from(JSON.stringify(warned(headers, value) ?? value));
@@ -34,7 +34,10 @@ export function jsonAnswer(app: App, { who, headers }: Sent, value: object): Res
   return jsonResponse(headers, body);
 }
 
-/** A list that is too long to be read at once: `portions` of it are read as fast as they are taken, and count as above. */
+/**
+ * Returns a list too long to read at once: `portions` are read as fast as the client takes them, and reserve memory as
+ * above.
+ */
 export function listAnswer(app: App, { who, headers }: Sent, portions: AsyncGenerator<object[]>): Response {
   return jsonResponse(headers, countedStream(app, { who, size: PORTION_BYTES }, listOf(portions)));
 }
@@ -45,7 +48,7 @@ function jsonResponse(headers: object, body: ReadableStream<Uint8Array> | Uint8A
   });
 }
 
-/** Holds `size` bytes at a time, from now until all has been taken or nobody takes any more. */
+/** Reserves `size` bytes until the client has read everything or closed the connection. */
 function countedStream(
   app: App,
   { who, size }: { who: string; size: number },
@@ -58,10 +61,10 @@ function countedStream(
       retry_after_seconds: CROWDED_RETRY_SECONDS,
     });
   return byteStreamOf(untilTaken(parts, piece), {
-    // The answer has begun: all that can be done is to break it off, which leaves nothing valid.
+    // The status has been sent, so breaking off is the only signal left; it leaves invalid JSON.
     onError: (error) => app.log.error({ err: error }, "an answer broke off"),
     async onLeave() {
-      // Nothing else would, where no part has been asked for yet.
+      // Releases the memory even when no part was ever read.
       piece[Symbol.dispose]();
       await parts.return(undefined);
     },

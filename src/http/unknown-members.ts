@@ -1,26 +1,26 @@
 import type { TSchema } from "@sinclair/typebox";
 import { closestName } from "../lib/closest-name.ts";
 
-/** A member, or a parameter, that nothing looks at. */
+/** A member or parameter that the server ignores. */
 export interface UnknownMember {
   path: string;
   code: "unknown_member";
-  /** The known one that it may be a slip for. */
+  /** The known name that was probably meant. */
   did_you_mean: string | null;
 }
 
 export interface Unknown {
-  /** The first of them, described. */
+  /** The first ones, described. */
   members: UnknownMember[];
   count: number;
 }
 
-/** How many unknown members are described one by one; the others are counted. */
+/** How many unknown members are described; further ones are only counted. */
 const MAX_DESCRIBED = 20;
 const MAX_NAME_CHARS = 100;
 const MIN_SLIP_CHARS = 4;
 
-/** What one interface calls a name, another one calls a label. */
+/** Names that other APIs use for the same thing. */
 const ALSO_CALLED = [
   ["name", "label", "title", "filename"],
   ["prompt", "question", "command", "instruction"],
@@ -34,14 +34,17 @@ const ALSO_CALLED = [
 
 type Schema = Partial<TSchema> & { anyOf?: Schema[] };
 
-/** The members of a body that its schema does not name, at any depth; a map with keys of its sender's has none. */
+/**
+ * Returns the members of a body that its schema does not have, at any depth. Maps whose keys the sender chooses have
+ * none.
+ */
 export function unknownIn(body: unknown, schema: Schema | undefined): Unknown {
   const found: Unknown = { members: [], count: 0 };
   visit(body, schema ?? {}, "body", found);
   return found;
 }
 
-/** The parameters of a query that a route does not know. */
+/** Returns the query parameters that a route does not have. */
 export function unknownParameters(search: string, schema: Schema | undefined): Unknown {
   const found: Unknown = { members: [], count: 0 };
   const known = Object.keys(schema?.["properties"] ?? {});
@@ -74,7 +77,7 @@ function visitMembers(
   }
 }
 
-/** The branch of a schema that is of this type, as of what may also be null. */
+/** Returns the branch of a schema that has this type, such as that of a nullable value. */
 function formOf(schema: Schema, type: "array" | "object"): Schema {
   if (schema["type"] === type) return schema;
   return schema.anyOf?.find((branch) => branch["type"] === type) ?? {};
@@ -93,7 +96,7 @@ function note(found: Unknown, { path, name, known }: { path: string; name: strin
 
 function meantBy(name: string, known: string[]): string | undefined {
   const others = ALSO_CALLED.find((names) => names.includes(name.toLowerCase())) ?? [];
-  // With two slips a shorter name can become nearly any other one.
+  // A shorter name can become nearly any other one by two edits.
   const near = name.length < MIN_SLIP_CHARS ? undefined : closestName(name, known);
   return near ?? known.find((one) => others.includes(one));
 }

@@ -21,11 +21,11 @@ interface SchemaFault {
     maxItems?: number;
     anyOf?: { const?: unknown; type?: string }[];
   };
-  /** The faults of a union, one iterator for each of its branches. */
+  /** The faults of a union: one iterator for each branch. */
   errors?: { First: () => SchemaFault | undefined }[];
 }
 
-/** One fault per wrong field, in our words; the values themselves are never repeated. */
+/** Returns an error with one fault for each invalid field. Never repeats the values. */
 export function faultsOf(error: ValidationError): AppError {
   const faults: FieldFault[] = [];
   for (const fault of (error.all as unknown as SchemaFault[]).map(innermost)) {
@@ -40,7 +40,7 @@ export function faultsOf(error: ValidationError): AppError {
 }
 
 function placeOf(error: ValidationError, fault: SchemaFault): string {
-  // Elysia reads numbers of the query apart from the rest and loses their name: the schema's title has it.
+  // Elysia validates numbers in the query separately and loses their names, so the schema's title holds the name.
   if (error.type === "property") return `query.${fault.schema.title}`;
   return `${error.type === "params" ? "path" : error.type}${fault.path.replaceAll("/", ".")}`;
 }
@@ -97,14 +97,16 @@ const EXPLANATIONS: { [type in ValueErrorType]?: (schema: SchemaFault["schema"])
 
 const FORMS: Record<string, string> = { uuid: "must be an id (a UUID)" };
 
-/** The library says "Expected string", and only of a pattern more than a reader can use. */
+/**
+ * Returns a sentence in place of TypeBox's "Expected string". Its messages on patterns say more than a reader can use.
+ */
 function plainSentence(message: string): string {
   const kind = /^Expected (string|boolean|integer|number|array|object)\b(?! to match)/.exec(message)?.[1];
   if (kind === undefined) return "has the wrong form";
   return `must be ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}`;
 }
 
-/** Returns the fault that counts: for a member that may be null, the one that it has as something else. */
+/** Returns the fault to report: for a nullable member, the fault of its non-null branch. */
 function innermost(fault: SchemaFault): SchemaFault {
   const inner = fault.schema.anyOf?.at(-1)?.type === "null" ? fault.errors?.[0]?.First() : undefined;
   return inner === undefined ? fault : innermost(inner);

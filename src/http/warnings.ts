@@ -8,21 +8,23 @@ const WARNINGS_HEADER = "Mailwright-Warnings";
 const STRICT_HEADER = "Mailwright-Strict";
 
 const bodies = new WeakMap<Request, unknown>();
-/** By the headers of the answer, which are at hand wherever one is written. */
+/** Keyed by the headers object of the answer, which is available wherever an answer is written. */
 const notes = new WeakMap<object, Noted>();
 
 interface Noted extends Unknown {
-  /** Whether who asks wants to be refused rather than warned. */
+  /** Whether the client asked for an error instead of warnings. */
   strict: boolean;
 }
 
-/** Keeps what a request said before anything is left out of it. */
+/** Keeps the body as sent, before validation removes unknown members. */
 export function keepSent<Body>(request: Request, body: Body): Body {
   bodies.set(request, body);
   return body;
 }
 
-/** Finds, for all routes, what a request says that nobody looks at; with `Mailwright-Strict: 1` that is refused. */
+/**
+ * Returns a hook for all routes that finds ignored members of a request; with `Mailwright-Strict: 1` they are an error.
+ */
 export function warningsHook(routes: () => DescribedRoute[]) {
   let known: Map<string, DescribedRoute> | undefined;
   return new Elysia()
@@ -45,7 +47,10 @@ export function warningsHook(routes: () => DescribedRoute[]) {
     .onAfterHandle({ as: "global" }, ({ responseValue, set }) => warned(set.headers, responseValue));
 }
 
-/** What is unknown to a route in the interface. A page of ours, or of another service, that sends a browser here knows no better. */
+/**
+ * Returns what a documented route ignores in a request. Other routes get none: their requests come from a page of ours,
+ * or from a service that redirects a browser here, and cannot change.
+ */
 function unknownTo(route: DescribedRoute | undefined, url: string, body: unknown): Unknown | undefined {
   const about = descriptionOf(route?.hooks.detail);
   if (!route || !about || about.form) return undefined;
@@ -56,23 +61,26 @@ function unknownTo(route: DescribedRoute | undefined, url: string, body: unknown
   return { members: [...inBody.members, ...inQuery.members], count: inBody.count + inQuery.count };
 }
 
-/** What a route that takes no body knows. */
+/** Schema of the body of a route that takes none. */
 const NO_MEMBERS = { type: "object", properties: {} };
 
-/** An answer with what its request said in vain. A list, or no JSON, has no place for it but the header. */
+/**
+ * Returns an answer with its `warnings` added; undefined where there are none, or the answer is not a JSON object and
+ * only the header can say so.
+ */
 export function warned(headers: object, answer: unknown): object | undefined {
   const warnings = warningsOf(headers);
   if (!warnings || typeof answer !== "object" || answer === null || "warnings" in answer) return undefined;
   return Object.getPrototypeOf(answer) === Object.prototype ? { ...answer, warnings } : undefined;
 }
 
-/** Undefined where there is nothing to warn of. */
+/** Returns the warnings about a request; undefined where there are none. */
 export function warningsOf(headers: object): UnknownMember[] | undefined {
   const noted = notes.get(headers);
   return noted && !noted.strict ? noted.members : undefined;
 }
 
-/** A refusal of what a request got wrong, with what was unknown among its faults where its sender wants to hear of that. */
+/** Returns a validation error with the unknown members among its faults if the client asked for that. */
 export function withUnknown(headers: object, error: AppError): AppError {
   const noted = notes.get(headers);
   const { faults } = error.extras;
