@@ -2,7 +2,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 
-/** Begins a job anew that was given up, with its attempts and failures at zero. */
+/** Starts a job again that was given up, with its attempts and failures at zero. */
 export const beginAgain = prepared((db, { id, now }: { id: string; now: number }) =>
   db
     .updateTable("jobs")
@@ -12,8 +12,8 @@ export const beginAgain = prepared((db, { id, now }: { id: string; now: number }
 );
 
 /**
- * Makes a job due now that waits for its time, and returns it. This try is an extra one: if it fails, the job counts no
- * more failures than before.
+ * Makes a job that waits for its time due now, and returns it. This attempt is an extra one: if it fails, the job
+ * counts no more failures than before.
  */
 export async function tryAgainNow(
   tx: Db,

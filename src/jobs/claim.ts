@@ -8,12 +8,12 @@ import { type Job, payloadOf, UNCLAIMED, useOf } from "./queue.ts";
 import { fullTargets, isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 import type { Turns } from "./turns.ts";
 
-/** Due jobs that a claim looks at in all, whatever number could run: hardly any account may run as many. */
+/** How many due jobs a claim looks at in all, whatever number could run: hardly any account may run as many. */
 const LOOKED_AT_ONCE = 64;
-/** Due jobs that are looked at of each line (a line is the due jobs of one account), however many lines there are. */
+/** How many due jobs a claim looks at of each line at least (a line is the due jobs of one account). */
 const LEAST_OF_LINE = 4;
 
-/** What a claim asks for. */
+/** The request of a claim. */
 interface ClaimOptions {
   now: number;
   /** `App.steadyAfter`. */
@@ -38,7 +38,7 @@ interface Claimed<K extends JobKind> {
   next_at: number | null;
 }
 
-/** Which leases a claim ends. */
+/** Which expired leases a claim ends. */
 interface Lapse {
   /**
    * The time by `App.steadyNow`, read before the claim waited for its transaction: a lease that was taken in that
@@ -186,7 +186,7 @@ interface Candidate {
   use: Use;
 }
 
-/** Leaves each account its places in the order, and gives the first of them to its household. */
+/** Sorts the jobs of each account, household first, among the places that the account has in the order. */
 function householdsFirst(candidates: Candidate[]): Candidate[] {
   if (!candidates.some(({ use }) => isOfStrangers(use))) return candidates;
   const accountOf = ({ use }: Candidate): string | undefined => use.share?.account;

@@ -5,15 +5,14 @@ import { PAUSED_AT } from "./paused.ts";
 import type { JobHandlers } from "./run-job.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
-/** Smaller steps are usual when a clock is set right. */
+/** Corrections of the clock below this size are usual. */
 const LEAP_SECONDS = 60;
-/** No job has to wait for longer than this, unless its own handler plans it. */
+/** No job waits for longer than this, unless its own handler plans it. */
 const LONGEST_WAIT_SECONDS = 2 * DAY_SECONDS;
 
 /**
- * Returns a function that looks at the clock at each call, and says in the log that it was set. Once `app.now` has gone
- * back, what was due at a time of the former clock is tried now, or planned anew: too early costs one try, too late may
- * be years.
+ * Returns a function that checks at each call whether the clock was set, and logs that. When `app.now` has gone back,
+ * jobs planned by the former time are tried now or planned again: too early costs one attempt, too late may mean years.
  */
 export function watchClock(app: App, handlers: JobHandlers): () => Promise<void> {
   const leapOfWall = leapsOf(() => app.wallMs() / 1_000 - app.steadyNow());
@@ -33,8 +32,8 @@ export function watchClock(app: App, handlers: JobHandlers): () => Promise<void>
 }
 
 /**
- * Returns a function that tells by how much an offset that should stay has changed since its last call; 0 where that is
- * little.
+ * Returns a function that returns by how much an offset that should be constant has changed since its last call; 0 for
+ * a small change.
  */
 function leapsOf(offset: () => number): () => number {
   let known = offset();
@@ -45,7 +44,7 @@ function leapsOf(offset: () => number): () => number {
   };
 }
 
-/** Returns what the operator has to know of a clock that is not believed; undefined while the clock is believed. */
+/** Returns a warning about a leap of the clock that is not accepted yet; otherwise undefined. */
 export function clockWarning({ calm }: Pick<App, "calm">): string | undefined {
   const seconds = calm.doubtSeconds();
   if (seconds === undefined) return undefined;
@@ -59,7 +58,7 @@ function spanOf(seconds: number): string {
   return hours >= 2 ? `${Math.round(hours)} hours` : `${Math.round(seconds / 60)} minutes`;
 }
 
-/** Plans anew at a start, when nobody knows what the clock was before: what lies too far ahead is tried now. */
+/** Corrects job times at a start, when the former clock is unknown: jobs planned too far ahead are tried now. */
 export async function planAtStart(app: App, tx: Db, handlers: JobHandlers): Promise<void> {
   await planAnew(app, tx, { handlers, after: app.now() + LONGEST_WAIT_SECONDS });
 }
@@ -83,7 +82,7 @@ async function planAnew(
   await tx
     .updateTable("webhook_deliveries")
     .set({ next_attempt_at: now })
-    // By endpoint, because an index has what waits for each; looking through all deliveries would take long.
+    // By endpoint, because an index finds the waiting deliveries of each; scanning all deliveries would take long.
     .where("endpoint_id", "in", tx.selectFrom("webhook_endpoints").select("id"))
     .where("status", "=", "pending")
     .where("next_attempt_at", ">", after)

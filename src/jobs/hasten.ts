@@ -4,7 +4,10 @@ import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobKind } from "./kinds.ts";
 
-/** Has the job with a `dedupe_key`, if it waits, run at `run_at` at the latest. One that runs looks again by itself. */
+/**
+ * Moves the waiting job with a `dedupe_key` to `run_at` if it is planned for later. One that runs checks again by
+ * itself.
+ */
 export async function hasten(
   app: App,
   tx: Db,
@@ -23,7 +26,7 @@ const moveUp = prepared((db, due: { dedupe_key: string; run_at: number }) =>
     .where("run_at", ">", due.run_at),
 );
 
-/** Makes due now those of these jobs that wait for a later time. */
+/** Makes these jobs due now if they wait for a later time. */
 export async function hastenThese(app: App, { kind, ids }: { kind: JobKind; ids: string[] }): Promise<void> {
   await app.write((tx) => moveUpThese(tx, { ids: JSON.stringify(ids), now: app.now() }));
   app.worker?.wake(kind);

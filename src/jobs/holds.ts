@@ -8,10 +8,12 @@ import { JOB_KINDS, JOB_RULES, type JobKind } from "./kinds.ts";
 export const HELD_HERE =
   'outbound.mode is "capture"; what was queued for delivery waits for "relay" or "direct"';
 
-/** Kinds of jobs that work for people and reach others. While they are held, nothing leaves and nothing is begun. */
+/**
+ * Kinds of jobs that act for people and reach others. While they are held, nothing leaves the server and no run begins.
+ */
 export const HELD_BY_DEFAULT = JOB_KINDS.filter((kind) => JOB_RULES[kind].held_by_default);
 
-/** Jobs of these kinds stay where they are until they are released, also over a restart. What runs goes on. */
+/** Holds kinds of jobs until they are released, also over a restart. Running jobs continue. */
 export async function holdKinds(tx: Db, kinds: JobKind[], now: number): Promise<void> {
   for (const kind of kinds)
     await tx
@@ -29,7 +31,7 @@ export function heldKinds(db: Db): Promise<HeldKindRow[]> {
   return db.selectFrom("held_kinds").selectAll().orderBy("kind").execute();
 }
 
-/** Why nothing of a kind is begun, by kind: the operator holds it, or nothing is delivered while outgoing mail is captured. */
+/** Returns the kinds of which no job starts, with the reason: the operator holds it, or outgoing mail is captured. */
 export async function restingKinds({
   db,
   config,
@@ -47,7 +49,7 @@ export async function isHeld(tx: Db, kind: JobKind): Promise<boolean> {
 
 const heldKind = remembered(holdOn);
 
-/** The query for the hold on a kind, if there is one. */
+/** Selects the hold on a kind, if there is one. */
 function holdOn(db: Db, { kind }: { kind: JobKind }) {
   return db.selectFrom("held_kinds").select("held_kinds.kind").where("held_kinds.kind", "=", kind);
 }

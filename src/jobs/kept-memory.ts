@@ -21,24 +21,24 @@ interface Asked {
 }
 
 /**
- * Keeps memory for one large job at a time. Once other jobs with as many bytes as it needs have gone past it, nothing
- * more is begun with the memory that it waits for. Large jobs and small ones so get about half each of what becomes
- * free, and accounts with large ones take turns. Only whose turn it is next is known here, and nothing is lost with it.
+ * Keeps memory for one large job at a time. Once other jobs have together used as many bytes as it needs, the memory
+ * that becomes free is kept for it. So large and small jobs each get about half of the memory, and accounts with large
+ * jobs take turns. The state is only whose turn it is, so a restart loses nothing.
  */
 export interface KeptMemory {
   /**
-   * Returns the job for which memory was kept, once it has all of it; that job is to be begun before any other. Null
-   * for none.
+   * Returns the job for which memory was kept, once it is enough; the caller has to start it before any other. Returns
+   * null otherwise.
    */
   next: (tx: Db, asked: Asked) => Promise<DueRow | null>;
-  /** Says that another job was begun. */
+  /** Must be called when another job was started. */
   passed: (job: { weight: number }) => void;
 }
 
-/** `uses`: what runs in the pool; the kept memory counts among it. */
+/** Creates it empty. `uses` is what runs in the pool; the kept memory is part of it. */
 export function createKeptMemory(uses: Uses): KeptMemory {
   let kept: { id: string; place: Parameters<Uses["add"]>[0] } | null = null;
-  /** Bytes of the jobs that have been begun since the last large one had its turn. */
+  /** Bytes of the jobs started since the last large one had its turn. */
   let passed = 0;
   /** The line (account) that was looked at last. */
   let from = "";
@@ -81,7 +81,7 @@ export function createKeptMemory(uses: Uses): KeptMemory {
   };
 }
 
-/** Whether a job of strangers waits behind a job of its account's household. */
+/** Returns whether a job of strangers waits behind one of its account's household. */
 async function isBehindHousehold(tx: Db, kind: string, row: DueRow): Promise<boolean> {
   const use = useOf(row);
   if (use.share === null || !isOfStrangers(use)) return false;

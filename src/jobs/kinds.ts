@@ -3,35 +3,38 @@ import type { Whose } from "../resources/billing/storage.ts";
 import type { OwnerNoticeRow } from "../db/schema.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
-/** Every kind of work and what it carries. */
+/** Every kind of job and its payload. */
 export interface JobPayloads {
   route_message: { message_id: string };
   /**
-   * `entrusted`: the mail carries what somebody was told had been taken; should it come back, it is kept for the
+   * `entrusted`: somebody was told that the content has been accepted; if the mail bounces, it is kept for the
    * operator.
    */
   send_mail: { outgoing_id: string; entrusted?: boolean };
-  /** Tells whoever sent a message that it failed where no run could say so. */
+  /** Tells the sender of a message that it failed, where no run could say so. */
   tell_failure: { message_id: string };
-  /** `since`: when the domain began to wait for its records. */
+  /** `since`: when the domain began to wait for its DNS records, in unix seconds. */
   check_domain: { domain_id: string; since: number };
-  /** Checks whether the records of the service's own DKIM keys are there. */
+  /** Checks the DNS records of the service's own DKIM keys. */
   check_service_keys: Record<string, never>;
-  /** `registering`: somebody chose a password for the address. */
+  /** Mails a sign-in code. `registering`: it is to confirm a new account. */
   mail_code: { email: string; registering: boolean };
-  /** `log`: whether the database's log is emptied as well; `sweep`: whether all files of mails are put in order. */
+  /**
+   * Erases ranges of segments. `log`: whether to empty the database's log as well; `sweep`: whether to sweep all mail
+   * files.
+   */
   erase_bytes: { ranges: SegmentRange[]; log?: boolean; sweep?: boolean };
-  /** Clears away what is left of an inbox, or of a webhook endpoint, that was deleted. */
+  /** Deletes the remaining rows of a deleted inbox or webhook endpoint. */
   erase_rest: { inbox_id: string } | { endpoint_id: string };
   /** Erases the messages that an account's owner has deleted. */
   erase_messages: { user_id: string };
-  /** Has the work go on that waited while an inbox was paused. */
+  /** Resumes the jobs that waited while an inbox was paused. */
   resume_inbox: { inbox_id: string };
-  /** Erases what is left of an account that is dead. */
+  /** Erases the data of a deleted account. */
   erase_account: { user_id: string; farewell?: Farewell };
-  /** Takes away what has been kept for long enough. */
+  /** Deletes what has been kept for long enough. */
   purge: Record<string, never>;
-  /** Makes a delivery for each endpoint that wants to hear of the event. */
+  /** Creates a delivery for each endpoint that subscribes to the event. */
   fan_out_event: { event_id: string };
   /** Makes the attempts that are due at one endpoint. */
   deliver_webhooks: { endpoint_id: string };
@@ -39,52 +42,58 @@ export interface JobPayloads {
   mail_notice: {
     user_id: string;
     kind: Exclude<OwnerNoticeRow["kind"], "answers_returned">;
-    /** What found no room; `bytes` is 0 where the size was not known. */
+    /** What found no room in the account's storage; `bytes` is 0 where the size is unknown. */
     refused?: { what: "call" | "mail"; bytes: number; whose?: Whose };
-    /** The mail that was taken and not worked on. */
+    /** The mail that was accepted and not worked on. */
     message_id?: string;
     /** The schedule that has paused, or whose only run has failed. */
     schedule_id?: string;
   };
   /** Tells the owner how many more times something happened than there were mails about it. */
   sum_up_notices: { user_id: string; about: NoticeKind; count: number };
-  /** Tells the owner which answers came back. */
+  /** Tells the owner which answers bounced. */
   mail_returns: { user_id: string };
-  /** Ends what a deleted account pays for. */
+  /** Cancels the subscription of a deleted account. */
   close_customer: { customer_id: string };
-  /** Renews the certificate when it is time. */
+  /** Renews the TLS certificate when it is due. */
   keep_certificate: { directory: string; names: string[] };
   /** Has the message of a schedule worked on at its next time. */
   run_schedule: { schedule_id: string };
   /** `schedule`: as it was configured when the backup was planned. */
   make_backup: { schedule: string };
   /**
-   * Asks the payment provider for news that may not have reached this server. `since`: all that was paid before is
-   * known; `after`: the account that was looked at last.
+   * Fetches events of the payment provider that may not have reached this server. `since`: everything paid before is
+   * known; `after`: the account that was checked last.
    */
   catch_up_payments: { since: number; after: string | null };
 }
 
 export type JobKind = keyof JobPayloads;
 
-/** What holds for every job of a kind. */
+/** The rules for every job of a kind. */
 interface JobRule<K extends JobKind> {
-  /** How long a worker may be silent about a job. */
+  /** How long a job may run: then its signal is aborted, and the job may be claimed again. */
   lease_seconds: number;
   /** How often a job may fail before it is given up. */
   max_failures: number;
-  /** The member that says whom or what a job is for, without which it cannot be done; null where none is needed. */
+  /**
+   * The member of the payload that names the row that the job is for and without which it cannot be done; null where
+   * none is needed.
+   */
   names: (string & keyof JobPayloads[K]) | null;
-  /** Whether the kind is held where the operator names no kind, and after a restore. */
+  /** Whether the kind is held when the operator names none, and after a restore. */
   held_by_default: boolean;
-  /** What waits, in the words of the dashboard. */
+  /** What jobs of this kind are called in the dashboard. */
   shown: string;
 }
 
-/** For what somebody was promised, or what nobody else could do. */
+/** For work that somebody was promised, or that nothing else would do. */
 const NEVER_GIVEN_UP = Number.POSITIVE_INFINITY;
 
-/** What works for people and reaches others is held by default: with it nothing leaves and nothing is begun. */
+/**
+ * Rules by kind. Kinds that act for people and reach others are held by default, so that nothing leaves the server and
+ * no run begins.
+ */
 export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
   route_message: {
     lease_seconds: 900,
@@ -178,7 +187,7 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     shown: "news for webhooks",
   },
   deliver_webhooks: {
-    // Each delivery counts its own attempts. A job begins attempts for five minutes, and a time-out may be ten.
+    // Deliveries count their own attempts. A job starts attempts for five minutes, and a time-out may be ten.
     lease_seconds: 1_200,
     max_failures: NEVER_GIVEN_UP,
     names: "endpoint_id",

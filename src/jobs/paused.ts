@@ -11,18 +11,19 @@ export const PAUSED_AT = 253_402_300_799;
 const PREFIX = "paused:";
 
 /**
- * What a job of a paused inbox is enqueued with. By its key the job is found when the inbox goes on; ids sort by time.
+ * Returns the options to enqueue a job of a paused inbox with. The key finds the job when the inbox resumes, sorted by
+ * message id and so by time.
  */
 export function untilResumed(inbox_id: string, message_id: string): { run_at: number; dedupe_key: string } {
   return { run_at: PAUSED_AT, dedupe_key: `${PREFIX}${inbox_id}:${message_id}` };
 }
 
-/** Returns a claimed job to the table, where it waits until its inbox goes on. */
+/** Returns a claimed job to the queue, where it waits until its inbox resumes. */
 export async function setAside(tx: Db, job: Job<"route_message">, inbox_id: string): Promise<void> {
   await returnJob(tx, job, untilResumed(inbox_id, job.payload.message_id));
 }
 
-/** Has the first `limit` jobs that wait for an inbox go on in their place, as if never put aside; returns how many. */
+/** Makes the first `limit` jobs that wait for an inbox due, at their original place in the queue. Returns how many. */
 export async function resumeSome(tx: Db, inbox_id: string, limit: number): Promise<number> {
   const resumed = await resume(tx, { ...waitingFor(inbox_id), limit });
   return resumed.length;
@@ -34,7 +35,7 @@ interface Keys {
   limit: number;
 }
 
-/** The bounds of the keys of jobs that wait for an inbox: of all, or of those that came before `message_id`. */
+/** Returns the bounds of the keys of jobs that wait for an inbox: of all, or of those before `message_id`. */
 function waitingFor(inbox_id: string, message_id = "g"): Omit<Keys, "limit"> {
   return { from: `${PREFIX}${inbox_id}:`, below: `${PREFIX}${inbox_id}:${message_id}` };
 }
@@ -55,7 +56,7 @@ const resume = prepared((db, { from, below, limit }: Keys) =>
     .returning("id"),
 );
 
-/** Deletes the first jobs that wait for an inbox and came before the id `below`; returns the ids of their messages. */
+/** Deletes the first jobs that wait for an inbox and came before the id `below`. Returns the ids of their messages. */
 export async function dropWaiting(
   tx: Db,
   { inbox_id, below, limit }: { inbox_id: string; below: string; limit: number },

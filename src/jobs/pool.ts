@@ -9,7 +9,7 @@ import { type Job, type Newcomer, newcomerOf } from "./queue.ts";
 import { createUses, hasRoom, type Room, type Use, type Uses } from "./shares.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** How long to wait before trying again to claim when the database refused. */
+/** How long to wait before claiming again after the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
 /** Longest sleep before looking at the table again; also the longest a lease that ran out goes unnoticed. */
 const MAX_SLEEP_MS = 60_000;
@@ -23,36 +23,38 @@ export interface Pool {
   /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
   fill(): Promise<void>;
   /**
-   * Says that a job has been enqueued. Where older work of its line waits for a job to end, no look is made before that
-   * end.
+   * Must be called when a job has been enqueued. Where older work of its line waits for a job to end, nothing is
+   * claimed before that end.
    */
   wake(newcomer?: Newcomer): void;
-  /** Takes a free slot and what else `use` says; false when there is none, or when it is the turn of others. */
+  /**
+   * Reserves a free slot, and the memory and target in `use`. Returns false when there is none, or others come first.
+   */
   reserve(use: Use): boolean;
-  /** Returns a slot and what else `use` says: what was reserved, or what a job had that has ended. */
+  /** Releases a slot with the memory and target in `use`, reserved earlier or used by a job that ended. */
   release(use: Use): void;
   /**
-   * Claims a job that waits, in the transaction that ends another: this spares a commit. Call `follow` with it at once
-   * after the commit.
+   * Claims a waiting job in the transaction that ends another, which saves a commit. The caller has to call `follow`
+   * with it directly after the commit.
    */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   /**
-   * Begins the claimed job in the slot that the ended job is about to give back. In a stopped pool it stays claimed:
+   * Starts the claimed job in the slot that the ended job is about to release. In a stopped pool it stays claimed until
    * the next start frees it.
    */
   follow(job: Job): void;
-  /** Begins no more jobs of a job's account at its target until `room` resolves. */
+  /** Starts no more jobs of the job's account at its target until `room` resolves. */
   close(job: Job, room: Promise<void>): void;
-  /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
+  /** Starts calling `fill` automatically: when a slot becomes free, and when a job becomes due. */
   start(): void;
-  /** Has the pool claim nothing any more. */
+  /** Stops claiming jobs. */
   stop(): Promise<void>;
 }
 
 /**
- * What a claim left in the table. "more": jobs may be due that a slot must go to first; this holds from the moment a
- * job is enqueued, so that no caller takes a slot before it. "some": jobs are due that have no room. "none": a slot
- * that gets free changes nothing. What falls due later is told by the alarm.
+ * What a claim left in the queue. "more": jobs may be due that must get a slot first; also from the moment a job is
+ * enqueued, so that no caller takes a slot before it. "some": jobs are due for which there is no room. "none": a free
+ * slot would change nothing. An alarm covers jobs that become due later.
  */
 type Left = "more" | "some" | "none";
 
@@ -70,7 +72,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const uses = createUses();
   const order = { room, turns: createTurns(), kept: createKeptMemory(uses) };
   const succession = createSuccession(uses);
-  /** Lines whose older work waits: a newcomer that takes no less than it must wait its turn. */
+  /** Lines whose older work waits: a new job that needs as much or more must wait its turn. */
   let waiting: FullLines = new Map();
   const mustWait = ({ line, weight }: Newcomer): boolean => weight >= (waiting.get(line) ?? Infinity);
   let left: Left = "some";
@@ -89,7 +91,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
 
   const fillIfStarted = () => (state === "started" ? fill() : Promise.resolve());
   const alarm = createAlarm(fillIfStarted);
-  /** False once in a while, because only `fill` frees the leases that ran out. */
+  /** False once in a while, because only `fill` frees expired leases. */
   const mayFollow = () => state === "started" && left === "more" && app.nowMs() - looked_ms < MAX_SLEEP_MS;
 
   return {
@@ -130,7 +132,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   };
 }
 
-/** Whether a job has ended behind which nothing of its lane waits. */
+/** Returns whether a job has ended with nothing waiting behind it in its lane. */
 function isLast(use: Use & Pick<Job, "is_last">): boolean {
   return use.is_last ?? false;
 }
@@ -141,7 +143,7 @@ async function closeUntil(uses: Uses, job: Job, room: Promise<void>): Promise<vo
   open();
 }
 
-/** Takes a slot and what else `use` says; false where there is no room. */
+/** Takes a slot with the memory and target in `use`. Returns false where there is no room. */
 function takeRoom(use: Use, { room, uses, slots, kept }: Omit<Filling, "turns" | "running">): boolean {
   if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
   slots.take();
@@ -152,15 +154,15 @@ function takeRoom(use: Use, { room, uses, slots, kept }: Omit<Filling, "turns" |
 
 interface Succession {
   begin(ended: Job, next: Job): void;
-  /** What all other jobs take, also where the transaction of an earlier claim was undone. */
+  /** What all other jobs use, also when the transaction of an earlier claim was undone. */
   usesWithout(ended: Job): Uses;
   follow(next: Job): void;
   end(use: Use): void;
 }
 
 /**
- * Counts a job that was claimed in place of one that ends in that one's stead, from the claim on and not only from the
- * commit: others that end in the same commit must not be counted without it.
+ * Counts a job that was claimed in place of one that is ending instead of that one, from the claim and not only from
+ * the commit: other jobs that end in the same commit must see it.
  */
 function createSuccession(uses: Uses): Succession {
   const successors = new Map<Use, Job>();
@@ -192,7 +194,7 @@ function createSuccession(uses: Uses): Succession {
   };
 }
 
-/** Counts slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
+/** Counts the slots in use: by jobs, by callers that reserved one, and by a claim whose commit is pending. */
 function createSlots(count: number) {
   let used = 0;
   return {
@@ -223,7 +225,7 @@ interface Found {
   sleep_ms: number;
 }
 
-/** Claims jobs for the slots that are free once the transaction has its turn; these slots are then theirs. */
+/** Claims jobs for the slots that are free when its transaction begins; from then on these slots are taken. */
 async function claimJobs(
   app: App,
   kind: JobKind,
@@ -237,7 +239,7 @@ async function claimJobs(
       taken = slots.takeFree();
       const free = { limit: taken, free: taken, room, uses, turns, kept };
       const claimed = await claim(tx, kind, { ...clocksOf(app), ...free, steady_now, running });
-      // Added at once, not after the commit: a newcomer must not be counted without these jobs.
+      // Added at once, not after the commit: a new job must not be admitted without counting these.
       jobs = claimed.jobs;
       for (const job of jobs) uses.add(job);
       return claimed;
@@ -249,7 +251,7 @@ async function claimJobs(
     const left = is_full || !all ? "more" : none ? "none" : "some";
     return { jobs, full, left, sleep_ms };
   } catch (error) {
-    // The database itself logs, once, what is wrong with its disk.
+    // The database logs faults of its disk itself, once.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const job of jobs) uses.remove(job);
@@ -284,7 +286,7 @@ function clocksOf(app: App) {
   return { now: app.now(), leaseEnd: app.steadyAfter };
 }
 
-/** Rings once, after the time it was last set to, `MAX_SLEEP_MS` at the most; it keeps no process alive. */
+/** Calls `ring` once after the time last set, `MAX_SLEEP_MS` at most. The timer does not keep the process alive. */
 function createAlarm(ring: () => unknown) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return {
@@ -297,7 +299,7 @@ function createAlarm(ring: () => unknown) {
   };
 }
 
-/** Runs `work` one at a time: all calls that come in the middle of it share one more round after it. */
+/** Returns a function that runs `work` once at a time: calls during a run share one more run after it. */
 function joined(work: () => Promise<void>): () => Promise<void> {
   let rounds: Promise<void> | undefined;
   let again = false;

@@ -12,20 +12,20 @@ export interface Job<K extends JobKind = JobKind> extends Use {
   id: string;
   kind: K;
   payload: JobPayloads[K];
-  /** How often the job was begun, this time included. */
+  /** How often the job was started, this time included. */
   attempts: number;
-  /** How often the job ended in "not now" or in an error. */
+  /** How often the job was postponed or ended in an error. */
   failures: number;
-  /** What the maker of the job hands to the work if that begins at once; it is stored nowhere. */
+  /** Data that the enqueuing code passes to the handler if the job starts at once; it is not stored. */
   fresh?: object;
   /** Set when the job ends: nothing of its lane waits behind it. */
   is_last?: boolean;
 }
 
-/** The payload of a job that cannot be read in a damaged database: that job is set aside, so that the others go on. */
+/** The payload of a job whose stored one is damaged: that job is set aside, so that the others continue. */
 export const DAMAGED_PAYLOAD = Object.freeze({});
 
-/** Returns what a job carries, or `DAMAGED_PAYLOAD`. */
+/** Returns the payload of a job, or `DAMAGED_PAYLOAD`. */
 export function payloadOf({ kind, payload }: Pick<JobRow, "kind" | "payload">): object {
   const stored = storedJson<Record<string, unknown> | null>(payload, null);
   if (typeof stored !== "object" || stored === null) return DAMAGED_PAYLOAD;
@@ -33,19 +33,22 @@ export function payloadOf({ kind, payload }: Pick<JobRow, "kind" | "payload">): 
   return names === null || typeof stored[names] === "string" ? stored : DAMAGED_PAYLOAD;
 }
 
-/** The account that a job is for, and how many jobs of its kind may run for it at once; null: as many as is fair. */
+/** The account that a job is for, and how many jobs of its kind may run for it at once; null for a fair number. */
 export interface Share {
   account: string;
   slots: number | null;
-  /** Whether people caused the job who are neither the owner nor listed: it then waits behind what those cause. */
+  /**
+   * True when somebody other than the owner or a listed sender caused the job: it waits behind the jobs that these
+   * cause.
+   */
   strangers?: boolean;
 }
 
 const STRANGERS = "/strangers";
 
 /**
- * Returns the line that a job waits in, stored as `account` of its row. What strangers cause has a line of its own, in
- * which it hides nothing else.
+ * Returns the line that a job waits in, stored as `account` of its row. Jobs that strangers cause have a line of their
+ * own, so that they never hide the others.
  */
 function lineOf({ account, strangers = false }: Share): string {
   return strangers ? account + STRANGERS : account;
@@ -53,17 +56,14 @@ function lineOf({ account, strangers = false }: Share): string {
 
 const MEMBER = ":";
 
-/**
- * Returns the name to use in place of an account where strangers to it cause a job, and the strangers to all accounts
- * are to count as one.
- */
+/** Returns the account name for jobs that strangers cause, where strangers to all accounts count together as one. */
 export function strangersTo(account: string): string {
   return memberOf("strangers", account);
 }
 
 /**
- * Returns the name of an account that is one of many: together they count as one beside the others, and they share
- * among themselves what that one gets.
+ * Returns the name of an account that belongs to a group: the group counts as one account beside the others, and its
+ * members share what it gets.
  */
 export function memberOf(group: string, name: string): string {
   return group + MEMBER + name;
@@ -75,12 +75,12 @@ export function groupOf(account: string): string | null {
   return at < 0 ? null : account.slice(0, at);
 }
 
-/** The name of a member within its group, or of an account that stands for itself. */
+/** Returns the name of a member within its group, or of an account without a group. */
 export function nameOf(account: string): string {
   return account.slice(account.indexOf(MEMBER) + 1);
 }
 
-/** What decides whether to look for a job that was enqueued. */
+/** What a pool needs to know about a new job to decide whether to claim. */
 export interface Newcomer {
   /** See `lineOf`; empty for a job that counts for nobody. */
   line: string;
@@ -91,7 +91,7 @@ export function newcomerOf({ share, weight }: Pick<Use, "share" | "weight">): Ne
   return { line: share === null ? "" : lineOf(share), weight };
 }
 
-/** Both lines of an account. */
+/** Returns both lines of an account: its own and that of strangers. */
 export function linesOf(account: string): string[] {
   return [account, account + STRANGERS];
 }
@@ -103,7 +103,7 @@ export function shareOf(line: string, slots: number | null): Share {
     : { account: line, slots };
 }
 
-/** Returns what a stored job takes of its pool. */
+/** Returns the slot, memory and target that a stored job uses. */
 export function useOf({
   account,
   account_slots,
@@ -117,13 +117,13 @@ interface EnqueueOptions {
   run_at?: number;
   /** Jobs of one kind in one lane run one at a time, in the order they were enqueued. */
   lane?: string;
-  /** One job at most with this key is waiting or running. */
+  /** At most one job with this key waits or runs. */
   dedupe_key?: string;
-  /** Without a share, the job counts for nobody. */
+  /** Without a share, the job counts for no account. */
   share?: Share | null;
   weight?: number;
   target?: string | null;
-  /** The caller holds a reserved slot and will run the job itself after the commit. */
+  /** True when the caller has reserved a slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
 
@@ -132,8 +132,8 @@ const MAX_BACKOFF_SECONDS = HOUR_SECONDS;
 const MAX_ERROR_CHARS = 1_000;
 
 /**
- * Adds a job in the caller's transaction; the worker hears of it at once. Returns null, with nothing added, for a known
- * `dedupe_key`.
+ * Adds a job in the caller's transaction; the worker starts it after the commit. Returns null, with nothing added, when
+ * a job has this `dedupe_key`.
  */
 export async function enqueue<K extends JobKind>(
   app: App,
@@ -181,7 +181,7 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
   };
 }
 
-/** Returns false for a known `dedupe_key`. */
+/** Inserts a job; returns false when another has its `dedupe_key`. */
 async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   const { dedupe_key } = row;
   if (dedupe_key !== null && (await jobWithKey(tx, { dedupe_key })).length > 0) return false;
@@ -190,8 +190,8 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
 }
 
 /**
- * A query before the insert is enough, because nobody else writes meanwhile. Both are compiled once, which an insert
- * with a condition is not.
+ * Checks for the key before the insert, which is enough because nobody else writes meanwhile. Both are compiled once,
+ * unlike an insert with a condition.
  */
 const jobWithKey = prepared((db, key: { dedupe_key: string }) =>
   db.selectFrom("jobs").select("id").where("dedupe_key", "=", key.dedupe_key),
@@ -200,14 +200,14 @@ const jobWithKey = prepared((db, key: { dedupe_key: string }) =>
 export const UNCLAIMED = { status: "pending", lease_until: null } as const;
 
 /**
- * Ends a job in the transaction that records its outcome. Throws when the lease was lost meanwhile, so that the outcome
- * is undone: somebody else has the job now. `postponeJob`, `returnJob`, `deferJob` and `buryJob` throw likewise.
+ * Ends a job in the transaction that records its outcome. Throws when its lease was lost to another worker, so that the
+ * outcome is undone; so do `postponeJob`, `returnJob`, `deferJob` and `buryJob`.
  */
 export async function finishJob(tx: Db, job: Job): Promise<void> {
   const held = await deleteHeld(tx, { id: job.id, attempts: job.attempts });
   if (held.length === 0) throw new LeaseLostError(job);
   job.is_last = held[0]?.followed === 0;
-  // A job whose end was undone is not the last of its lane: it is looked for again at its time.
+  // If the end is undone, the job is not the last of its lane any more.
   unlessCommitted(tx, () => delete job.is_last);
 }
 
@@ -237,7 +237,7 @@ export const rewriteJob = prepared((db, { id, payload }: { id: string; payload: 
   db.updateTable("jobs").set({ payload }).where("id", "=", id),
 );
 
-/** Puts a job back for `run_at` because its handler said "not now": `error` says why. */
+/** Returns a job to the queue until `run_at`, as a failure that `error` describes. */
 export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; error: string }): Promise<void> {
   await updateHeld(tx, job, {
     ...UNCLAIMED,
@@ -248,8 +248,8 @@ export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; err
 }
 
 /**
- * Puts a job back without counting the try, as when the server stops in the middle of it. It begins again at `run_at` if
- * that is given; `error` says why it was put back.
+ * Returns a job to the queue without counting the attempt, as when the server stops during it. It starts again at
+ * `run_at` if given; `error` says why.
  */
 export async function returnJob(
   tx: Db,
@@ -260,13 +260,13 @@ export async function returnJob(
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, ...later, ...why });
 }
 
-/** Ends a job that has more to do at `run_at`: another job takes its place, with no attempts and failures counted. */
+/** Ends a job that has more to do at `run_at`: a new job takes its place, with attempts and failures at zero. */
 export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> {
   const anew = { id: Bun.randomUUIDv7(), attempts: 0, failures: 0, last_error: null };
   await updateHeld(tx, job, { ...UNCLAIMED, ...anew, run_at });
 }
 
-/** Keeps a job that cannot be finished for a person to look at; it holds up no other job any more. */
+/** Marks a job as dead, for the operator to look at; it no longer holds up others. */
 export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {
   await updateHeld(tx, job, {
     status: "dead",
@@ -288,12 +288,12 @@ async function updateHeld(tx: Db, job: Job, change: Partial<JobRow>): Promise<vo
   if (numUpdatedRows === 0n) throw new LeaseLostError(job);
 }
 
-/** Frees all leases: one process owns a data folder, so at its start every lease belongs to a dead process. */
+/** Frees all leases: only one process uses a data folder, so at its start every lease belongs to a dead process. */
 export async function voidLeases(tx: Db): Promise<void> {
   await tx.updateTable("jobs").set(UNCLAIMED).where("status", "=", "running").execute();
 }
 
-/** Seconds to wait after the n-th failure: doubling, capped at an hour. */
+/** Returns the seconds to wait after the n-th failure: doubled each time, an hour at most. */
 export function backoffSeconds(failures: number): number {
   return Math.min(FIRST_BACKOFF_SECONDS * 2 ** Math.max(0, failures - 1), MAX_BACKOFF_SECONDS);
 }

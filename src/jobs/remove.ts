@@ -4,40 +4,37 @@ import { deadJobsWithoutRows } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 
-/** Takes a job out of the queue, whatever state it is in. */
+/** Deletes a job in any state. */
 export const deleteJob = prepared((db, job: { id: string }) =>
   db.deleteFrom("jobs").where("id", "=", job.id),
 );
 
-/** Takes a job that was given up out of the queue; returns no row when it is there no more: two may want it at once. */
+/** Deletes a job that was given up and returns it; no row when somebody else was faster. */
 export const takeDeadJob = prepared((db, job: { id: string }) =>
   db.deleteFrom("jobs").where("id", "=", job.id).where("status", "=", "dead").returning("id"),
 );
 
-/** Takes the job with a `dedupe_key` out of the queue, whatever state it is in. */
+/** Deletes the job with a `dedupe_key` in any state. */
 export const deleteJobWithKey = prepared((db, job: { dedupe_key: string }) =>
   db.deleteFrom("jobs").where("dedupe_key", "=", job.dedupe_key),
 );
 
-/** Takes the job with a `dedupe_key` out of the queue unless it runs. */
+/** Deletes the job with a `dedupe_key` unless it runs. */
 export const deleteWaitingJobWithKey = prepared((db, job: { dedupe_key: string }) =>
   db.deleteFrom("jobs").where("dedupe_key", "=", job.dedupe_key).where("status", "=", "pending"),
 );
 
-/** Jobs that one step takes. */
+/** How many jobs one step deletes. */
 const AT_ONCE = 200;
 
-/** Takes some jobs that were given up, and of which nothing is left, out of the queue; true while there may be more. */
+/** Deletes some jobs that were given up and whose rows are gone. Returns true while there may be more. */
 export async function deleteJobsOfNothing(tx: Db): Promise<boolean> {
   const gone = await deadJobsWithoutRows(tx, AT_ONCE);
   for (const id of gone) await deleteJob(tx, { id });
   return gone.length === AT_ONCE;
 }
 
-/**
- * Takes out of the queue the jobs of a kind that name one of `values` as what they are for. Looks through all jobs of
- * the kind.
- */
+/** Deletes the jobs of a kind that are for one of `values`. Scans all jobs of the kind. */
 export async function deleteJobsFor(tx: Db, kind: JobKind, values: string[]): Promise<void> {
   const { names } = JOB_RULES[kind];
   if (names === null || values.length === 0) return;
@@ -50,9 +47,8 @@ export async function deleteJobsFor(tx: Db, kind: JobKind, values: string[]): Pr
 }
 
 /**
- * Takes out of the queue the job that works on a message, or waits to: the one in the lane of its conversation, or in
- * any lane where there is none. A message that began a conversation of its own (`--new`) keeps the lane of the first
- * conversation.
+ * Deletes the job of a message that runs or waits: it is in the lane of the message's conversation, or in any lane
+ * without a conversation. A message that began a new conversation with `--new` keeps the lane of the earlier one.
  */
 export async function deleteJobOfMessage(
   tx: Db,

@@ -17,38 +17,35 @@ import type { Room } from "./shares.ts";
 import { GIVEN_UP_FROM, SUSPECT_AGAIN_SECONDS, type Suspects } from "./suspects.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
-/** How long a job waits that this machine itself kept from its work, by its storage or by a lack of file handles. */
+/** How long a job waits after this machine failed it, by its disk or a lack of file handles. */
 const STORAGE_AGAIN_SECONDS = 15;
 
-/** How long to wait before trying again to write down what became of a job (the disk is full, say). */
+/** How long to wait before storing the outcome of a job again, for instance when the disk is full. */
 const RECORD_AGAIN_MS = 1_000;
 
-/** Why a job's signal was aborted, when the reason was not its lease running out. */
+/** Reason of a job's aborted signal, when its lease has not run out. */
 export const STOPPING = new Error("The server is stopping");
-/** The owner cancelled what a job was for: it has been ended, and the job is gone. */
+/** Reason of an aborted signal: the owner cancelled the work, and the job is deleted. */
 export const CANCELLED = new Error("The work was cancelled");
 
 export interface JobHandler<K extends JobKind> {
-  /** Does the work and ends the job in its own closing transaction. */
+  /** Does the work, and ends the job in its own final transaction. */
   run: (app: App, job: Job<K>, signal: AbortSignal) => Promise<void>;
-  /** Does, in the transaction that buries the job, what follows for everything else from its being dead. */
+  /** Records what follows when the job is given up, in the same transaction. */
   giveUp?: (app: App, tx: Db, job: Job<K>, error: string) => Promise<void>;
-  /**
-   * Called instead of `giveUp` for a job whose payload cannot be read: ends every piece of work that no job is for any
-   * more.
-   */
+  /** Called instead of `giveUp` for a job with a damaged payload. */
   lost?: EndLost;
-  /** For work that comes back by the clock: plans it, at a start and when the clock was set back. */
+  /** For recurring work: plans it, at a start and when the clock was set back. */
   plan?: (app: App, tx: Db) => Promise<void>;
-  /** Jobs of this kind that may run at once. Each kind has a pool of its own, so that no kind holds up another. */
+  /** How many jobs of this kind may run at once. Each kind has its own pool, so that no kind holds up another. */
   slots: number;
-  /** Bytes that all running jobs of this kind may hold in memory together, by their weights; further jobs wait. */
+  /** How many bytes of memory all running jobs of this kind may have together, by their weights; further jobs wait. */
   bytes?: number;
-  /** Jobs of this kind that may work with one target at once. */
+  /** How many jobs of this kind may work with one target at once. */
   target_slots?: number;
 }
 
-/** Ends every piece of work that no job is for any more: one of them is what the unreadable job was for. */
+/** Ends all work that has no job: one of it was what the damaged job was for. */
 export type EndLost = (app: App, tx: Db, job: Pick<Job, "share">) => Promise<unknown>;
 
 export type JobHandlers = { [K in JobKind]: JobHandler<K> };
@@ -113,7 +110,7 @@ async function attemptOrBury(
   }
 }
 
-/** Puts back a job that was not begun, which does not count as a try. */
+/** Returns a job that was not started to the queue, without counting an attempt. */
 async function waitAsSuspect(
   app: App,
   job: Job,
@@ -124,8 +121,8 @@ async function waitAsSuspect(
 }
 
 /**
- * Writes down what became of a job, as often as it takes until the disk has room again: an outcome that is known but
- * not written would be worked for twice. Throws the last error when the server stops first.
+ * Stores the outcome of a job, and retries until the disk accepts it: with an outcome that is not stored the work would
+ * be done twice. Throws the last error when the server stops first.
  */
 export async function writeOutcome<T>(
   app: App,
@@ -159,8 +156,8 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
 }
 
 /**
- * Has a job wait for the machine. A disk that cannot be read for an hour, or too many open files, is no fault of the
- * job and uses up none of its tries.
+ * Postpones a job that this machine failed. An unreadable disk or too many open files is no fault of the job, and costs
+ * it no attempt.
  */
 async function waitForStorage(
   app: App,
@@ -182,7 +179,7 @@ async function returnLater(
   await writeOutcome(app, signal, (tx) => returnJob(tx, job, later));
 }
 
-/** Buries a job that has failed for good, and logs it, because nobody looks into the table of jobs unasked. */
+/** Marks a job that has failed for good as dead, and logs it, because nobody looks at the queue unasked. */
 async function bury(
   app: App,
   handlers: JobHandlers,
@@ -195,7 +192,7 @@ async function bury(
   });
 }
 
-/** Buries a job whose payload cannot be read, so that its work cannot be done. */
+/** Marks a job with a damaged payload as dead, because its work cannot be done. */
 async function setAside(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
   const error = "What it is for cannot be read: the database is damaged there";
   app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");

@@ -1,15 +1,15 @@
 import { groupOf, linesOf, type Share } from "./queue.ts";
 
-/** Share of the slots that one account leaves free even while nobody else is there: whoever comes next begins at once. */
+/** The part of the slots that one account never takes, even alone, so that the next account's job starts at once. */
 const KEPT_FREE = 1 / 4;
 const MIN_KEPT_FREE = 4;
-/** A job that takes no more than this part of the memory needs none that is free, if it is the first of its account. */
+/** A job that needs at most this part of the memory may start without free memory if it is the first of its account. */
 const SMALL = 1 / 128;
 
-/** What a job takes of its pool while it runs. */
+/** What a job uses of its pool while it runs. */
 export interface Use {
   share: Share | null;
-  /** Bytes that it may hold in memory; 0 where that does not matter. */
+  /** Bytes of memory that it may need; 0 where that does not matter. */
   weight: number;
   /**
    * The outside server or service that the job works with, for which a pool has only so many slots; null where that
@@ -18,7 +18,7 @@ export interface Use {
   target: string | null;
 }
 
-/** How much there is of everything in a pool. */
+/** The capacity of a pool. */
 export interface Room {
   slots: number;
   bytes: number;
@@ -40,26 +40,26 @@ interface Sums {
 export interface Uses {
   add: (use: Use) => void;
   remove: (use: Use) => void;
-  /** What all running jobs take together; jobs without a share do not count among `jobs`. */
+  /** What all running jobs use together; jobs without a share do not count among `jobs`. */
   all: () => Sums;
   ofAccount: (account: string) => Sums;
   /** The part of `ofAccount` that strangers caused. */
   ofStrangers: (account: string) => Sums;
-  /** What the members of a group take together. */
+  /** What the members of a group use together. */
   ofGroup: (group: string) => Sums;
   ofTarget: (target: string) => Sums;
   ofAccountAt: (place: Place) => Sums;
-  /** Which accounts have a job at which targets. */
+  /** The pairs of account and target with running jobs. */
   places: () => Place[];
-  /** Has a job's account begin nothing more at the job's target until the returned function is called. */
+  /** Prevents further jobs of the account at the target until the returned function is called. */
   close: (use: Use) => () => void;
-  /** Which accounts may begin nothing more at which targets. */
+  /** The pairs of account and target for which that holds. */
   closed: () => Place[];
-  /** Bytes that accounts take beyond `bytes` each, summed up. */
+  /** The sum over accounts of the bytes they use beyond `bytes`. */
   beyond: (bytes: number) => number;
-  /** The accounts of which anything runs. */
+  /** The accounts with running jobs. */
   accounts: () => IteratorObject<string>;
-  /** Returns a copy to go on with; what changes there changes nothing here. */
+  /** Returns an independent copy. */
   fork: () => Uses;
 }
 
@@ -126,8 +126,8 @@ function placeAt(key: string): Place {
 }
 
 /**
- * What decides whether a job may run: what runs, the whole room, the free slots, and `most`, the jobs an account may
- * have for now.
+ * The state in which a job is admitted: what runs, the capacity, the free slots, and `most`, the jobs that an account
+ * may have for now.
  */
 interface State {
   uses: Uses;
@@ -139,9 +139,9 @@ interface State {
 type Lack = "account" | "target" | "memory" | null;
 
 /**
- * Returns what a job lacks to run now, with `free` slots left. An account has no more slots, and no more memory, than
- * it leaves free: it never has more than half while others wait. Alone it may have more slots, except those that are
- * kept for whoever comes. Its first job needs nothing but a slot and the memory.
+ * Returns what a job lacks to run now, with `free` slots left. An account may use as many slots, and as much memory, as
+ * it leaves free: at most half while others wait. Alone it may use more slots, except those kept for the next account.
+ * Its first job needs only a slot and the memory.
  */
 export function whyNot(use: Use, state: State): Lack {
   const { share, weight } = use;
@@ -162,8 +162,8 @@ export function whyNot(use: Use, state: State): Lack {
 }
 
 /**
- * Whether an account may have no more of the slots for a target: it has no more of them than it leaves free, not even
- * alone. Its first job needs only one slot that is free.
+ * Returns whether an account has all the slots at a target that it may have: as many as it leaves free, even when
+ * alone. Its first job needs only one free slot.
  */
 function isFullFor(place: Place, { uses, room }: Pick<State, "uses" | "room">): boolean {
   const free = room.target_slots - uses.ofTarget(place.target).jobs;
@@ -172,8 +172,8 @@ function isFullFor(place: Place, { uses, room }: Pick<State, "uses" | "room">): 
 }
 
 /**
- * Returns what a claim need not look at: targets for which nobody may have a slot, and, by line, accounts that may have
- * no more slots for a target.
+ * Returns what a claim may skip: targets without any free slot and, by line, accounts without a further slot at a
+ * target.
  */
 export function fullTargets(uses: Uses, room: Room): string[] {
   if (room.target_slots === Number.POSITIVE_INFINITY) return [];
@@ -190,8 +190,8 @@ function linesAt({ account, target }: Place): string[] {
 }
 
 /**
- * Returns what a job lacks within its group. The members of a group have together no more than they leave free, as one
- * account has; of what that leaves to them, no member has more than it leaves to the others.
+ * Returns what a job lacks within its group. The group may use as much as it leaves free, like one account; a member
+ * may use as much of the group's part as it leaves to the other members.
  */
 function lackInGroup({ share, weight }: Shared, { uses, free, left }: Left): Lack {
   const group = groupOf(share.account);
@@ -213,9 +213,9 @@ type Shared = Use & { share: Share };
 type Left = State & { left: number };
 
 /**
- * Returns what a job lacks where strangers have caused all that its account runs. A job of strangers has to leave room
- * for one more like it. A small job of the household needs nothing but a slot that is not the last: others may have
- * come since and made the account's share smaller.
+ * Returns what a job lacks when strangers caused everything that its account runs. A job of strangers has to leave room
+ * for one more like it. A small job of the household needs only a slot that is not the last: the account's share may
+ * have become smaller since the strangers' jobs started.
  */
 function lackBesideStrangers(lack: Lack, own: Sums, use: Shared, state: Left): Lack {
   const { weight, share } = use;
@@ -227,7 +227,7 @@ function lackBesideStrangers(lack: Lack, own: Sums, use: Shared, state: Left): L
   return isWithinPlan && state.free > 1 && isSmall(use, state.room) ? null : lack;
 }
 
-/** Returns what a job lacks beside what its account has already. */
+/** Returns what a job lacks, given what its account uses already. */
 function lackBeside(own: Sums, { share, weight }: Shared, state: Left): Lack {
   if (!mayHaveSlot(share, own, state)) return "account";
   return own.bytes + weight > state.left - weight ? "memory" : null;
@@ -244,14 +244,14 @@ function isSmall({ weight }: Use, room: Room): boolean {
   return weight <= room.bytes * SMALL;
 }
 
-/** Whether a job may run now, if nobody waits for its slot and its memory. */
+/** Returns whether a job may run now if nobody else waits for its slot and memory. */
 export function hasRoom(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
   return free > 0 && whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
 }
 
 /**
- * Whether memory may be kept for a job of an account: with it the account has no more than half of all, or most of what
- * it then has is this one job. Strangers leave room for one more like theirs, where anything of their account runs.
+ * Returns whether memory may be kept for a job: with it the account has at most half of all, or this job is most of
+ * what it has. A job of strangers also leaves room for one more like it if anything of their account runs.
  */
 export function mayHaveKept(use: Use, { uses, room }: Pick<State, "uses" | "room">): boolean {
   if (use.share === null) return false;
@@ -263,8 +263,8 @@ export function mayHaveKept(use: Use, { uses, room }: Pick<State, "uses" | "room
 }
 
 /**
- * Whether the memory that was kept for a job is there. Memory of small first jobs, which need none that is free, does
- * not count: such jobs go on beginning while others wait for memory.
+ * Returns whether the memory kept for a job is free. The memory of small first jobs does not count, because such jobs
+ * also start while others wait for memory.
  */
 export function hasKept(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
   if (free <= 0 || !mayHaveKept(use, { uses, room })) return false;
@@ -272,12 +272,12 @@ export function hasKept(use: Use, { uses, room, free }: Omit<State, "most">): bo
   return memoryOf(use, room) <= room.bytes - uses.beyond(room.bytes * SMALL);
 }
 
-/** Returns the memory a job takes, in bytes; a job that is larger than all of the memory takes all of it. */
+/** Returns the memory that a job uses, in bytes; a job larger than all of the memory uses all of it. */
 export function memoryOf({ weight }: Pick<Use, "weight">, room: Room): number {
   return Math.min(weight, room.bytes);
 }
 
-/** Returns the weight of the largest job that may find memory. */
+/** Returns the weight of the largest job for which there is memory. */
 export function largestJob(uses: Uses, room: Room): number {
   return Math.max(memoryLeft(uses, room), Math.min(room.bytes * SMALL, Number.MAX_SAFE_INTEGER));
 }

@@ -4,19 +4,19 @@ import type { Db } from "../db/database.ts";
 import { eraseLater, eraseRangesLater, sweepLater } from "./erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
-/** How long one transaction of a long deletion may hold everybody up; its commit comes on top. */
+/** How long one transaction of a long deletion may block everybody else; its commit comes on top. */
 const TURN_MS = 8;
-/** How long everybody else has the database to themselves after each such transaction. */
+/** Pause after each such transaction, for everybody else. */
 const BREATH_MS = 8;
-/** How long one job works on it. Then the job begins anew, well before its lease ends. */
+/** How long one job works on a long deletion before it starts again as a new job, well within its lease. */
 const SHIFT_SECONDS = 600;
 
-/** Deletes some rows, and adds to `ranges` where in the segments they had bytes; false when no rows are left. */
+/** Deletes some rows, and adds their ranges in the segments to `ranges`. Returns false when no rows are left. */
 export type Step = (tx: Db, ranges: SegmentRange[]) => Promise<boolean>;
 
 /**
- * Returns a step that goes through rows in their order, `rows` at a time, and removes those that have `ended`. `find`
- * is given the last row that was looked at, so that each row that has to stay is looked at only once.
+ * Returns a step that visits rows in order, `rows` at a time, and removes those with `ended`. `find` gets the last row
+ * visited, so that each row that stays is visited only once.
  */
 export function goThrough<Row extends { ended: SqlBool }>(
   rows: number,
@@ -36,7 +36,7 @@ export function goThrough<Row extends { ended: SqlBool }>(
   };
 }
 
-/** The time that one job has for a long deletion, or a long change. */
+/** The time slice (shift) of one job for a long deletion or change. */
 export interface Shift {
   app: App;
   signal: AbortSignal;
@@ -47,7 +47,7 @@ export function beginShift(app: App, signal: AbortSignal): Shift {
   return { app, signal, until: app.steadyNow() + SHIFT_SECONDS };
 }
 
-/** A shift without end, for callers that wait until all is done. */
+/** Returns a shift without end, for callers that wait until all is done. */
 export function endlessShift(app: App): Shift {
   return { app, signal: new AbortController().signal, until: Number.POSITIVE_INFINITY };
 }
@@ -56,7 +56,7 @@ export function isOver(shift: Shift): boolean {
   return shift.app.steadyNow() >= shift.until;
 }
 
-/** Takes a step as often as there is something to do, in short transactions: others have their turn in between. */
+/** Repeats a step until nothing is left to do or the shift is over, in short transactions with pauses for others. */
 export async function takeTurns(shift: Shift, step: Step): Promise<void> {
   const { app, signal } = shift;
   while (!isOver(shift)) {
@@ -75,7 +75,7 @@ export async function takeTurns(shift: Shift, step: Step): Promise<void> {
   }
 }
 
-/** Returns freed space to the disk, and makes the database's log forget what was deleted. */
+/** Returns freed space to the disk, and empties the database's log of what was deleted. */
 export async function tidyUp(shift: Shift): Promise<void> {
   await takeTurns(shift, async () => shift.app.upkeep.giveBackSpace());
   await shift.app.write(async (tx) => {

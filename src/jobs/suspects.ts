@@ -1,47 +1,44 @@
 import type { App } from "../app.ts";
 import type { JobKind } from "./kinds.ts";
 
-/** How often a job may be begun without any ending, because the process was killed, before it is begun with care. */
+/** After this many starts without an end, because the process was killed each time, a job counts as a suspect. */
 const WATCHED_FROM = 5;
-/**
- * How often, before a job may itself be what kills the process: from then on one such job at a time is begun, until it
- * ends.
- */
+/** After this many, only one such job at a time is started and runs to its end. */
 const ALONE_FROM = 10;
-/** How often a job may be begun without any ending before it is given up. */
+/** After this many, the job is given up. */
 export const GIVEN_UP_FROM = 15;
-/** How long such a job waits at the most before it is looked at again. Usually it is called earlier. */
+/** How long a suspect waits at most before it is looked at again. Usually it is called earlier. */
 export const SUSPECT_AGAIN_SECONDS = 5;
 /**
- * For how long a job is watched at first, in milliseconds. Reading, building and memory can kill the process; waiting
+ * How long a suspect is watched at first, in milliseconds. Reading, building and memory can kill the process; waiting
  * does not.
  */
 export const WATCH_MS = 2_000;
-/** The factor by which it is watched longer for each further time: a job that kills late is found as well. */
+/** The factor by which it is watched longer with each further start, to find a job that kills the process late. */
 const LONGER = 4;
 
 type Suspect = { id: string; kind: JobKind };
 
 export interface Suspects {
   /**
-   * Says that a job is begun that the process did not outlive `unended` times. Returns a function to call when the job
-   * has ended, or null: the job must then wait until its id is given to `call`.
+   * Must be called before a job is started that the process did not survive `unended` times. Returns a function to call
+   * at the job's end, or null if the job must wait until its id is passed to `call`.
    */
   begin(job: Suspect, unended: number): (() => void) | null;
 }
 
 interface SuspectOptions {
   watch_ms: number;
-  /** Has waiting jobs tried again. */
+  /** Called with waiting jobs that may be tried again. */
   call: (kind: JobKind, ids: string[]) => void;
 }
 
 /**
- * The jobs of one kind that were begun as often as each other. There is a gate for each number, so that a job which is
- * watched for longer holds up none that is watched less.
+ * The suspects of one kind with the same number of starts. Each number has its own gate, so that a job watched for
+ * longer never holds up one watched less.
  */
 interface Gate {
-  /** How many jobs are being tried, and how many (`width`) may be. */
+  /** How many jobs are being tried, and how many (`width`) may be at once. */
   tried: number;
   width: number;
   /** The ids of the jobs that wait. */
@@ -49,10 +46,9 @@ interface Gate {
 }
 
 /**
- * Finds out which of the jobs that were under way each time kills the process. The jobs in question are begun one, then
- * two, then four at once and so on, and each makes room as soon as it has ended or outlived its watch. So the killer is
- * counted with fewer of the others each time, and after a few starts with none. From `ALONE_FROM` on nothing is counted
- * with it.
+ * Finds the job that kills the process among those that were running each time. Suspects are started one, then two,
+ * then four at once and so on; each makes room when it has ended or survived its watch. So fewer other jobs die along
+ * with the killer at each start, and after a few starts none. From `ALONE_FROM` on it runs alone.
  */
 export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
   const gates = new Map<string, Gate>();
@@ -99,7 +95,7 @@ export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
   };
 }
 
-/** Returns the warning that jobs wait for others to be tried; undefined while none does. */
+/** Returns a warning that jobs wait while suspects are tried; undefined while none does. */
 export async function suspectsWarning({ db, now }: Pick<App, "db" | "now">): Promise<string | undefined> {
   const { jobs } = await db
     .selectFrom("jobs")

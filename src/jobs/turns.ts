@@ -2,20 +2,20 @@ import type { Db } from "../db/database.ts";
 import { readyLines, ripen } from "../db/due-jobs.ts";
 import { shareOf } from "./queue.ts";
 
-/** Lines (each the due jobs of one account) that one look covers, however many have work. */
+/** How many lines (each the due jobs of one account) one search covers. */
 export const LINES_AT_ONCE = 32;
-/** How many last visits of accounts to targets are remembered. */
+/** For how many pairs of account and target the last visit is remembered. */
 const VISITS_KNOWN = 1_000;
-/** Jobs that one look marks as due once their time has come; if there are more, another look follows at once. */
+/** How many jobs one search marks as due; if there are more, another follows at once. */
 const RIPENED_AT_ONCE = 256;
 
-/** The lines whose turn it is, as one look found them. */
+/** The lines whose turn it is, as found by one search. */
 export interface Look {
-  /** The lines in their turn, and behind them those that were asked for. */
+  /** The lines whose turn it is, then those that were asked for. */
   lines: string[];
-  /** How many of `lines` are there in their turn. */
+  /** How many of `lines` are there because it is their turn. */
   in_turn: number;
-  /** Whether no other line has anything that is due. */
+  /** Whether no other line has a due job. */
   all: boolean;
   /** The unix second at which the next job falls due; null for none. */
   next_at: number | null;
@@ -27,26 +27,26 @@ interface Waiting {
 }
 
 /**
- * Has the lines of all accounts with due work take turns where a claim cannot look at all of them. Only whose turn it
- * is next is known here, and nothing is lost with it: what is due is read anew each time.
+ * Lets lines with due jobs take turns where a claim cannot look at all of them. The state is only whose turn it is; the
+ * jobs are read each time, so a restart loses nothing.
  */
 export interface Turns {
   look: (tx: Db, what: { kind: string; now: number }) => Promise<Look>;
   /**
-   * Puts lines that have had their turn behind those that have not. Among jobs that wait for one target, the account
-   * that was there longest ago comes first.
+   * Sorts lines that have had their turn behind those that have not. Among jobs for one target, the account that used
+   * it the longest time ago comes first.
    */
   inOrder: <Row extends Waiting>(look: Look, due: Row[]) => Row[];
-  /** Notes the jobs that have been taken. */
+  /** Records the jobs that were claimed. */
   took: (rows: Iterable<Waiting>) => void;
-  /** Notes which lines have been given anything at a look, and whether there was more to give. */
+  /** Records which lines got a job from a search, and whether they had more. */
   settle: (look: Look, given: Set<string>, isLeft: boolean) => void;
-  /** Has the next look cover this line too, so that it need not wait for its turn where nobody else can begin. */
+  /** Adds this line to the next search, so that it need not wait for its turn when nobody else can start. */
   ask: (line: string) => void;
 }
 
 export function createTurns(): Turns {
-  /** The line at which the next turn begins. */
+  /** The line at which the next search begins. */
   let from = "";
   /** The lines that have had their turn in this round. */
   let served = new Set<string>();
@@ -57,7 +57,7 @@ export function createTurns(): Turns {
     if (asked.size < LINES_AT_ONCE) asked.add(line);
   };
 
-  /** Returns the lines from `from` on; once the last line is reached, the first ones follow. */
+  /** Returns the next lines in order, from `from` on and then from the first. */
   const nextLines = async (tx: Db, kind: string): Promise<{ lines: string[]; next_at: number | null }> => {
     const next = await linesFrom(tx, { kind, from, limit: LINES_AT_ONCE });
     if (from === "" || next.lines.length === LINES_AT_ONCE) return next;
@@ -81,7 +81,7 @@ export function createTurns(): Turns {
       }
       const wanted = [...lines, ...asked];
       asked.clear();
-      // The lines of households are added: strangers are begun only where it is known what their household waits for.
+      // Adds the lines of households: jobs of strangers start only if it is known what their household waits for.
       const households = wanted.map((line) => shareOf(line, null).account);
       return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
     },
@@ -102,7 +102,7 @@ export function createTurns(): Turns {
       }
       const turn = lines.slice(0, in_turn);
       const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
-      // Once a line has its second turn, those that still wait were passed over because they lacked something.
+      // When a line has its second turn in a round, those still waiting were passed over because they lacked something.
       const second = [...given].some((line) => served.has(line) || !turn.includes(line));
       const next = isLeft || second ? undefined : turn.find((line) => !had.has(line));
       served = next === undefined ? new Set() : had;
@@ -113,7 +113,7 @@ export function createTurns(): Turns {
   };
 }
 
-/** Remembers which account was last at which target, and in which order. */
+/** Remembers the order in which accounts used targets. */
 function createVisits() {
   const visits = new Map<string, number>();
   let count = 0;
@@ -130,8 +130,8 @@ function createVisits() {
       }
     },
     /**
-     * Leaves each target its places in the order, and gives the first of them to the account that was there longest
-     * ago, or never.
+     * Sorts the jobs for each target, by the account that used it the longest time ago or never, among the places that
+     * the target has in the order.
      */
     inOrder<Row extends Waiting>(due: Row[]): Row[] {
       if (visits.size === 0) return due;

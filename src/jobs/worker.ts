@@ -11,29 +11,27 @@ import { CANCELLED, type JobHandlers, roomOf, runJob, STOPPING } from "./run-job
 import type { Use } from "./shares.ts";
 import { createSuspects, type Suspects, WATCH_MS } from "./suspects.ts";
 
-/**
- * How long a stop waits, step by step. The unit and the compose file in `deploy` give it more time than all of this.
- */
+/** How long a stop waits, step by step. The systemd unit and the compose file in `deploy` allow more than the sum. */
 const PATIENCE = {
-  /** For work in progress, before the work is handed back to the table. */
+  /** For work in progress to end. */
   drain_ms: 20_000,
-  /** Then for work that was told to stop. What still goes on is redone at the next start. */
+  /** Then for work whose signal was aborted. What still runs is redone at the next start. */
   abandon_ms: 5_000,
-  /** Then for jobs of which `waitForWord` was told. */
+  /** Then for jobs marked by `waitForWord`. */
   word_ms: 40_000,
 };
-/** How soon it is noticed that a command line changed the queue, that the clock was set, or that a lock is gone. */
+/** How often to check whether a command line changed the queue, the clock was set, or a lock is gone. */
 const LOOK_MS = 1_000;
 
 export interface JobWorker extends AsyncDisposable {
-  /** Begins to work on its own; before that, only `run` and `drain` do. */
+  /** Starts to claim jobs; before that, only `run` and `drain` work. */
   start(): void;
   /** Looks for due jobs of a kind now; see `Pool.wake`. */
   wake(kind: JobKind, newcomer?: Newcomer): void;
   wakeAll(): void;
   /**
-   * Takes a free slot for a job the caller enqueues as `claimed`. Follow with `run` or `release` at once after the
-   * commit: in the next commit a claim takes a claimed job that does not run for lost.
+   * Reserves a slot for a job that the caller enqueues as `claimed`. `run` or `release` must follow directly after the
+   * commit: the next claim takes a claimed job that does not run as lost.
    */
   reserve(kind: JobKind, use: Use): boolean;
   release(kind: JobKind, use: Use): void;
@@ -42,20 +40,22 @@ export interface JobWorker extends AsyncDisposable {
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   follow(job: Job): void;
   /**
-   * Says that a job, which its handler gives back, has no room at its target yet. Until `room` resolves, no job of its
-   * account is begun there.
+   * Called when a handler returns a job because its target has no room. Until `room` resolves, no job of its account
+   * starts there.
    */
   waitForRoom(job: Job, room: Promise<void>): void;
   /**
-   * Says that somebody outside has been given what cannot be taken back, and has not said yet what became of it: if the
-   * job were redone, it would arrive twice. A stop waits longer for such a job.
+   * Called when a job has sent something that cannot be taken back and waits for the answer: if it were redone, that
+   * would arrive twice. A stop waits longer for such a job.
    */
   waitForWord(job: Job): void;
-  /** Ends the work on a message whose job has been taken out of the table. */
+  /** Aborts the work on a message whose job has been deleted. */
   cancel(message_id: string): void;
-  /** Runs whatever is due, and what that makes due, until nothing is left. */
+  /** Runs all due jobs, and those that they make due, until none is left. */
   drain(): Promise<void>;
-  /** Whether a job that goes on and on should end: it waits for what is on its way, and begins nothing more. */
+  /**
+   * Returns whether a job that runs on and on should end: it waits for what is in progress, and starts nothing more.
+   */
   isStopping(): boolean;
 }
 
@@ -90,8 +90,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
 
   const wakeAll = () => (started ? pools.forEach((pool) => pool.wake()) : undefined);
 
-  // The log fields of whoever wakes a pool, or is followed by another job, do not belong to the work that is then
-  // begun.
+  // The log fields of the caller that wakes a pool, or of the job before, do not belong to the new job.
   const begin = (job: Job): void => withoutLogFields(() => run(job));
   const ids = () => idsOf(running);
   for (const kind of Object.keys(handlers) as JobKind[])
@@ -118,7 +117,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
         const before = ended;
         await allPools((pool) => pool.fill());
         if (running.size > 0) await Promise.race(running.keys());
-        // A job that ended after its pool's look may be due again, or have made others due.
+        // A job that ended after its pool's search may be due again, or have made others due.
         else if (ended === before) return;
       }
     },
@@ -132,7 +131,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
   };
 }
 
-/** A job for which the call fails is looked at again by itself, a little later. */
+/** Creates the suspects. If calling a job fails, it is looked at again a little later anyway. */
 function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping: () => boolean): Suspects {
   return createSuspects({
     watch_ms,
@@ -144,7 +143,7 @@ function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
 
-/** `wake` is called because other jobs of the conversation may be begun then. */
+/** Aborts the run of a message. Calls `wake`, because other jobs of the conversation may start now. */
 function cancelRun(running: Running, message_id: string, wake: () => void): void {
   for (const { job, stop } of running.values())
     if (job.kind === "route_message" && (job as Job<"route_message">).payload.message_id === message_id)
@@ -166,7 +165,7 @@ async function endAll(
   await waitAtMost(patience.word_ms, allSaid(running, unsaid));
 }
 
-/** Waits for the jobs in `unsaid`, also for those that are added only now. */
+/** Waits for the jobs in `unsaid`, including those added meanwhile. */
 async function allSaid(running: Running, unsaid: WeakSet<Job>): Promise<void> {
   for (;;) {
     const waiting = [...running].filter(([, { job }]) => unsaid.has(job));
@@ -175,20 +174,21 @@ async function allSaid(running: Running, unsaid: WeakSet<Job>): Promise<void> {
   }
 }
 
-/** Looks for what happens to this process from outside: another process writes, a lock goes, or the clock is set. */
+/** Checks regularly for changes from outside: another process writes, a lock is gone, or the clock is set. */
 function lookNowAndThen(
   app: App,
   handlers: JobHandlers,
   wakeAll: () => void,
 ): ReturnType<typeof setInterval> {
   const lookAtClock = watchClock(app, handlers);
-  // Counted from now on: what was written before is seen by the first look of the pools.
+  // Counts from now on: the pools' first search sees what was written before.
   app.upkeep.changedElsewhere();
   const timer = setInterval(() => {
     if (app.upkeep.changedElsewhere()) wakeAll();
-    // A write that is refused logs the reason, also where no other write comes.
+    // A refused write logs the reason, even if nothing else is written.
     if (app.lockGone()) void app.write(() => Promise.resolve()).catch(() => undefined);
-    // An error is dropped: callers that cannot write are told so, and what waits is tried with the next leap or start.
+    // Errors are ignored: callers that cannot write are told so, and the jobs are planned again at the next leap or
+    // start.
     void lookAtClock().catch(() => undefined);
   }, LOOK_MS);
   timer.unref();
