@@ -6,13 +6,13 @@ import type { JobPayloads } from "../jobs/kinds.ts";
 export interface About {
   about: string;
   account: string | null;
-  /** The last failure in words, where the parts of a job count failures themselves. */
+  /** The last failure as a sentence, for a job whose parts (deliveries) count failures themselves. */
   failed?: string | undefined;
 }
 
 const GONE: About = { about: "something that has been deleted meanwhile", account: null };
 
-/** Describes a job that is for the server itself, or for nobody who is still here. */
+/** Returns a description for jobs of the server itself, or of an account that no longer exists. */
 export function ofNobody(about: string): () => Promise<About> {
   return async () => ({ about, account: null });
 }

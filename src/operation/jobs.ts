@@ -48,18 +48,19 @@ import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-fai
 const MB = 1_048_576;
 
 /**
- * Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. What was queued
- * for delivery waits while outgoing mail is captured: it would else count as sent and go nowhere.
+ * Mails sent at once. Waiting for other mail servers takes long, and a slow one must not delay mail to others. While
+ * outgoing mail is captured, mail queued for delivery waits: otherwise it would be marked as sent without going
+ * anywhere.
  */
 const SENDING_SLOTS = { direct: 512, relay: RELAY_CONNECTIONS, capture: 0 };
-/** Mails on their way at once to one domain: a slow one must not hold up the rest, nor one for which the relay is slow. */
+/** Mails sent at once to one domain, so that a slow one does not delay mail to others. */
 const DOMAIN_SLOTS = { direct: 8, relay: RELAY_CONNECTIONS / 2, capture: 0 };
-/** Memory for the mails that are being sent: with large calls beside them they fit in two gigabytes. */
+/** Memory for mails being sent; beside it, large API calls still fit in two gigabytes. */
 const SENDING_BYTES = 256 * MB;
 const CODE_SLOTS = 4;
 const CHECKING_SLOTS = 4;
 const FAN_OUT_SLOTS = 16;
-/** Endpoints that are waited for at once: one that is slow costs a socket, and must not cost the others their turn. */
+/** Endpoints contacted at once: waiting for a slow one costs a socket, and must not delay the others. */
 const ENDPOINT_SLOTS = 1_000;
 const NOTICE_SLOTS = 4;
 const CLOSING_SLOTS = 2;
@@ -69,7 +70,9 @@ const ONE = { slots: 1 };
 /** A job that the operator takes out of the queue. */
 type Dropped<K extends JobKind> = Pick<Job<K>, "payload" | "share">;
 
-/** Says what it means for the rest, in the words of the operator; returns which messages it ends. */
+/**
+ * Records what dropping a job means for its messages, with the operator's reason. Returns the messages that it ends.
+ */
 type Drop<K extends JobKind> = (
   app: App,
   tx: Db,
@@ -77,28 +80,28 @@ type Drop<K extends JobKind> = (
   words: string,
 ) => Promise<Ended[] | undefined | void>;
 
-/** All that is done about one kind of job; what holds for it besides is in `JOB_RULES`. */
+/** Everything about one kind of job except its rules, which are in `JOB_RULES`. */
 interface JobUse<K extends JobKind> extends Omit<JobHandler<K>, "slots" | "bytes" | "target_slots"> {
-  /** How many are worked on at once, and within what. */
+  /** How many run at once, and in how much memory. */
   room: Room | ((app: App) => Room);
   about: (db: Db, payload: JobPayloads[K]) => Promise<About>;
-  /** Null for what has to be done some day, or something is left half. */
+  /** Null for a job that must not be dropped, because something would stay half done. */
   drop: Drop<K> | null;
-  /** How a job is dropped whose payload cannot be read: its rows are those that no job is for. */
+  /** How to drop a job with a damaged payload: what it was for is among the rows that have no job. */
   drop_lost?: Drop<K>;
-  /** Has one worked on again that was given up. */
+  /** Starts a job again that was given up. */
   revive: Revive;
 }
 
 type Room = Pick<JobHandler<JobKind>, "slots" | "bytes" | "target_slots">;
 
-/** Everything about each kind of job, a row for each. */
+/** One row for each kind of job. */
 const JOBS: { [K in JobKind]: JobUse<K> } = {
   route_message: {
     run: runNow,
     giveUp: giveUpRun,
     lost: endOrphans,
-    // Who waits for a model does no work: what bounds the runs is the memory that they hold.
+    // Runs mostly wait for models; what limits them is the memory that they hold.
     room: ({ config: { routing } }) => ({ slots: routing.concurrency, bytes: routing.memory_mb * MB }),
     about: aboutMessage,
     drop: dropRun,
@@ -282,7 +285,7 @@ export function jobHandlers(app: App): JobHandlers {
   return Object.fromEntries(handlers) as JobHandlers;
 }
 
-/** Returns the purpose of a job in words, and its account. */
+/** Returns what a job is for, as a phrase, and its account. */
 export async function aboutJob(db: Db, { kind, payload }: Pick<JobRow, "kind" | "payload">): Promise<About> {
   const stored = payloadOf({ kind, payload });
   if (stored === DAMAGED_PAYLOAD) return DAMAGED;
@@ -306,7 +309,7 @@ export function reviveOf({ kind }: JobRow): Revive {
   return useOf(kind)?.revive ?? anew;
 }
 
-/** A database of a later version may have kinds that this one does not know. */
+/** Returns the row of a kind; undefined for one that a later version wrote. */
 function useOf(kind: string): JobUse<JobKind> | undefined {
   return (JOBS as unknown as Record<string, JobUse<JobKind>>)[kind];
 }

@@ -8,17 +8,17 @@ import { takeDeadJob } from "../jobs/remove.ts";
 import { sendAgain } from "../mail/sending/outgoing.ts";
 import { retryMessage } from "../resources/messages/retry.ts";
 
-/** Has a job worked on again that was given up; `payload` can be read. */
+/** Starts a job again that was given up; its `payload` is readable. */
 export type Revive = (app: App, job: JobRow, payload: object) => Promise<void>;
 
-/** The message has ended with its job, so a new one does its work. */
+/** Runs a message again: it ended when its job was given up, so a new message repeats it. */
 export async function runAgain(app: App, job: JobRow, payload: object): Promise<void> {
   const { message_id } = payload as JobPayloads["route_message"];
   const admit = (tx: Db): Promise<void> => take(tx, job);
   await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit, now: true });
 }
 
-/** So has the mail. */
+/** Sends a mail again: it ended when its job was given up, so a new job sends it. */
 export async function mailAgain(app: App, job: JobRow, payload: object): Promise<void> {
   await app.write(async (tx) => {
     await take(tx, job);
@@ -26,7 +26,7 @@ export async function mailAgain(app: App, job: JobRow, payload: object): Promise
   });
 }
 
-/** Takes the job for whoever tries it again first. */
+/** Deletes the dead job. Throws when somebody else retries or dropped it first. */
 async function take(tx: Db, { id }: JobRow): Promise<void> {
   const [taken] = await takeDeadJob(tx, { id });
   if (taken) return;
@@ -39,7 +39,7 @@ export async function anew(app: App, { id }: JobRow): Promise<void> {
   await app.write((tx) => beginAgain(tx, { id, now: app.now() }));
 }
 
-/** For what has ended with its job. */
+/** Throws, for work that ended with its job and cannot be repeated. */
 export async function nothingLeft(): Promise<void> {
   throw nothingThere();
 }

@@ -4,10 +4,10 @@ import { bytesWritten, listBackups } from "../../backup/kept.ts";
 import { askForBackup, waitingJob } from "../../backup/schedule.ts";
 import { heldKinds } from "../../jobs/holds.ts";
 
-/** How many backups the list shows, the newest first; all are in the folder. */
+/** How many backups the list shows, the newest first; the folder may hold more. */
 const MAX_SHOWN = 100;
 
-/** `failed` is tried again by itself at `next_at`. */
+/** States of the backup job; after `failed` it is retried automatically at `next_at`. */
 export const BACKUP_STATES = ["idle", "queued", "held", "running", "failed"] as const;
 type BackupState = (typeof BACKUP_STATES)[number];
 
@@ -28,7 +28,10 @@ export async function readBackups(app: App) {
   };
 }
 
-/** Has one made, unless one is being made: then `refuse` is not asked. */
+/**
+ * Starts a backup unless one is being made. `refuse` throws when the rate limit is reached; it is not called for a
+ * backup in progress.
+ */
 export async function beginBackup(app: App, refuse: () => void) {
   const job = await waitingJob(app.db);
   const state = stateOf(job, false, app.now());

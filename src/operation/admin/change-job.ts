@@ -16,7 +16,7 @@ import { readJob } from "./queue.ts";
 
 const DROPPED = "The operator of this server took it out of the queue";
 
-/** Until no more wait than can be dropped at once with the job. */
+/** Drops deliveries of an endpoint in several transactions, until the rest can be dropped in one with the job. */
 async function dropMostDeliveries(app: App, id: string): Promise<void> {
   const { kind } = await readJob(app.db, id);
   if (kind !== "deliver_webhooks") return;
@@ -29,8 +29,8 @@ async function dropMostDeliveries(app: App, id: string): Promise<void> {
 }
 
 /**
- * Takes a job out of the queue for good; `reason` is the operator's, for those who waited for it. Returns the job, and
- * what the messages are then that it was for.
+ * Drops a job for good; `reason` is the operator's, for those who waited for it. Returns the job, and the new state of
+ * its messages.
  */
 export async function dropJob(
   app: App,
@@ -53,13 +53,13 @@ export async function dropJob(
     const held = { payload: payload as JobPayloads[JobKind], share };
     return { job, ended: (await drop(app, tx, held, words)) ?? [] };
   });
-  // The next one of its conversation may be begun.
+  // The next job of its conversation may start now.
   app.worker?.wakeAll();
   app.log.info({ job_id: id, kind: dropped.job.kind, reason }, "job dropped by the operator");
   return dropped;
 }
 
-/** Has a job tried at once: one that waits for its time, or one that was given up. */
+/** Retries a job at once: one that waits for its time, or one that was given up. */
 export async function retryJob(app: App, id: string): Promise<JobRow> {
   const job = await readJob(app.db, id);
   refuseRunning(job);
@@ -74,7 +74,9 @@ async function revive(app: App, job: JobRow): Promise<void> {
   await reviveOf(job)(app, job, payload);
 }
 
-/** A try that the operator asks for is one more: should it fail, no failure is counted besides those before it. */
+/**
+ * Makes a waiting job due now. This attempt is an extra one: if it fails, the job counts no more failures than before.
+ */
 async function moveUp(app: App, { id }: JobRow): Promise<void> {
   await app.write(async (tx) => {
     const now = app.now();
@@ -84,7 +86,7 @@ async function moveUp(app: App, { id }: JobRow): Promise<void> {
   });
 }
 
-/** Each delivery has a time of its own, which the job only follows. */
+/** Makes the deliveries of an endpoint due now as well: each has its own time, which the job follows. */
 async function moveUpItsWork(tx: Db, job: JobRow, now: number): Promise<void> {
   const payload = payloadOf(job);
   if (job.kind !== "deliver_webhooks" || payload === DAMAGED_PAYLOAD) return;

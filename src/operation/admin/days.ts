@@ -18,14 +18,14 @@ export interface Days {
   list: () => Promise<Day[]>;
 }
 
-/** Counts the work of the last 30 days, the oldest first. A day that is over is counted once for as long as the server runs. */
+/** Counts the work of the last 30 days, the oldest first. The count of a past day is cached while the server runs. */
 export function createDays(app: App): Days {
   const over = new Map<number, Day>();
   const dayAt = async (from: number): Promise<Day> => {
     const known = over.get(from);
     if (known) return known;
     const counted = await countDay(app, from);
-    // A run may go on over midnight.
+    // A run may continue past midnight, so a day is cached one day later.
     if (from + 2 * DAY_SECONDS < app.now()) over.set(from, counted);
     return counted;
   };

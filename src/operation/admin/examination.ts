@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Finding } from "../doctor/check.ts";
 
-/** The doctor's present check, or its last findings. */
+/** The examination in progress, or the last one. */
 interface Report {
   state: "never" | "running" | "done";
   began: number | null;
@@ -14,11 +14,16 @@ interface Report {
 
 export interface Examination {
   read: () => Report;
-  /** Begins to look, unless it is being done; then `refuse` is not asked. */
+  /**
+   * Starts an examination unless one is in progress. `refuse` throws when the rate limit is reached; it is not called
+   * for one in progress.
+   */
   begin: (refuse: () => void) => Promise<Report>;
 }
 
-/** The doctor inside of a running server: one look at a time, of which the last is kept until the server ends. */
+/**
+ * Runs the doctor's checks inside a running server, once at a time, and keeps the last result until the server ends.
+ */
 export function createExamination(app: App): Examination {
   let report: Report = { state: "never", began: null, ended: null, ended_checks: 0, checks: 0, findings: [] };
   return {
@@ -28,7 +33,7 @@ export function createExamination(app: App): Examination {
       refuse();
       const { findings } = report;
       report = { state: "running", began: app.now(), ended: null, ended_checks: 0, checks: 0, findings };
-      // Nothing else needs it, so a server loads it only when it is asked for.
+      // Loaded at first use, because nothing else needs it.
       const { CHECK_COUNT, examine } = await import("../doctor/doctor.ts");
       report.checks = CHECK_COUNT;
       void examine(app, { running: true, onEnd: () => report.ended_checks++ }).then((found) => {

@@ -7,11 +7,11 @@ import { decodeCursor, encodeCursor, type Page } from "../../lib/pagination.ts";
 import { decodeWords, readHeaders } from "../../mail/reading/headers.ts";
 import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 
-/** Mails that one page of a search looks at, at most. */
+/** How many mails one page of a search looks at, at most. */
 const MAX_LOOKED_AT = 1_000;
-/** How much of a mail is read for its subject. */
+/** Bytes of a mail that are read for its subject. */
 const HEAD_BYTES = 8_192;
-/** Sorts after every id. */
+/** A string that sorts after every id. */
 const AFTER_ALL = "g";
 
 /** The user who asks. */
@@ -24,11 +24,11 @@ interface Wanted {
   limit: number;
   cursor?: string | undefined;
   status?: OutgoingMailRow["status"] | undefined;
-  /** Stands in the recipient, in the address of the account or, where it is shown, in the subject. */
+  /** Text to find in the recipient, the account's address or, where it is shown, the subject. */
   q?: string | undefined;
 }
 
-/** Mails that the server sent, is sending, or keeps in its capture box; the newest first and without their text. */
+/** Returns a page of mails that the server sent, is sending, or captured; the newest first and without their text. */
 export async function listOutgoing(
   app: App,
   reader: Reader,
@@ -88,9 +88,10 @@ export async function readOutgoing(app: App, reader: Reader, id: string) {
 }
 
 /**
- * Whether an administrator may read a mail: an answer of their own account and, in the capture box, any mail, for there its
- * operator is who reads the mail. Letters of the server itself are for a person who has signed in, and for nobody where they
- * are mailed: by a login code in one of them an API key, or an old session, would become a new sign-in.
+ * Returns whether an administrator may read a mail: an answer of their own account and, in the capture box, any mail,
+ * because the operator is its reader there. Mails of the server itself (letters) are shown only to a person who has
+ * signed in, and to nobody when they are really sent: with a login code from one, an API key or an old session could
+ * sign in.
  */
 function mayRead({ config }: App, { user, key_id }: Reader, mail: Outgoing): boolean {
   const captured = config.outbound.mode === "capture" && isKeptHere(mail);

@@ -10,7 +10,7 @@ import { queueDepths } from "../../jobs/depths.ts";
 import { cautionsOf } from "./warnings.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
-/** `health`: what `/readyz` says. */
+/** Returns figures on the state of the server; `health` is what `/readyz` says. */
 export async function readOverview(app: App, health: { checks: Checks; warnings: Checks }) {
   const { bavail, blocks, bsize } = await statfs(app.config.data.dir);
   const faults = Object.values(health.checks).filter((verdict) => verdict !== "ok");
@@ -44,14 +44,14 @@ async function dueWork(app: App) {
   return { jobs, oldest_seconds: first_at === null ? 0 : app.now() - first_at };
 }
 
-/** Returns how long the last runs took since the server was started. */
+/** Returns the durations of the last runs since the server was started. */
 function answerTimes({ metrics }: App) {
   const sorted = metrics.lately("mailwright_route_seconds").toSorted((a, b) => a - b);
   const at = (share: number): number | null => sorted[Math.ceil(sorted.length * share) - 1] ?? null;
   return { counted: sorted.length, half_within_seconds: at(0.5), most_within_seconds: at(0.9) };
 }
 
-/** The most frequent first. */
+/** Returns the refusals by reason, the most frequent first. */
 function refusalsOf({ metrics }: App) {
   return metrics
     .counted("mailwright_mails_refused_total")
@@ -59,7 +59,7 @@ function refusalsOf({ metrics }: App) {
     .sort((a, b) => b.mails - a.mails);
 }
 
-/** Since midnight, UTC. */
+/** Counts the work since midnight (UTC). */
 async function countDay(app: App) {
   const from = firstIdAt(app.now() - (app.now() % DAY_SECONDS));
   const states = await app.db

@@ -8,16 +8,19 @@ import { PAUSED_AT } from "../../jobs/paused.ts";
 import { decodeCursor, type Page, pageOf } from "../../lib/pagination.ts";
 import { aboutJob } from "../jobs.ts";
 
-/** In words for the operator: `due` waits for its turn, `waiting` for its time, `held` for a release, or for a way out for mail. */
+/**
+ * States of a job as the operator sees them. `due` waits for its turn, `waiting` for its time, `held` for a release or,
+ * for mail, for `outbound.mode` to change.
+ */
 export const JOB_STATES = ["due", "waiting", "held", "running", "dead"] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** A job as the operator sees it: never with the text of a mail. */
+/** A job as the operator sees it, never with text of a mail. */
 export interface JobView {
   id: string;
   kind: string;
   state: JobState;
-  /** What it is for, in words. */
+  /** What it is for, as a phrase. */
   about: string;
   /** Mail address of the account, if it belongs to one. */
   account: string | null;
@@ -38,7 +41,7 @@ interface Wanted {
   cursor?: string | undefined;
 }
 
-/** The oldest first. */
+/** Returns a page of jobs, the oldest first. */
 export async function listQueue(app: App, wanted: Wanted): Promise<Page<JobView>> {
   const resting = await restingKinds(app);
   const rows = await jobsLike(app, wanted, [...resting.keys()]);
@@ -126,7 +129,10 @@ function whyOf(
   return row.behind === 0 ? "its turn is next" : "an earlier message of its conversation comes first";
 }
 
-/** None are counted of one that the operator has tried again. */
+/**
+ * Returns " once", " 3 times" and the like; empty for a job without counted failures, such as one that the operator has
+ * retried.
+ */
 function timesOf(failures: number): string {
   if (failures === 0) return "";
   return failures === 1 ? " once" : ` ${failures} times`;

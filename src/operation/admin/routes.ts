@@ -30,9 +30,9 @@ import {
 } from "./shapes.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
-/** Each asks the DNS and other servers, and reads the whole database. */
+/** Each examination asks the DNS and other servers, and reads the whole database. */
 const DOCTOR_RATE = { limit: 10, window_seconds: 600 };
-/** Each copies everything, and may take the place of an older one. */
+/** Each backup copies everything, and may replace an older one. */
 const BACKUP_RATE = { limit: 6, window_seconds: HOUR_SECONDS };
 
 const jobParams = t.Object({ job_id: t.String({ format: "uuid" }) });

@@ -7,7 +7,7 @@ import { inNetworks } from "../../net/networks.ts";
 /** How long mail may wait for its turn to be sent before the operator is told. */
 const LATE_SECONDS = 60;
 
-/** Returns sentences on settings that are allowed, and yet seldom meant on a server that others write to. */
+/** Returns warnings about settings that are allowed but rarely meant on a server that receives mail from outside. */
 export function cautionsOf({ outbound, server, smtp, metrics }: Config): string[] {
   const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
   const open = metrics.listen !== "" && metrics.token === "" && !isOnThisMachine(metrics.listen);
@@ -27,7 +27,10 @@ function isOnThisMachine(listen: string): boolean {
   return /^(127\.|\[?::1\]?:|localhost:)/.test(listen);
 }
 
-/** Behind a proxy others speak HTTPS: one on this machine, or one that is named. */
+/**
+ * Returns whether base_url is https but nothing speaks HTTPS. A reverse proxy may do so: one on this machine, or one in
+ * `trusted_proxies`.
+ */
 function speaksNoHttps({ base_url, tls, listen, trusted_proxies }: Config["server"]): boolean {
   const promised = /^https:/i.test(base_url) && tls === "off";
   return promised && !isOnThisMachine(listen) && trusted_proxies.length === 0;
@@ -37,7 +40,10 @@ function noHttps({ base_url, listen }: Config["server"]): string {
   return `server.base_url is ${base_url}, but server.tls is "off": this server speaks plain HTTP at ${listen}, and nothing of it answers at that address. Set server.tls to "acme" and server.listen to "0.0.0.0:443", or name the reverse proxy in front of it in server.trusted_proxies.`;
 }
 
-/** All that a relay passes on comes from its address. */
+/**
+ * Returns relays within trusted networks: everything they forward comes from their address, so all of it would be
+ * believed.
+ */
 function believedRelays({ trusted_relays, trusted_networks }: Config["smtp"]): string[] {
   return trusted_relays.filter((entry) => inNetworks(entry.split(/[/=]/)[0] ?? "", trusted_networks));
 }
@@ -47,7 +53,7 @@ const CAPTURED =
 const OPEN_FIGURES =
   "metrics.listen is open to other machines and metrics.token is empty: whoever reaches it can read the figures";
 
-/** Returns sentences on jobs that wait for the operator, by name. */
+/** Returns warnings by name about jobs that wait for the operator. */
 export async function queueWarnings(app: App): Promise<Record<string, string>> {
   const held = (await heldKinds(app.db)).map(({ kind }) => kind);
   const dead = await app.db
@@ -72,7 +78,9 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
   };
 }
 
-/** Returns a sentence while the relay takes nothing at all: mail that is tried again later is in nobody's way. */
+/**
+ * Returns a warning while the relay accepts no mail at all. Single mails that are retried later are no reason for one.
+ */
 function relayWarning({ relay: { trouble } }: App): { relay?: string } {
   if (trouble === null) return {};
   const since = new Date(trouble.since * 1_000).toISOString().replace(/\.\d+/, "");
@@ -81,7 +89,7 @@ function relayWarning({ relay: { trouble } }: App): { relay?: string } {
   return { relay: `no mail has gone out since ${since}: ${words}. ${after}` };
 }
 
-/** Returns a sentence where mail has waited long for its turn to be sent; undefined while none has. */
+/** Returns a warning when mail has waited long for its turn to be sent; otherwise undefined. */
 async function lateWarning({ db, config, now }: App): Promise<string | undefined> {
   if (config.outbound.mode === "capture") return undefined;
   const { mails, since } = await db
@@ -97,7 +105,7 @@ async function lateWarning({ db, config, now }: App): Promise<string | undefined
   return `${wait} to be sent, the first for ${minutes} ${minutes === 1 ? "minute" : "minutes"}: mail servers are slow. \`mailwright queue list\` shows what waits.`;
 }
 
-/** Returns a sentence where mail waits that was queued before outgoing mail was captured; undefined while none does. */
+/** Returns a warning when mail waits that was queued before outgoing mail was captured; otherwise undefined. */
 export async function unsentWarning({ db, config }: App): Promise<string | undefined> {
   if (config.outbound.mode !== "capture") return undefined;
   const { mails } = await db

@@ -1,6 +1,6 @@
 import type { App } from "../../app.ts";
 
-/** `skip`: it does not apply, or cannot be seen now. */
+/** The result of a check. `skip`: it does not apply, or cannot be checked now. */
 export type Verdict = "ok" | "warn" | "fail" | "skip";
 
 export interface Outcome {
@@ -15,15 +15,15 @@ export interface Finding extends Outcome {
   name: string;
 }
 
-/** Addresses that the checks ask; the defaults are in `doctor.ts`. */
+/** Addresses that the checks contact; the defaults are in `doctor.ts`. */
 export interface Targets {
-  /** To whose mail servers a connection is tried. */
+  /** The domain to whose mail servers a connection is tried. */
   mail_domain: string;
-  /** The port of mail servers, ours and theirs: 25 but in tests. */
+  /** The port of mail servers, ours and theirs: 25 except in tests. */
   mail_port: number;
-  /** The port of the host that publishes the policy: 443 but in tests. */
+  /** The port of the host with the MTA-STS policy: 443 except in tests. */
   https_port: number;
-  /** A page of somebody else's, to be asked for as webhooks are. */
+  /** A page on another server, fetched in the way webhooks are delivered. */
   web_url: string;
   /** A certificate authority (PEM) in place of the built-in ones. */
   ca?: string;
@@ -38,7 +38,7 @@ export interface Bench {
 
 export interface Check {
   name: string;
-  /** Several findings for a check that looks at several things. */
+  /** Returns several findings for a check of several things. */
   run: (bench: Bench) => Promise<Outcome | Finding[]>;
 }
 

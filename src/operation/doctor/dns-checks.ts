@@ -16,7 +16,7 @@ const TITLES: Record<CheckedRecord["purpose"], string> = {
   tls_rpt: "TLS reports",
 };
 
-/** The mend where a record is not answered for: the resolver may be at fault, or only that domain. */
+/** Advice when a DNS query gets no answer: the fault may be the resolver's, or that of one domain. */
 export const SEE_RESOLVER =
   'If the line "name server" is not ok, mend that first (dns.servers). If it is, the fault is with the name servers of that domain: see that they are up, and that no DS record of an earlier provider is left at its registrar.';
 
@@ -26,7 +26,7 @@ export const DNS_CHECKS: Check[] = [
   { name: "custom domains", run: checkCustomDomains },
 ];
 
-/** Asks about somebody else's domain, a question that every resolver for mail servers must answer. */
+/** Checks the resolver with a query about another domain, which every resolver for mail servers must answer. */
 async function checkResolver({ app, targets }: Bench): Promise<Outcome> {
   const servers = nameServerNames(createNameServers(app.config.dns.servers)());
   try {
@@ -93,7 +93,7 @@ function outcomeOf(record: CheckedRecord): Outcome {
   return required ? fail(words, mend) : warn(words, mend);
 }
 
-/** Checks custom domains by the last results of the recurring checks. */
+/** Checks custom domains by the last result of their daily checks. */
 async function checkCustomDomains({ app }: Bench): Promise<Outcome> {
   const rows = await app.db
     .selectFrom("custom_domains")

@@ -10,7 +10,7 @@ import { WEB_CHECKS } from "./web-checks.ts";
 import { networkWords } from "../../net/responses.ts";
 import { waitLimit } from "../../lib/wait-limit.ts";
 
-/** The longest that one check may take; all go on at the same time. */
+/** How long one check may take; all run at the same time. */
 const CHECK_MS = 20_000;
 
 export const TARGETS: Targets = {
@@ -32,7 +32,7 @@ interface Examination {
   onEnd?: () => void;
 }
 
-/** Looks at everything that a server needs to do its work, and changes nothing. Never rejects. */
+/** Runs all checks of what a server needs, and changes nothing. Never rejects. */
 export async function examine(
   app: App,
   { running, targets = TARGETS, check_ms = CHECK_MS, onEnd = () => undefined }: Examination,

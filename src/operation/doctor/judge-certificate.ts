@@ -6,7 +6,10 @@ import { DAY_MS } from "../../lib/durations.ts";
 
 const NOTICE_DAYS = 14;
 
-/** Whether others can trust what a server shows for `name`. `self_signed`: how bad that is. */
+/**
+ * Judges whether clients can trust the certificate that a server presents for `name`. `self_signed` is the verdict on a
+ * self-signed one.
+ */
 export function judgeCertificate(
   socket: TLSSocket,
   { name, now_ms, self_signed }: { name: string; now_ms: number; self_signed: "warn" | "fail" },

@@ -16,11 +16,11 @@ import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, war
 import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
 const MB = 1_048_576;
-/** Below these it is time to do something. */
+/** Limits below which the operator is warned. */
 const LOW_FREE_BYTES = 1_024 * MB;
 const LOW_FREE_FILES = 10_000;
 const PROBE_BYTES = 65_536;
-/** Any permission of group or others. */
+/** Mode bits that let group or others access a file. */
 const WIDE_MODE = 0o077;
 const OLD_BACKUP_SECONDS = 8 * DAY_SECONDS;
 
@@ -45,7 +45,7 @@ async function checkSuspects({ app }: Bench): Promise<Outcome> {
       );
 }
 
-/** Against what the running server wrote down a minute ago. */
+/** Checks for leaps of the clock, by what the running server stored a minute ago. */
 async function checkLeaps({ app, running }: Bench): Promise<Outcome> {
   if (!running) return skip("Only beside a running server can it be seen.");
   const leapt = clockWarning(app);
@@ -75,7 +75,7 @@ export function judgeSpace(free: { bytes: number; files: number | null }, dir: s
   return few || free.bytes < LOW_FREE_BYTES ? warn(found, mend) : ok(found);
 }
 
-/** Writes a small file, has the disk keep it, and takes it away again. */
+/** Writes, syncs and removes a small file. */
 async function checkSync({ app }: Bench): Promise<Outcome> {
   const path = join(app.config.data.dir, `doctor-${crypto.randomUUID()}.tmp`);
   const started = performance.now();
@@ -137,7 +137,7 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
   );
 }
 
-/** Warns of rows that belong to nothing, with which the server runs all the same. */
+/** Warns of rows that reference others which do not exist; a server runs with them all the same. */
 async function checkRows(path: string): Promise<Outcome | undefined> {
   const orphans = (await findOrphans(path)) ?? [];
   if (orphans.length === 0) return undefined;
@@ -172,7 +172,7 @@ function backupMend(has_schedule: boolean, planned: { run_at: number } | undefin
     : `[backup] schedule is set, and a server that runs keeps it. Until then, ${now}`;
 }
 
-/** Returns a moment to the minute, in UTC as schedules are. */
+/** Returns a time to the minute, in UTC as schedules are. */
 function minuteOf(seconds: number): string {
   return `${new Date(seconds * 1_000).toISOString().slice(0, "YYYY-MM-DDTHH:MM".length).replace("T", " ")} UTC`;
 }
@@ -183,7 +183,7 @@ function megabytes(bytes: number): string {
 
 async function checkBackup({ app }: Bench): Promise<Outcome> {
   const { backup, data } = app.config;
-  // What was kept before an upgrade is no backup of today's mail.
+  // A restore point from before an upgrade is no backup of today's mail.
   const dir = backup.dir || join(data.dir, "backups");
   const kept = await listBackups(dir);
   const newest = kept.find(({ before_upgrade }) => !before_upgrade)?.created;

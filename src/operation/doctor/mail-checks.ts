@@ -12,7 +12,7 @@ import { openSmtp } from "./smtp-probe.ts";
 import { trusted } from "./trust.ts";
 
 const CONNECT_MS = 8_000;
-/** RFC 5737: an address that nobody has. Nothing is sent there, but the system chooses the way it would take. */
+/** An address that nobody has (RFC 5737). Nothing is sent there; the system only chooses the route to it. */
 const ELSEWHERE = "192.0.2.1";
 
 export const MAIL_CHECKS: Check[] = [
@@ -31,7 +31,7 @@ async function checkPortOut({ app, targets }: Bench): Promise<Outcome> {
   const host = best?.exchange ?? mail_domain;
   const { addresses } = await judgeHost(host, { resolve: app.resolver, allow: app.config.egress.allow });
   try {
-    // Most providers' blocks are for IPv4, and IPv6 may not be there at all.
+    // Providers that block port 25 mostly block it for IPv4, and IPv6 may not be available.
     const address = addresses.find((one) => !one.includes(":")) ?? addresses[0] ?? host;
     using probe = await openSmtp({ host: address, port: mail_port, timeout_ms: CONNECT_MS });
     return ok(`${host} answered: ${quote(probe.greeting, [])}`);
@@ -43,14 +43,14 @@ async function checkPortOut({ app, targets }: Bench): Promise<Outcome> {
   }
 }
 
-/** Several addresses on one machine: others see the one that the system sends from. */
+/** Checks the address that mail is sent from: of several on one machine, others see the one that the system chooses. */
 async function checkSendingAddress({ app }: Bench): Promise<Outcome> {
   if (!sendsItself(app.config)) return skip('Only outbound.mode "direct" needs it.');
   const { hostname } = app.config.smtp;
   return judgeSendingAddress(await outgoingAddress(), { hostname, known: await addressesOf(app, hostname) });
 }
 
-/** `known`: the addresses of our host name in the DNS. */
+/** Judges the sending address; `known` are the addresses of our host name in the DNS. */
 export function judgeSendingAddress(own: string, host: { hostname: string; known: string[] }): Outcome {
   const { hostname, known } = host;
   if (!isPublicAddress(own))
@@ -95,7 +95,7 @@ async function checkPortIn({ app, running, targets }: Bench): Promise<Outcome> {
   return tried.find(({ verdict }) => verdict !== "ok") ?? (tried[0] as Outcome);
 }
 
-/** Connects from inside, which shows less than a connection from the internet would. */
+/** Connects to our own SMTP port from this machine, which proves less than a connection from the internet would. */
 async function knock(
   address: string,
   { hostname, targets }: { hostname: string; targets: Bench["targets"] },

@@ -12,7 +12,7 @@ import { readPeers } from "../../smtp/peers.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 import { dayAt } from "../../lib/durations.ts";
 
-/** Fewer could be tries of the operator's own. */
+/** Fewer mails could be the operator's own tests. */
 const MIN_MAILS = 8;
 
 export const SETTINGS_CHECKS: Check[] = [
@@ -42,7 +42,7 @@ async function checkHostname({ app }: Bench): Promise<Outcome> {
   );
 }
 
-/** Says before the next start what that would do to the addresses of inboxes. */
+/** Checks what the next start would do to the addresses of inboxes. */
 async function checkAddresses({ app }: Bench): Promise<Outcome> {
   const { domain } = app.config.smtp;
   const rows = await strandedInboxes(app, app.db)
@@ -88,7 +88,10 @@ async function checkAdministrator({ app }: Bench): Promise<Outcome> {
   );
 }
 
-/** Port forwarding of containers can make everybody seem to be one private address, which breaks SPF and more. */
+/**
+ * Checks where mail comes from: port forwarding of containers can make every client seem to be one private address,
+ * which breaks SPF and more.
+ */
 async function checkPeers({ app }: Bench): Promise<Outcome> {
   const peers = await readPeers(app.db);
   if (!peers || peers.mails < MIN_MAILS) return skip("Too few mails have come in to tell.");

@@ -4,17 +4,17 @@ import { waitLimit } from "../../lib/wait-limit.ts";
 
 const MAX_REPLY_CHARS = 4_096;
 
-/** A conversation with a mail server, one command at a time. */
+/** An SMTP session with a mail server, one command at a time. */
 export interface SmtpProbe extends Disposable {
-  /** The server's first words. */
+  /** The server's greeting. */
   greeting: string;
-  /** Sends a command and gives the reply, all of its lines. Rejects where the server said more before. */
+  /** Sends a command and returns the whole reply. Rejects where the server had sent more than it was asked for. */
   ask(command: string): Promise<string>;
-  /** Goes on under TLS, after STARTTLS has been agreed on. */
+  /** Starts TLS, after STARTTLS was accepted. */
   secure(options: { servername: string; ca?: string }): Promise<TLSSocket>;
 }
 
-/** Rejects when there is no connection, or no greeting in time. */
+/** Connects to a mail server. Rejects without a connection, or without a greeting in time. */
 export async function openSmtp(to: { host: string; port: number; timeout_ms: number }): Promise<SmtpProbe> {
   const socket = connect({ host: to.host, port: to.port });
   const words = { host: to.host, port: to.port };
@@ -91,7 +91,7 @@ function secured(
   );
 }
 
-/** Resolves once TLS stands, whatever the certificate is. */
+/** Resolves once the TLS handshake is done, whatever the certificate is. */
 export async function handshake(socket: TLSSocket, timeout_ms: number): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = waitLimit(timeout_ms, () => reject(new Error("TLS did not come about in time.")));

@@ -127,7 +127,7 @@ async function checkEgress({ app, targets }: Bench): Promise<Outcome> {
   }
 }
 
-/** Against the clock of another server: signatures, codes and certificates depend on it. */
+/** Compares our clock with that of another server: signatures, codes and certificates depend on it. */
 async function checkClock({ app, targets }: Bench): Promise<Outcome> {
   const before_ms = app.wallMs();
   const said = await askElsewhere(app, targets.web_url).catch((error: unknown) => networkWords(error));
@@ -155,7 +155,7 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     credential: api_key,
     headers: {},
     oauth: false,
-    // Where the operator's own connection points is the operator's business.
+    // The operator's own connection may point anywhere, so the guard against private addresses is not used.
     fetch: (url: string | URL, init?: RequestInit) => fetch(url, init),
     signal: timeoutSignal(ASK_MS),
   };
@@ -182,7 +182,7 @@ function askElsewhere(app: Bench["app"], url: string) {
   });
 }
 
-/** To our own address, wherever it is: nobody but the operator chose it. */
+/** Returns rules that allow our own address, wherever it is: only the operator chose it. */
 async function ownRules(bench: Bench, host: string): Promise<EgressRules> {
   const resolve: EgressRules["resolve"] = (name, type) => bench.app.resolver(name, type, { fresh: true });
   return { resolve, allow: [host], ...(await trusted(bench)) };

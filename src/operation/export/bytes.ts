@@ -7,7 +7,9 @@ import { isShown, type MessageCard, messagePages } from "./lines.ts";
 import { pagesOf } from "./pages.ts";
 import type { ZipEntry } from "../../lib/zip.ts";
 
-/** The files of messages, and what calls sent along. `missing` gets the names of what is gone from the disk. */
+/**
+ * Yields the files of messages, and the content of API calls. Adds the names of files missing on the disk to `missing`.
+ */
 export async function* filesOf(app: App, user: UserRow, missing: string[]): AsyncGenerator<ZipEntry> {
   for await (const messages of messagePages(app.db, user))
     for (const message of messages) {
@@ -16,7 +18,7 @@ export async function* filesOf(app: App, user: UserRow, missing: string[]): Asyn
     }
 }
 
-/** Mails as they came in; one that is tried again is there once for each try. `missing` as of files. */
+/** Yields mails as received; one that was retried occurs once for each run. `missing` is as for files. */
 export async function* mailsOf(app: App, user: UserRow, missing: string[]): AsyncGenerator<ZipEntry> {
   for await (const messages of messagePages(app.db, user))
     for (const { id, raw_mail_id, created } of messages) {
@@ -28,7 +30,9 @@ export async function* mailsOf(app: App, user: UserRow, missing: string[]): Asyn
     }
 }
 
-/** Answers as they were sent. Letters to the account are left out: a key must not lead to a login code. */
+/**
+ * Yields answers as sent. Mails to the account itself are left out: with an API key nobody must get at a login code.
+ */
 export async function* sentMailsOf({ db }: App, user: UserRow): AsyncGenerator<ZipEntry> {
   const own = db.selectFrom("outgoing_mails").select("id").where("user_id", "=", user.id);
   const all = own.where("message_id", "is not", null).where(isShown);
@@ -82,7 +86,7 @@ async function* contentOf({ db }: App, { id, created }: MessageCard): AsyncGener
     yield { name: `content/${id}.txt`, modified: created, content: [Buffer.from(content)] };
 }
 
-/** Undefined for what was purged, also while it was read: zeros may be in place of it then. */
+/** Returns bytes; undefined if they were purged, even during the read, which may then have returned zeros. */
 async function unerased(
   app: App,
   { keeper, id }: { keeper: Keeper; id: string },

@@ -14,8 +14,8 @@ import { MISSING, readmeOf } from "./readme.ts";
 import type { ZipEntry } from "../../lib/zip.ts";
 
 /**
- * Everything that is kept for an account, as the files of an archive. Each part is read when its turn comes, so that a
- * slow reader holds nothing up: what is deleted meanwhile is left out.
+ * Yields everything stored for an account, as files of an archive. Each part is read when it is needed, so that a slow
+ * reader blocks nothing; what is deleted meanwhile is left out.
  */
 export async function* exportOf(app: App, user: UserRow): AsyncGenerator<ZipEntry> {
   const { db } = app;
@@ -63,7 +63,7 @@ async function* contexts(app: App, user: UserRow, { file, json }: Makers): Async
   yield json("contexts.json", cards);
 }
 
-/** Returns the rows of an account that it is not shown elsewhere. */
+/** Returns the rows of an account that no other file of the archive has. */
 async function sidesOf({ db }: App, { id: user_id }: UserRow) {
   const browsers = db.selectFrom("sessions").select(["created", "expires", "client", "user_agent"]);
   const dead = db.selectFrom("suppressions").select(["address", "reason", "suppressed_at", "updated"]);

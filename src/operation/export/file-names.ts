@@ -4,8 +4,8 @@ const MAX_CHARS = 100;
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
 /**
- * What a sender called a file, as a name that is safe on every system and that no other one in the same folder has:
- * `taken` holds those in lower case.
+ * Returns a sender's file name in a form that is safe on every system and unique in its folder: `taken` holds the names
+ * used there, in lower case.
  */
 export function safeFileName(given: string, taken: Set<string>): string {
   const plain = given
@@ -15,7 +15,7 @@ export function safeFileName(given: string, taken: Set<string>): string {
     .replace(/^[. ]+/, "_")
     .replace(/(?<![. ])[. ]+$/, "");
   const [, stem = "", ending = ""] = /^(.*?)(\.[A-Za-z0-9]{1,10})?$/s.exec(plain) ?? [];
-  // The cut may have gone through the middle of a character.
+  // The cut may have split a surrogate pair.
   const short = stem.slice(0, MAX_CHARS).replace(/[\ud800-\udbff]$/, "") || "file";
   const base = RESERVED.test(short) ? `_${short}` : short;
   let name = `${base}${ending}`;

@@ -10,10 +10,10 @@ import { linesOf, pagesOf } from "./pages.ts";
 
 type Lines = AsyncGenerator<Uint8Array>;
 
-/** It names no raw mail that it has given up. */
+/** What an export needs to know of a message. `raw_mail_id` is null once the raw mail is purged. */
 export type MessageCard = Pick<MessageRow, "id" | "created" | "raw_mail_id"> & { bytes: number };
 
-/** The pages of an account's messages, oldest first, without their texts. */
+/** Returns the pages of an account's messages, oldest first, without their texts. */
 export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageCard[]> {
   return pagesOf<MessageCard>((last, limit) =>
     db
@@ -31,7 +31,7 @@ export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageCard[
   );
 }
 
-/** Whether a mail is about no message, or about one that its owner has not deleted. */
+/** Builds the condition that a mail is about no message, or about one that its owner has not deleted. */
 export function isShown(eb: ExpressionBuilder<Schema, "outgoing_mails">): Expression<SqlBool> {
   const deleted = eb
     .selectFrom("messages")
@@ -41,7 +41,7 @@ export function isShown(eb: ExpressionBuilder<Schema, "outgoing_mails">): Expres
   return eb.not(eb.exists(deleted));
 }
 
-/** Yields messages as the activity log shows them, and with the sender's own words, which it does not show. */
+/** Yields messages as the activity log shows them, with the sender's own words as well. */
 export async function* messages(db: Db, user: UserRow): Lines {
   for await (const page of messagePages(db, user))
     for (const portion of portionsOf(page)) {
@@ -86,7 +86,7 @@ export function outgoingMails(db: Db, user: UserRow): Lines {
   return linesOf(pages, (row) => JSON.stringify(row));
 }
 
-/** Yields events as webhooks were told of them, byte for byte. */
+/** Yields events as webhooks received them, byte for byte. */
 export async function* events(db: Db, user: UserRow): Lines {
   const own = db.selectFrom("events").where("user_id", "=", user.id);
   const pages = pagesOf<{ id: string; bytes: number }>((last, limit) =>
@@ -149,7 +149,7 @@ export async function* ledger(db: Db, user: UserRow): Lines {
   yield* linesOf(pages, (row) => LEDGER_COLUMNS.map((column) => csvOf(row[column])).join(","));
 }
 
-/** RFC 4180 §2. */
+/** Returns a value as a field of CSV (RFC 4180 §2). */
 function csvOf(value: string | number | null): string {
   const text = String(value ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 
-/** Rows of a page. Where they may be long, only their lengths are in it, and the texts are read in portions. */
+/** Rows of a page. A page of long rows holds only their lengths, and the texts are read in portions. */
 const ROWS = 20;
 
 /**
- * Returns rows page by page, each page read when it is its turn; `find` reads what comes after a row. Before each of them
- * others have theirs: the database answers on this thread, and of many rows nothing is handed on that would wait.
+ * Yields rows page by page, each read when it is needed; `find` reads what comes after a row. Before each page other
+ * work gets a turn: the database runs on this thread, and a fast reader would never let go of it.
  */
 export async function* pagesOf<Row>(
   find: (after: Row | undefined, limit: number) => Promise<Row[]>,
@@ -18,7 +18,7 @@ export async function* pagesOf<Row>(
   } while (page.length === ROWS);
 }
 
-/** A line for each row. */
+/** Yields one line for each row. */
 export async function* linesOf<Row>(
   pages: AsyncIterable<Row[]>,
   lineOf: (row: Row) => string,

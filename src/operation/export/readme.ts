@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { UserRow } from "../../db/schema.ts";
 
-/** Says what should be in the archive, and is not. */
+/** The file that lists what is missing in the archive. */
 export const MISSING = "missing.txt";
 
 export function readmeOf(app: App, user: UserRow): string {

@@ -25,7 +25,7 @@ export function exportRoutes(app: App) {
       const headers = { ...set.headers, ...downloadHeaders(file) } as Record<string, string>;
       const archive = zipOf(exportOf(app, user));
       const stream = byteStreamOf(archive, {
-        // The answer has begun: all that can be done is to break it off, which leaves no valid archive.
+        // The status has been sent, so breaking off is the only signal left; it leaves an invalid archive.
         onError: (error) => app.log.error({ err: error }, "an export broke off"),
         onLeave: async () => void (await archive.return(undefined)),
       });
@@ -43,7 +43,10 @@ export function exportRoutes(app: App) {
   );
 }
 
-/** Notes an export in the security events, and mails the owner where a key asked for it: it may be in the wrong hands. */
+/**
+ * Records an export in the security events, and mails the owner if an API key asked for it, since the key may be
+ * stolen.
+ */
 async function noteExport(app: App, caller: Caller): Promise<void> {
   const by = await keyMarksOf(app.db, caller.key_id);
   const queue = by === null ? undefined : await prepareExportLetter(app, caller.user, by);

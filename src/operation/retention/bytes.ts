@@ -10,21 +10,21 @@ import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
 import { endedBefore } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
 
-/** Rows in one step: few, because one of them may have a megabyte in the database. */
+/** Rows in one step: few, because one may hold a megabyte in the database. */
 const ROWS = 20;
 
-/** The age of rows to delete: all that ended before `before`; `now` is noted on them. */
+/** The age of rows to delete: all that ended before `before`. `now` is stored as the time of deletion. */
 export interface Age {
   before: number;
   now: number;
 }
 
-/** The bytes of mails as they came in, once all messages that were made of one have ended. */
+/** Deletes the bytes of received mails once all messages made from them have ended. */
 export function purgeRawMails(age: Age): Step {
   return purge(age, keptMails, forgetMail);
 }
 
-/** The bytes of files; what is known of them stays. */
+/** Deletes the bytes of files; their rows stay. */
 export function purgeAttachments(age: Age): Step {
   return purge(age, keptFiles, forgetFile);
 }
@@ -34,12 +34,12 @@ export function purgeContents(age: Age): Step {
   return purge(age, keptContents, forgetContent);
 }
 
-/** Mails of ours, as they were sent or captured. */
+/** Deletes the text of mails that were sent or captured. */
 export function purgeOutgoingMails(age: Age): Step {
   return purge(age, sentMails, forgetSent);
 }
 
-/** Whether a message had ended at `before`, and the operator cannot have it done again either. */
+/** Builds the condition that a message had ended at `before`, and that the operator cannot retry it either. */
 function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
   return eb.and([endedBefore(eb, before), eb("messages.id", "not in", messagesGivenUp())]);
 }
@@ -53,7 +53,7 @@ interface Kept {
   size?: number;
 }
 
-/** Which rows are looked at next: `since` and `after` say when the last one was made, and its id. */
+/** Where the next step begins: `since` and `after` are the time and id of the last row. */
 interface Old {
   before: number;
   below: string;
@@ -61,7 +61,7 @@ interface Old {
   after: string;
 }
 
-/** Deletes rows; those that cannot go yet are left for the next time. */
+/** Returns a step that deletes rows; those that are still needed are left for the next purge. */
 function purge<Row extends Kept>(
   { before, now }: Age,
   find: (db: Db, old: Old) => Promise<Row[]>,
@@ -165,7 +165,7 @@ const sentMails = prepared((db, { before, since, after }: Old) =>
     .limit(ROWS),
 );
 
-/** Forgets what was sent: a notice leaves nothing, for no message tells of it. */
+/** Deletes what was sent. A mail without a message is deleted with its row, because nothing shows it. */
 function forgetSent(db: Db, row: { id: string; message_id: string | null }): Promise<unknown[]> {
   return row.message_id === null ? deleteNotice(db, row) : forgetReply(db, row);
 }

@@ -11,12 +11,12 @@ import { eraseMessages } from "./messages.ts";
 
 /** How many messages one transaction erases. */
 const ROWS = 10;
-/** When it is looked again at what waits for an answer or a webhook. */
+/** When to look again at messages that wait for an answer or a webhook. */
 const AGAIN_SECONDS = 60;
 
 /**
- * Erases the messages that their owner has deleted, as retention does: the keys stay by which a mail is known again, and
- * the ledger stays. What others are still to hear of is waited for.
+ * Erases messages that their owner deleted, as retention does: the keys that recognize a duplicate mail stay, and so
+ * does the ledger. Messages of which others are still to be told wait.
  */
 export async function eraseDeletedNow(
   app: App,
@@ -57,7 +57,7 @@ const deletedOf = prepared((db, key: { user_id: string; until: number; before: n
     .limit(ROWS),
 );
 
-/** The one that was deleted last. */
+/** Selects the message that was deleted last. */
 const anyDeleted = prepared((db, key: { user_id: string }) =>
   db
     .selectFrom("messages")

@@ -3,8 +3,8 @@ import { isEventNamed, isMessageNamed, isReturnNamed } from "../../db/job-keys.t
 import type { Schema } from "../../db/schema.ts";
 
 /**
- * Whether a message had ended at `before`, and so had all mails that answer it, and nobody is still to be told anything of
- * it, and no schedule has it worked on: it will never be worked on again.
+ * Builds the condition that a message is over: it and all answers to it had ended at `before`, nobody is still to be
+ * told about it, and no schedule has it worked on again.
  */
 export function endedBefore(
   eb: ExpressionBuilder<Schema, "messages">,
@@ -35,7 +35,10 @@ export function endedBefore(
   ]);
 }
 
-/** Whether an event waits: for its deliveries, one of which may still be tried, or for the answer that it tells of. */
+/**
+ * Builds the condition that an event is still needed: a delivery may be retried, or the answer it announces is not
+ * sent.
+ */
 export function isUntold(eb: ExpressionBuilder<Schema, "events">): Expression<SqlBool> {
   const tried = eb
     .selectFrom("webhook_deliveries")

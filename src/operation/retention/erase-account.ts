@@ -16,13 +16,13 @@ import { beginShift, isOver, type Step, takeTurns } from "../../jobs/shift.ts";
 /** Rows in one step. */
 const ROWS = 10;
 
-/** How long the account waits for the mail that tells of its end, before it looks again. */
+/** How long to wait before checking again whether the mail about the account's end was sent. */
 const FAREWELL_SECONDS = 600;
 
 /** Tables of which an account may have more rows than can be deleted at once. */
 const LONG_TABLES = ["conversations", "outgoing_mails", "events", "ledger", "contexts"] as const;
 
-/** Erases what a dead account has left, some at a time; with the last of it goes the account itself. */
+/** Erases the data of a deleted account in small steps, and finally the account itself. */
 export async function eraseAccountNow(
   app: App,
   job: Job<"erase_account">,
@@ -47,7 +47,7 @@ export async function eraseAccountNow(
   app.log.info({ user_id }, "deleted account erased");
 }
 
-/** Once: what is left to be done is another job from then on. */
+/** Sends the mail about the account's end, once: the job continues as another one without it. */
 async function sayFarewell(
   app: App,
   { job, farewell }: { job: Job<"erase_account">; farewell: Farewell },
@@ -129,8 +129,8 @@ const someMailKeys = prepared((db, key: { user_id: string }) =>
 );
 
 /**
- * Whether a mail of a dead account is still to be sent: the farewell, or what others had entrusted to the administrator
- * that its owner was, also where it was given up, for as long as the operator may have it sent again.
+ * Returns whether a mail of a deleted account is still to be sent: the one about its end, or mail entrusted to its
+ * owner as the administrator. The latter counts even when given up, while the operator may send it again.
  */
 async function isMailUnderWay(tx: Db, user_id: string): Promise<boolean> {
   const mails = tx.selectFrom("outgoing_mails").select("id").where("user_id", "=", user_id);
@@ -140,7 +140,9 @@ async function isMailUnderWay(tx: Db, user_id: string): Promise<boolean> {
   return (await waiting.executeTakeFirst()) !== undefined;
 }
 
-/** False when there is more to be done: something came in while the account died. */
+/**
+ * Deletes the account's row. Returns false when more is left to erase, because something arrived during the deletion.
+ */
 async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolean): Promise<boolean> {
   const { user_id } = job.payload;
   if (await isMailUnderWay(tx, user_id)) {
@@ -151,9 +153,9 @@ async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolea
     await deferJob(tx, job, app.now());
     return false;
   }
-  // One that was made while the account died, most likely there is none.
+  // Cancels a subscription begun during the deletion; usually there is none.
   await closeCustomerLater(app, tx, user_id);
-  // The rest goes with it: every other table that names a user does so by a foreign key that cascades.
+  // Other tables with a user's rows follow by cascading foreign keys.
   await tx.deleteFrom("users").where("id", "=", user_id).execute();
   await eraseLater(app, tx, []);
   await sweepLater(app, tx);

@@ -12,7 +12,7 @@ import { beginShift, isOver, type Step, takeTurns } from "../../jobs/shift.ts";
 
 const AT_ONCE = 100;
 
-/** Clears away what a deleted inbox or endpoint has left, some at a time; with the last of it goes its row. */
+/** Deletes the rows that a deleted inbox or endpoint left, in small steps, and finally its own row. */
 export async function eraseRestNow(app: App, job: Job<"erase_rest">, signal: AbortSignal): Promise<void> {
   const shift = beginShift(app, signal);
   await takeTurns(shift, clearing(job.payload));
@@ -29,7 +29,7 @@ function clearing(rest: JobPayloads["erase_rest"]): Step {
     "inbox_id" in rest ? clearInbox(tx, { id: rest.inbox_id }) : clearEndpoint(tx, { id: rest.endpoint_id });
 }
 
-/** Should a job that clears away have been lost. */
+/** Enqueues these deletions again, in case their job was lost. */
 export function eraseRestsAgain(app: App): Step {
   return async (tx) => {
     for (const { id } of await deadInboxes(tx, {})) await eraseRestLater(app, tx, { inbox_id: id });

@@ -10,7 +10,10 @@ import { sweepFiles } from "./tidy-segments.ts";
 
 const AFTER_BACKUP_SECONDS = 60;
 
-/** The parts of what was deleted that no other row names: after a loss, earlier versions gave some bytes to two. */
+/**
+ * Returns the parts of deleted ranges that no row references: after a loss of files, earlier versions gave some ranges
+ * to two rows.
+ */
 async function unnamed(db: Db, ranges: SegmentRange[]): Promise<SegmentRange[]> {
   const free: SegmentRange[] = [];
   for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment)) {
@@ -20,12 +23,12 @@ async function unnamed(db: Db, ranges: SegmentRange[]): Promise<SegmentRange[]> 
   return free;
 }
 
-/** Done a second time it does no harm: a range is never given out again. */
+/** Erases the ranges of a job. Repeating it is harmless, because no range is ever used again. */
 export async function eraseNow(app: App, job: Job<"erase_bytes">, signal: AbortSignal): Promise<void> {
   const { ranges, log = true, sweep = false } = job.payload;
-  // A backup copies them, and may name them: what was in its snapshot must be in its archive.
+  // A backup in progress may reference the ranges: what is in its snapshot must be in its archive.
   const later = () => app.write((tx) => deferJob(tx, job, app.after(AFTER_BACKUP_SECONDS)));
-  // Somebody may still be taking them.
+  // A client may still be downloading them.
   if (ranges.some((range) => app.lent.has(range))) return later();
   {
     using lock = lockMailBytes(app.config.data.dir);

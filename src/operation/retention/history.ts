@@ -14,10 +14,13 @@ import { DAY_SECONDS } from "../../lib/durations.ts";
 const AT_ONCE = 100;
 /** How many messages one transaction deletes. */
 const ROWS = 10;
-/** After a change of plan nothing goes by the shorter history at first: whoever comes back finds all as it was. */
+/**
+ * After a change to a plan with shorter history, nothing is deleted at first, so that whoever changes back finds
+ * everything.
+ */
 const GRACE_DAYS = 30;
 
-/** Deletes the messages that are older than the history of their account's plan, or than their inbox keeps them. */
+/** Deletes messages older than the history of their account's plan, or than their inbox keeps them. */
 export async function purgeHistory(shift: Shift): Promise<void> {
   await forEach<UserRow>(shift, usersAfter, async (user) => {
     if (user.deleted_at !== null) return eraseAgain(shift, user);
@@ -35,7 +38,7 @@ export async function purgeHistory(shift: Shift): Promise<void> {
   );
 }
 
-/** Should the job that erases it have been lost. */
+/** Enqueues the erasure of a deleted account again, in case its job was lost. */
 async function eraseAgain({ app }: Shift, { id }: UserRow): Promise<void> {
   await app.write((tx) => eraseAccountLater(app, tx, id));
 }
@@ -50,7 +53,7 @@ async function forEach<Row extends { id: string }>(
   do {
     rows = await find(shift.app.db, { after: rows.at(-1)?.id ?? "" });
     for (const row of rows) await work(row);
-    // Others have their turn, however many accounts there are.
+    // Lets other work run between accounts.
     await Bun.sleep(0);
   } while (rows.length === AT_ONCE && !isOver(shift));
 }
@@ -58,7 +61,7 @@ async function forEach<Row extends { id: string }>(
 interface Old {
   below: string;
   before: number;
-  /** The last one that was looked at. */
+  /** The last message that was looked at. */
   after: string;
 }
 
@@ -72,7 +75,7 @@ async function purgeOlder(
   const before = daysAgo(shift, days);
   const findAfter = (db: Db, last?: OldMessage) =>
     find(db, { before, below: firstIdAt(before), after: last?.id ?? "" });
-  // Most accounts have nothing that is old, and reading holds up nobody.
+  // Most accounts have no old messages, and a read blocks nobody, unlike a transaction.
   if ((await findAfter(shift.app.db)).length === 0) return;
   const step = goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
     ranges.push(...(await eraseMessages(shift.app, tx, ended)));
@@ -114,7 +117,7 @@ function oldMessages(db: Db, { below, before, after }: Old) {
     .limit(ROWS);
 }
 
-/** Messages with what has to be known of them when they are deleted, and whether they had ended at `before`. */
+/** Selects messages with what their deletion needs, and whether they had ended at `before`. */
 export function keyedMessages(db: Db, before: number) {
   return db
     .selectFrom("messages")

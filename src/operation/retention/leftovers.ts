@@ -18,7 +18,7 @@ const ROWS = 50;
 /** How long the payment provider may repeat an event. */
 const MIN_PAYMENT_SECONDS = 30 * DAY_SECONDS;
 
-/** Returns steps that delete rows which are of no use after a fixed time. */
+/** Returns steps that delete rows which are useless after a fixed time. */
 export function purgeExpired(app: App): Step[] {
   const now = app.calmNow();
   return [
@@ -38,7 +38,7 @@ export function purgeExpired(app: App): Step[] {
   ];
 }
 
-/** Returns steps that delete deliveries, and other news that nobody looks at again, from before `before`. */
+/** Returns steps that delete deliveries, events and the like from before `before`. */
 export function purgeNews({ before, now }: Age): Step[] {
   const day = dayAt(before);
   return [
@@ -88,7 +88,7 @@ const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>
   db.deleteFrom("mail_keys").where("inbox_id", "=", row.inbox_id).where("key_hash", "=", row.key_hash),
 );
 
-/** Calls that an ended run has not forgotten. The calls of a failed run are kept for whoever does its work again. */
+/** Selects recorded tool calls of ended runs. Those of a failed run are kept for its retry. */
 const callsOfEnded = prepared((db, _none: object) =>
   db
     .selectFrom("tool_calls")
@@ -155,7 +155,7 @@ const deleteNotice = prepared((db, row: Awaited<ReturnType<typeof oldNotices>>[n
     .where("day", "=", row.day),
 );
 
-/** Jobs that were given up long ago. */
+/** Selects jobs that were given up long ago. */
 const deadJobs = prepared((db, old: { kind: JobKind; before: number }) =>
   db
     .selectFrom("jobs")

@@ -14,16 +14,17 @@ export interface Doomed {
   conversation_id: string | null;
 }
 
-/** A message with what has to be known of it when it is erased. */
+/** A message with what its erasure needs to know. */
 export type Erasable = Doomed & Omit<Keyed, "calls_lost">;
 
 /**
- * Deletes messages whose account and inbox stay, and gives where in the segments they had bytes. What others still have to
- * know of them is kept: the key of a mail, the calls that were made for it, and that a retry did its work.
+ * Deletes messages whose account and inbox stay, and returns the ranges of their bytes in the segments. Keeps what is
+ * needed later: the key that recognizes a duplicate mail, the tool calls made for a message, and that a retry did its
+ * work.
  */
 export async function eraseMessages(app: App, tx: Db, messages: Erasable[]): Promise<SegmentRange[]> {
   const ranges: SegmentRange[] = [];
-  // One after the other: what the first hands on to the second must not go with it unseen.
+  // One after the other, because one message may hand over records to the next.
   for (const message of messages) {
     await keepKey(app, tx, { ...message, calls_lost: await losesCalls(tx, message) });
     await markRedone(tx, message);
@@ -33,20 +34,23 @@ export async function eraseMessages(app: App, tx: Db, messages: Erasable[]): Pro
   return ranges;
 }
 
-/** Deletes messages with all that hangs on them; gives where in the segments they had bytes. */
+/** Deletes messages with all rows that belong to them. Returns the ranges of their bytes in the segments. */
 export async function deleteMessages(tx: Db, messages: Doomed[]): Promise<SegmentRange[]> {
   const ranges: SegmentRange[] = [];
   for (const { id, raw_mail_id } of messages) {
     ranges.push(...(await filesOf(tx, { id })).flatMap(rangesOf));
     await deleteEvents(tx, { id });
     await deleteMessage(tx, { id });
-    // A mail to several inboxes is stored once: it goes with the last of its messages.
+    // A mail to several inboxes is stored once; it is deleted with the last of its messages.
     if (raw_mail_id !== null) ranges.push(...(await deleteUnnamed(tx, { raw_mail_id })).flatMap(rangesOf));
   }
   return ranges;
 }
 
-/** Deletes what has no message any more; what has some left says nothing of those that went. */
+/**
+ * Deletes conversations without messages, and sets subject, sender and snippet of the others from the messages that are
+ * left.
+ */
 async function tidyConversations(tx: Db, messages: Doomed[]): Promise<void> {
   const ids = new Set(messages.map(({ conversation_id }) => conversation_id));
   for (const id of ids) {

@@ -18,7 +18,10 @@ const FAILURE = {
     "The inbox was paused for longer than it keeps what it gets, so the mail was never worked on. Send it again.",
 } as const;
 
-/** Ends mail that waits in a paused inbox for longer than its messages are kept: nobody would find what came of it. */
+/**
+ * Ends mail that has waited in a paused inbox for longer than the inbox keeps messages: its result would be deleted at
+ * once.
+ */
 export async function endOutwaited(shift: Shift): Promise<void> {
   const { app } = shift;
   let inboxes: Paused[] = [];
@@ -56,7 +59,7 @@ async function endWaitingIn(shift: Shift, inbox: Paused): Promise<void> {
   });
 }
 
-/** Returns how many days messages that wait are kept, the same as those that have ended; null for ever. */
+/** Returns how many days waiting messages are kept, the same as for ended ones; null for ever. */
 function keptDays({ config }: App, { retention_days, plan }: Paused): number | null {
   const { history_days } = planLimits(config, plan);
   const days = [retention_days ?? 0, history_days].filter((some) => some > 0);

@@ -19,15 +19,15 @@ import { DAY_SECONDS } from "../../lib/durations.ts";
 const HOURLY = "17 * * * *";
 const KEY = "purge";
 
-/** Has everything taken away, hour by hour, that has been kept for long enough. */
+/** Plans the hourly purge of what has been kept for long enough. */
 export async function purgeLater(app: App, tx: Db): Promise<void> {
   const due = { kind: "purge", dedupe_key: KEY, run_at: nextTime(HOURLY, app.now()) } as const;
   if (await enqueue(app, tx, { ...due, payload: {} })) return;
-  // A clock that was wrong may have put it off for years.
+  // A wrong clock may have planned it years ahead.
   await hasten(app, tx, due);
 }
 
-/** Deletes what is old. A purge that does not come to its end goes on the next time. */
+/** Deletes what is old. What it does not finish is left to the next purge. */
 export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
   const shift = beginShift(app, signal);
   await takeTurns(shift, (tx) => endDelays(app, tx));
@@ -53,13 +53,13 @@ function stepsOf(app: App): Step[] {
   ];
 }
 
-/** Counts the stored bytes of one account anew, another one each time, so that no mistake lasts. */
+/** Recounts the stored bytes of one account, another one each time, so that no miscount lasts. */
 async function recountOne(app: App): Promise<void> {
   const user_id = await longestUncounted(app.db);
   if (user_id !== undefined) await recountStorage(app, user_id);
 }
 
-/** Returns the steps after so many days; none for 0 days, which means for ever. */
+/** Returns the steps for rows older than `days`; none for 0 days, which means for ever. */
 function after(app: App, days: number, steps: (age: Age) => Step[]): Step[] {
   const now = app.calmNow();
   return days === 0 ? [] : steps({ now, before: now - days * DAY_SECONDS });

@@ -4,24 +4,24 @@ import { KEEPERS, type Keeper } from "../../db/segment-rows.ts";
 import { type Position, rangesOf } from "../../lib/segments.ts";
 import { checksumOf, isLost, type Kept, KEPT, readBytes } from "../../resources/messages/stored-bytes.ts";
 
-/** The most that one call reads, so that nobody notices it. */
+/** How many bytes one call reads at most, so that nobody notices it. */
 const SEALED_BYTES = 64 * 1_048_576;
 const LOOKED_AT = 20_000;
-/** Rows that are looked at by one query. */
+/** Rows that one query reads. */
 const ROWS = 200;
 
-/** Between two queries everybody else has the database to themselves. */
+/** Pause between two queries, for everybody else. */
 const BREATH_MS = 8;
 
 /**
- * Adds a checksum to what earlier versions stored without one, from the bytes that are there now, some at a time: from then on
- * others at their place are told. What nobody can tell is whether they were the right ones until then.
+ * Adds checksums to stored bytes that earlier versions wrote without one, a limited number at a time. From then on
+ * wrong bytes in their place are detected; whether they were right before cannot be known.
  */
 export async function sealOlder(app: App, signal: AbortSignal): Promise<void> {
   const left = { bytes: SEALED_BYTES, rows: LOOKED_AT };
   for (const keeper of KEEPERS) {
     let place = app.unsealed.get(keeper) ?? { segment: 0, offset: 0 };
-    // A table that has been gone through needs nothing more from this process.
+    // A table that was finished once is not visited again by this process.
     while (place !== "done" && left.bytes > 0 && left.rows > 0) {
       signal.throwIfAborted();
       place = await sealBehind(app, { keeper, place, left });
@@ -31,7 +31,7 @@ export async function sealOlder(app: App, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Returns how far it came, and takes off from what is `left` to do. */
+/** Returns the place it reached, and subtracts its work from `left`. */
 async function sealBehind(
   app: App,
   { keeper, place, left }: { keeper: Keeper; place: Position; left: { bytes: number; rows: number } },
@@ -59,12 +59,12 @@ function rowsBehind(db: Db, keeper: Keeper, { segment, offset }: Position): Prom
     .execute();
 }
 
-/** Whether bytes have no checksum yet. Lost ones get theirs from a later process, should they be found again. */
+/** Returns whether bytes have no checksum yet. Lost bytes get theirs later, if they are found again. */
 function isUnsealed({ checksum, lost_at }: Kept): boolean {
   return checksum === null && lost_at === null;
 }
 
-/** Returns how many bytes were read. */
+/** Adds the checksum of one row. Returns how many bytes it read. */
 async function seal(app: App, keeper: Keeper, row: Kept): Promise<number> {
   const bytes = await readOrMiss(app, keeper, row);
   if (bytes === null) return 0;
@@ -81,7 +81,7 @@ async function seal(app: App, keeper: Keeper, row: Kept): Promise<number> {
   return bytes.byteLength;
 }
 
-/** Null for what is gone, or missing; that is noted. */
+/** Returns the bytes of a row; null if they are deleted or missing, and then marks them as lost. */
 export async function readOrMiss(app: App, keeper: Keeper, row: Kept): Promise<Uint8Array | null> {
   try {
     return await readBytes(app, keeper, row);

@@ -11,23 +11,23 @@ import { noteMissing } from "../../db/missing-bytes.ts";
 import { type Kept, KEPT, storeBytes } from "../../resources/messages/stored-bytes.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
-/** Bytes that one sweep moves, so that nobody notices it. */
+/** How many bytes one sweep moves, so that nobody notices it. */
 const MOVED_BYTES = 64 * 1_048_576;
 /** Rows that are looked up at once. */
 const ROWS = 20;
-/** A file of which less than this is left is not kept for that. */
+/** A file is emptied when less than this part of it is in use. */
 const SPARSE_SHARE = 1 / 4;
-/** After which an upgrade is here to stay. */
+/** Time after which an upgrade is not expected to be undone. */
 const UPGRADE_SECONDS = 14 * DAY_SECONDS;
-/** Between two rows that are moved, everybody else has the database to themselves. */
+/** Pause between two rows, for everybody else. */
 const BREATH_MS = 8;
 
 /**
- * Puts the files of mails in order: what is missing is marked, and what is there again is not any more; what no row names,
- * as after a crash, is overwritten, what has no checksum gets one, and files of which nothing is named are deleted. What is
- * left in a file that is mostly empty is moved first, as far as `MOVED_BYTES` go, but not soon after an upgrade. Nothing
- * goes while the database may have lost rows, or while that of a restore point, or a newer one than this, may name it.
- * False when it could not come to its end: a backup copies the files.
+ * Sweeps the mail files: marks missing bytes and unmarks those that are back, overwrites bytes that no row references
+ * (left by a crash), adds missing checksums, and deletes files that no row references. First it moves the rest out of
+ * files that are mostly empty, up to `MOVED_BYTES`, except soon after an upgrade. Nothing is erased while the database
+ * may have lost rows, or while a restore point or a newer database may reference it. Returns false when it has to be
+ * repeated, because a backup is copying the files.
  */
 export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean> {
   await findAgain(app, signal);
@@ -36,11 +36,11 @@ export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean
   const older = await olderWords(app);
   if (point === undefined && older === undefined && !(await mayBeTakenBack(app)))
     await emptySparse(app, signal);
-  // Once this is committed, so is whatever was appended before it, or it never will be; and nothing is given out before it.
+  // After this commit, everything appended before it is either committed too or never will be.
   const end = await app.write(async () => app.segments.position());
   const named = await namedSegments(app.db);
   await noteMissing(app, named);
-  // What the database has lost may be found in there by a person, until the note of that is deleted.
+  // After a loss of commits a person may find mails in these files, until the note of the loss is deleted.
   if (app.upkeep.lostCommits() !== undefined) return true;
   if (point !== undefined) {
     app.log.info({ path: point }, "files of mails are left as they are until this restore point is deleted");
@@ -63,15 +63,17 @@ export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean
   return true;
 }
 
-/** Whether somebody may still go back to before an upgrade: that database would look for mails where they were then. */
+/**
+ * Returns whether an upgrade may still be undone: the database of that time would look for mails at their old places.
+ */
 async function mayBeTakenBack({ config, calmNow }: App): Promise<boolean> {
   const since = calmNow() - UPGRADE_SECONDS;
-  // A folder that cannot be looked into may have one.
+  // A folder that cannot be read may hold a restore point.
   const kept = await listBackups(config.backup.dir).catch(() => undefined);
   return kept?.some(({ before_upgrade, created }) => before_upgrade && created > since) ?? true;
 }
 
-/** Overwrites what no row names before `end`, and nobody is being sent. */
+/** Overwrites bytes before `end` that no row references and nobody is downloading. */
 async function clear(app: App, { segment, size }: SegmentFile, end: Position): Promise<void> {
   const limit = segment === end.segment ? Math.min(size, end.offset) : size;
   if (segment > end.segment || limit === 0) return;
@@ -81,7 +83,7 @@ async function clear(app: App, { segment, size }: SegmentFile, end: Position): P
   await app.segments.erase(gaps.map(({ offset, size: bytes }) => ({ segment, offset, size: bytes })));
 }
 
-/** Looks whether what was missing is back. */
+/** Checks whether missing bytes are back. */
 async function findAgain(app: App, signal: AbortSignal): Promise<void> {
   for (const keeper of KEEPERS) {
     let rows: Kept[] = [];
@@ -100,7 +102,7 @@ async function findAgain(app: App, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Moves what is left in files that are mostly empty, to where new bytes go. */
+/** Moves the rest out of files that are mostly empty, to where new bytes are appended. */
 async function emptySparse(app: App, signal: AbortSignal): Promise<void> {
   let left = MOVED_BYTES;
   for (const segment of sparseOnes(await app.segments.files(), await namedSegments(app.db), app))
@@ -137,9 +139,7 @@ function rowsIn(
     .execute();
 }
 
-/**
- * Returns how many bytes were moved.
- */
+/** Moves the bytes of one row. Returns how many it moved. */
 async function move(app: App, keeper: Keeper, row: Kept): Promise<number> {
   const bytes = await readOrMiss(app, keeper, row);
   if (!bytes) return 0;

@@ -10,7 +10,7 @@ import { AdminUserShape } from "../shapes.ts";
 import { listUsersPage, patchUser } from "../users.ts";
 import { HOUR_SECONDS } from "../../../lib/durations.ts";
 
-/** Each is a mail to somebody who may know nothing of this server. */
+/** Each invitation is a mail to somebody who may not know this server. */
 const INVITATION_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 const FRESH = "For an administrator who has signed in within the last ten minutes, not for an API key.";
 
@@ -54,7 +54,7 @@ function userRoutes(app: App) {
     );
 }
 
-/** What makes a way to sign in, or changes one. */
+/** Routes that create or change a way to sign in. */
 function inviteRoutes(app: App) {
   return new Elysia()
     .use(signedInAdministrators(app))

@@ -9,7 +9,7 @@ import type { Plan, SessionRow, UserRow } from "../../../db/schema.ts";
 import { AppError } from "../../../errors.ts";
 import { viewUser } from "../users.ts";
 
-/** An administrator who has signed in, and the browser. */
+/** An administrator who has signed in, with the browser used. */
 export interface Administrator {
   user: UserRow;
   session: SessionRow;
@@ -17,7 +17,7 @@ export interface Administrator {
 
 const STALE = "Making an account or resetting a password needs a sign-in of the last ten minutes";
 
-/** Makes an account for an address and mails it an invitation; whoever reads the mail there signs in with a code. */
+/** Creates an account for an address and mails an invitation to it; whoever reads mail there signs in with a code. */
 export async function inviteUser(
   app: App,
   by: Administrator,
@@ -40,7 +40,7 @@ export async function inviteUser(
   return viewUser(app, user);
 }
 
-/** As if somebody had asked for it on the page where one signs in. */
+/** Mails a sign-in code, as if its owner had asked for it on the sign-in page. */
 export async function sendCodeTo(app: App, id: string): Promise<{ retry_after: number }> {
   return app.write(async (tx) => {
     const { email } = await accountOf(tx, id);
@@ -49,8 +49,8 @@ export async function sendCodeTo(app: App, id: string): Promise<{ retry_after: n
 }
 
 /**
- * Takes the password of an account away and signs it out everywhere; its owner is told, signs in with a code, and may
- * choose another. Nobody else gets to know one. Its API keys go on.
+ * Removes the password of an account and signs it out everywhere. Its owner is told by mail, signs in with a code, and
+ * may set a new password, which nobody else learns. Its API keys stay valid.
  */
 export async function resetUserPassword(app: App, by: Administrator, id: string) {
   refuseStale(app, by.session, STALE);
