@@ -4,7 +4,7 @@ import { readZipTable } from "./zip.ts";
 
 const MAX_LISTED = 1_000;
 
-/** The names and sizes in an archive. Nothing is unpacked. */
+/** Returns the names and sizes of the files in an archive. Unpacks nothing. */
 export function listArchive(bytes: Uint8Array): Extract {
   const entries = readZipTable(bytes);
   if (entries === undefined) throw new Unreadable("is damaged");

@@ -4,7 +4,7 @@ import { decodeText } from "./text.ts";
 
 const MAX_CALENDAR_BYTES = 4 * 1_048_576;
 const KINDS: Record<string, string> = { vevent: "Event", vtodo: "Task", vjournal: "Note" };
-/** RFC 5545 §3.8, in the order in which they are shown. */
+/** Properties of an entry (RFC 5545 §3.8) in the order in which they are shown, with their labels. */
 const FIELDS: Record<string, string> = {
   summary: "What",
   dtstart: "Start",
@@ -21,7 +21,7 @@ const FIELDS: Record<string, string> = {
   description: "Description",
 };
 
-/** The entries of a calendar file; one that is not built by the rules is shown as it is. */
+/** Returns the entries of a calendar file as text; a malformed file is shown as it is. */
 export function readCalendar(file: FileToRead): Extract {
   const raw = decodeText(file, MAX_CALENDAR_BYTES);
   const entries = entriesOf(raw);
@@ -40,7 +40,7 @@ export function readCalendar(file: FileToRead): Extract {
 function entriesOf(raw: string): ICAL.Component[] | undefined {
   try {
     const parsed: unknown[] = ICAL.parse(raw);
-    // Several calendars in one file come as a list of them, one alone comes as itself.
+    // ical.js returns several calendars as a list of them, and a single one as itself.
     const calendars = (typeof parsed[0] === "string" ? [parsed] : parsed) as (string | unknown[])[][];
     return calendars
       .flatMap((calendar) => new ICAL.Component(calendar).getAllSubcomponents())
@@ -66,7 +66,7 @@ function valueOf(property: ICAL.Property): string {
   return [who, zone && `(${zone})`, answer && `(${answer.toLowerCase()})`].filter(Boolean).join(" ");
 }
 
-/** A value that its type does not allow is shown as it stands there. */
+/** Returns a value of the wrong type as it was written. */
 function plainValue(property: ICAL.Property): string {
   try {
     return property.getValues().map(String).join(", ");

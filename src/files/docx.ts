@@ -5,24 +5,27 @@ import { plainWords, type ShownXml, withoutHiddenRuns } from "./word-xml.ts";
 import { checkZip, unpackEntry } from "./zip.ts";
 
 const OPTIONS = {
-  // Remarks in the margin are words of the document too.
+  // Comments in the margin are text of the document too.
   styleMap: ["comment-reference => sup"],
   includeEmbeddedStyleMap: false,
   externalFileAccess: false,
   convertImage: mammoth.images.imgElement(() => Promise.resolve({ src: "" })),
 };
 
-/** Several, as the first page and even pages may have their own. */
+/** Parts with headers and footers; there may be several, for the first page, odd and even pages. */
 const MARGIN = /^word\/(header|footer)\d*\.xml$/;
 
 interface Parts {
   names: string[];
   read(name: string): string;
-  /** Runs of text that were taken out of the parts read so far. */
+  /** Returns how many hidden runs of text were removed from the parts read so far. */
   hidden(): number;
 }
 
-/** The text of a Word document with its headings, lists, tables, notes and comments; headers and footers come last. */
+/**
+ * Returns the text of a Word document with its headings, lists, tables, notes and comments; headers and footers come
+ * last.
+ */
 export async function readDocx(bytes: Uint8Array): Promise<Extract> {
   const parts = shownParts(bytes);
   const { value } = await mammoth.convertToHtml(inputOf(parts), OPTIONS);
@@ -51,7 +54,10 @@ function shownParts(bytes: Uint8Array): Parts {
   };
 }
 
-/** What the library makes of an archive itself, and takes as well; its types do not say so. */
+/**
+ * Returns parts in the form that mammoth builds from an archive itself. It accepts that as input as well, which its
+ * types do not say.
+ */
 function inputOf(parts: Parts): { buffer: Buffer } {
   const file = {
     exists: (name: string) => parts.names.includes(name),
@@ -65,7 +71,10 @@ function marginsOf(parts: Parts): string {
   return [...new Set(texts)].filter(Boolean).join("\n");
 }
 
-/** Puts signs for what plain text would lose into HTML that mammoth wrote, which is always built the same way. */
+/**
+ * Adds characters for formatting that plain text would lose to HTML that mammoth wrote. That HTML is regular enough for
+ * patterns.
+ */
 function marked(html: string): string {
   return html
     .replaceAll(/<h([1-6])>/g, (tag, level) => `${tag}${"#".repeat(Number(level))} `)

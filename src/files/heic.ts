@@ -18,15 +18,15 @@ interface Pixels {
 }
 
 /**
- * The library as plain JavaScript takes twice the time of its WebAssembly. But a thread cannot be ended while it is in
- * WebAssembly, so that a picture made to take an hour would take it.
+ * libheif compiled to plain JavaScript, which takes twice as long as its WebAssembly. But a thread cannot be ended
+ * inside WebAssembly, so a hostile picture could occupy it for an hour.
  */
 const heif = startLibheif({ print: () => {}, printErr: () => {} });
 const { heif_error_Ok, heif_error_Plugin_loading_error } = heif.heif_error_code;
 
 /**
- * The main picture of a HEIF file as a bitmap, turned as the file says. As every copy of a large one takes memory, it
- * is made smaller at once, but its longer side stays at least `enoughPx`. Throws for a damaged file.
+ * Returns the main picture of a HEIF file as a bitmap, rotated as the file says. It is scaled down at once, because
+ * each copy of a large one takes memory, but its longer side keeps at least `enoughPx`. Throws for a damaged file.
  */
 export function unpackHeic(bytes: Uint8Array, limits: { maxPixels: number; enoughPx: number }): HeicOutcome {
   using given = new DisposableStack();
@@ -50,12 +50,12 @@ export function unpackHeic(bytes: Uint8Array, limits: { maxPixels: number; enoug
   return { ok: true, width, height, bitmap: bitmapOf(decoded.channels[0], limits.enoughPx) };
 }
 
-/** Every answer may be an error instead. */
+/** Throws if libheif returned an error object in place of a result. */
 function check(answer: { code?: { value: number }; message?: unknown }): void {
   if (answer.code && answer.code.value !== heif_error_Ok.value) throw new Error(String(answer.message));
 }
 
-/** A BMP with its rows from the top; each pixel is the mean of a square of the picture. */
+/** Returns a BMP with its rows from the top; each pixel is the mean of a square of the picture. */
 function bitmapOf(pixels: Pixels, enoughPx: number): Uint8Array {
   const step = Math.max(1, Math.floor(Math.max(pixels.width, pixels.height) / enoughPx));
   const width = Math.max(1, Math.floor(pixels.width / step));
@@ -67,7 +67,7 @@ function bitmapOf(pixels: Pixels, enoughPx: number): Uint8Array {
     for (let x = 0; x < width; x++) {
       const corner = y * step * pixels.stride + 3 * x * step;
       const at = HEADER_BYTES + y * rowBytes + 3 * x;
-      // A bitmap has blue first.
+      // BMP stores blue first.
       for (let color = 0; color < 3; color++) bitmap[at + 2 - color] = mean(pixels, corner + color, step);
     }
   }

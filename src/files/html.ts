@@ -2,10 +2,10 @@ import { readableHtml } from "../trust/own-words/reply-text.ts";
 import { type Extract, type FileToRead } from "./reading.ts";
 import { decodeText } from "./text.ts";
 
-/** Markup takes many times the room of its words. */
+/** Bytes of markup that are read: it takes many times the space of its text. */
 const MAX_HTML_BYTES = 4 * 1_048_576;
 
-/** The words that a reader of the page would see. */
+/** Returns the text that a reader of the page would see. */
 export function readHtmlFile(file: FileToRead): Extract {
   const { text } = readableHtml(decodeText(file, MAX_HTML_BYTES));
   return {

@@ -1,7 +1,7 @@
 import { type Extract, Unreadable } from "./reading.ts";
 
 const MAX_PIXELS = 50_000_000;
-/** Larger pictures are made smaller by every provider before its model sees them. */
+/** Longer side of a picture for a model: every provider scales larger ones down. */
 const MAX_SIDE_PX = 1_568;
 const MAX_IMAGE_BYTES = 5 * 1_048_576;
 const JPEG_QUALITY = 85;
@@ -12,7 +12,7 @@ const UNKNOWN_FORMAT =
 
 type Drawn = NonNullable<Extract["image"]>;
 
-/** A picture as a model may see it: not larger than it is of use, and drawn anew, so that no metadata is left. */
+/** Returns a picture for a model: scaled down, and encoded again so that no metadata is left. */
 export async function readImage(bytes: Uint8Array): Promise<Extract> {
   try {
     const { width, height, format } = await open(bytes).metadata();
@@ -26,9 +26,9 @@ export async function readImage(bytes: Uint8Array): Promise<Extract> {
   }
 }
 
-/** What photos of telephones come in, where the system has no decoder of its own. */
+/** Reads HEIC, the format of many phone photos, where the system has no decoder. */
 async function readHeic(bytes: Uint8Array): Promise<Extract> {
-  // ISO/IEC 14496-12 §4.3: what begins otherwise is no such file.
+  // Every HEIF file begins with an `ftyp` box (ISO/IEC 14496-12 §4.3).
   if (Buffer.from(bytes.subarray(4, 8)).toString("latin1") !== "ftyp") throw new Unreadable(UNKNOWN_FORMAT);
   const { unpackHeic } = await import("./heic.ts");
   const picture = unpackHeic(bytes, { maxPixels: MAX_PIXELS, enoughPx: MAX_SIDE_PX });
@@ -36,7 +36,7 @@ async function readHeic(bytes: Uint8Array): Promise<Extract> {
   return extractOf(picture.width, picture.height, await drawnAsPhoto(picture.bitmap));
 }
 
-/** Undefined when it would be too large that way. */
+/** Returns the picture as PNG; undefined when that would be too large. */
 async function drawnSharp(bytes: Uint8Array): Promise<Drawn | undefined> {
   const drawn = await small(bytes).png().bytes();
   return drawn.byteLength <= MAX_IMAGE_BYTES ? { content_type: "image/png", bytes: drawn } : undefined;

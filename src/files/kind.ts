@@ -4,7 +4,7 @@ import { shownType } from "./shown-name.ts";
 import { isUtf8 } from "./text.ts";
 import { readZipTable } from "./zip.ts";
 
-/** Some programs put a few lines before the mark of a PDF, and every reader puts up with them. */
+/** Bytes within which the mark of a PDF may begin: some programs write lines before it, and all readers accept that. */
 const PDF_MARK_WITHIN_BYTES = 1_024;
 const SAMPLE_BYTES = 4_096;
 const PDF = "application/pdf";
@@ -17,11 +17,11 @@ interface Found {
   content_type: string;
 }
 
-/** What lies in an archive that is a document. */
+/** Entries by which an archive is recognized as a document. */
 const BY_ENTRY: Record<string, Found> = {
   "word/document.xml": { kind: "docx", content_type: DOCX },
   "xl/workbook.xml": { kind: "xlsx", content_type: XLSX },
-  // The entry that says which of its formats it is would have to be unpacked.
+  // Which OpenDocument format it is stands in an entry that would have to be unpacked.
   "content.xml": { kind: "open_document", content_type: OPEN_DOCUMENT },
 };
 
@@ -32,7 +32,7 @@ const BY_MIME: [RegExp, FileKind][] = [
   [/^text\/(x-)?vcard$/, "contact"],
   [/^text\/html$|^application\/xhtml\+xml$/, "html"],
   [/^message\/(rfc822|global)$/, "mail"],
-  // Text that is drawing or markup for the most part.
+  // Text formats that are mostly drawing or markup.
   [/^image\/svg|^(application|text)\/rtf$/, "other"],
   [
     /^text\/|^application\/((x-)?(yaml|json|ndjson|xml|csv|javascript|sh|sql|toml)|[\w.-]+\+(json|xml))$/,
@@ -49,18 +49,18 @@ const BY_NAME: [RegExp, FileKind][] = [
   [/\.(txt|text|md|markdown|csv|tsv|json|jsonl|ndjson|xml|ya?ml|toml|ini|log|sql)$/i, "text"],
 ];
 
-/** Marks that no text begins with by chance, as it may with `BM`, `MZ` or `PK`. */
+/** Kinds whose marks no text begins with by chance, as it may with `BM`, `MZ` or `PK`. */
 const SURE = new Set<FileKind>(["pdf", "docx", "xlsx", "open_document", "calendar", "contact"]);
 
-/** What a file is by its bytes; by its name and the type it was sent as only where those say nothing. */
+/** Returns the kind of a file by its bytes; by its name and declared type only where the bytes do not tell. */
 export async function kindOf(file: FileToRead): Promise<Found> {
   const sent = shownType(file.content_type);
   const plain = looksLikeText(file.bytes);
   const sniffed = await sniff(file, sent);
   if (sniffed && (SURE.has(sniffed.kind) || (!plain && sniffed.kind !== "text"))) return sniffed;
-  // Mail programs send much of what they do not know as plain text, so the name knows better.
+  // The name before the declared type: mail programs send many unknown types as plain text.
   const named = match(BY_NAME, file.filename) ?? match(BY_MIME, sent);
-  // What should be a PDF or a picture and is one has been found by its bytes.
+  // A real PDF or picture would have been recognized by its bytes.
   const kind = named === "pdf" || named === "image" ? undefined : named;
   return { kind: kind ?? (plain ? "text" : "other"), content_type: sent };
 }
@@ -74,7 +74,7 @@ async function sniff({ filename, bytes }: FileToRead, sent: string): Promise<Fou
   return type && { kind: match(BY_MIME, type.mime) ?? "other", content_type: type.mime };
 }
 
-/** Told from the table alone, so that nothing is unpacked on the way. */
+/** Recognizes an archive by its central directory, so that nothing is unpacked. */
 function archiveOf(bytes: Uint8Array): Found {
   const known = readZipTable(bytes)?.find(({ name }) => Object.hasOwn(BY_ENTRY, name));
   return BY_ENTRY[known?.name ?? ""] ?? { kind: "archive", content_type: "application/zip" };

@@ -7,7 +7,7 @@ import { shownName } from "./shown-name.ts";
 const MAX_FIELD_CHARS = 500;
 const MAX_NAMES = 100;
 
-/** A mail kept as a file: its head, its text and the names of its files. */
+/** Returns a mail saved as a file: its header, its text and the names of its files. */
 export async function readMailFile(bytes: Uint8Array): Promise<Extract> {
   const outcome = await readMail(bytes);
   if (!outcome.ok && outcome.text === "") throw new Unreadable("holds a mail that can't be read");

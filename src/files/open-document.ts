@@ -2,7 +2,7 @@ import { Parser } from "htmlparser2";
 import { type Extract, MAX_FILE_CHARS, Unreadable } from "./reading.ts";
 import { checkZip, unpackEntry } from "./zip.ts";
 
-/** OpenDocument 1.3 part 3: elements that end a line, and those whose words nobody sees. */
+/** Elements that end a line, and elements whose text is not shown (OpenDocument 1.3 part 3). */
 const LINES = new Set(["text:p", "text:h", "text:line-break", "draw:page"]);
 const UNSEEN = new Set([
   "text:tracked-changes",
@@ -21,12 +21,12 @@ interface Walk {
   lines: string[];
   line: string;
   chars: number;
-  /** Inside a cell a paragraph does not end the line. */
+  /** Depth of table cells; inside a cell a paragraph does not end the line. */
   cells: number;
   unseen: number;
 }
 
-/** The text of a document, a table or slides as LibreOffice and others write them. */
+/** Returns the text of a document, spreadsheet or presentation in OpenDocument format. */
 export function readOpenDocument(bytes: Uint8Array): Extract {
   const content = checkZip(bytes).find(({ name }) => name === "content.xml");
   if (content === undefined) throw new Unreadable("is damaged");
@@ -56,7 +56,7 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   if (name === "text:p" && walk.cells > 0 && !/(^|\s)$/.test(walk.line.slice(-1))) walk.line += " ";
 }
 
-/** What stands in plain text for what an element says by being there. */
+/** Plain text for elements that mean something without text, such as tabs. */
 const SIGNS: Record<string, (attributes: Record<string, string>) => string> = {
   "text:h": (attributes) => `${"#".repeat(upTo(MAX_LEVEL, attributes["text:outline-level"]))} `,
   "text:tab": () => "\t",

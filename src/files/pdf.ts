@@ -2,20 +2,20 @@ import { getDocumentProxy } from "unpdf";
 import { counted, type Extract, MAX_FILE_CHARS, Unreadable } from "./reading.ts";
 
 const MAX_PAGES = 200;
-/** Well before the thread is ended, so that the pages read until then count. */
+/** Time after which reading stops, well before the thread would be ended, so that the pages read until then count. */
 const STOP_AFTER_MS = 7_000;
 /**
- * ISO 32000-2 table 116: encodings of Chinese, Japanese and Korean, whose tables every reader is to bring along. This
- * one has none, and what is written in them is lost.
+ * Predefined encodings of Chinese, Japanese and Korean (ISO 32000-2 table 116), for which a reader must have the
+ * tables. This one has none, so text in them is lost.
  */
 const LOST_ENCODING = /\/Encoding\s*\/(?!Identity-)[\w-]+-[HV]\b/;
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/** The text of a PDF, page by page. Pictures are not looked at. */
+/** Returns the text of a PDF, page by page. Ignores pictures. */
 export async function readPdf(bytes: Uint8Array): Promise<Extract> {
   const started = performance.now();
-  // Before the library takes the bytes over.
+  // Done first, because the library takes ownership of the bytes.
   const hasLost = LOST_ENCODING.test(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"),
   );
@@ -35,7 +35,7 @@ export async function readPdf(bytes: Uint8Array): Promise<Extract> {
 async function openPdf(bytes: Uint8Array): Promise<Pdf> {
   try {
     return await getDocumentProxy(bytes, {
-      // A font of this machine would be looked for on disk, and warnings would be printed.
+      // Avoids a search for system fonts on disk, and printed warnings.
       useSystemFonts: false,
       disableFontFace: true,
       verbosity: 0,
@@ -47,7 +47,7 @@ async function openPdf(bytes: Uint8Array): Promise<Pdf> {
   }
 }
 
-/** Null for a page that is damaged, which says nothing about the others. */
+/** Returns the text of a page; null for a damaged page, since the others may be fine. */
 async function pageText(pdf: Pdf, number: number): Promise<string | null> {
   try {
     const page = await pdf.getPage(number);

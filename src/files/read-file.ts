@@ -14,7 +14,7 @@ import { textExtract } from "./text.ts";
 
 type Reader = (file: FileToRead) => Promise<Extract>;
 
-/** Loaded when the first file of the kind comes: some of the libraries are large. */
+/** Readers by kind, loaded at first use: some of the libraries are large. */
 const READERS: Record<FileKind, Reader> = {
   pdf: async ({ bytes }) => (await import("./pdf.ts")).readPdf(bytes),
   docx: async ({ bytes }) => (await import("./docx.ts")).readDocx(bytes),
@@ -32,21 +32,21 @@ const READERS: Record<FileKind, Reader> = {
 
 const DAMAGED = "is damaged or built in a way that can't be read";
 
-/** Reads one file, whatever is in it. Runs on a thread that may be ended at any moment. */
+/** Reads one file, whatever it contains. Runs on a thread that may be ended at any moment. */
 export async function readFile(file: FileToRead): Promise<FileReading> {
   const filename = shownName(file.filename);
   const size = file.bytes.byteLength;
   const found = await kindOf(file);
   const about = { filename, content_type: found.content_type, size, kind: found.kind };
   try {
-    // An empty text file has nothing to be read, and is no fault.
+    // An empty text file is not an error.
     if (size === 0 && found.kind === "text") return { ...about, text: "", note: "", summary: "empty" };
     if (size === 0) throw new Unreadable("is empty");
     const extract = await READERS[found.kind](file);
     if (extract.text.trim() === "" && extract.image === undefined) throw new Unreadable("has no text in it");
     return { ...about, ...shownPart(filename, extract) };
   } catch (error) {
-    // An error of a library says only one thing for certain: that this file was too much for it.
+    // An error of a library proves only that it could not read this file.
     const reason = error instanceof Unreadable ? error.message : DAMAGED;
     return { ...about, text: "", note: notRead(filename, reason), summary: "" };
   }

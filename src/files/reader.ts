@@ -5,45 +5,44 @@ import { counted, type FileReading, type FileToRead, notRead } from "./reading.t
 import { shownName, shownType } from "./shown-name.ts";
 
 const MB = 1_048_576;
-/** A file that takes longer is given up and its thread ended; so are the files of a message that take longer together. */
+/** Time for one file, after which its thread is ended, and for all files of a message together. */
 const READ_FILE_WITHIN_MS = 10_000;
 const READ_ALL_WITHIN_MS = 30_000;
-/** What the process may grow by while one file is read. */
+/** Bytes that the process may grow by while one file is read. */
 const MAX_MEMORY_BYTES = 512 * MB;
 const MAX_FILE_BYTES = 30 * MB;
 const COPIED_AT_ONCE_BYTES = MB;
-/** How much of the text of all files of a message together a model is shown. */
+/** Characters of text from all files of a message that a model is shown. */
 const MAX_ALL_CHARS = 400_000;
 
 export interface FileReader extends AsyncDisposable {
   /**
-   * Reads each file on its own: what one of them does to its reader costs the others nothing. Whatever is wrong with
-   * a file stands in its reading. All who send files have their turns file by file. Rejects only when `signal` aborts,
-   * with its reason, or when the reader is closed.
+   * Reads each file by itself, so that one that breaks its reader affects no other. A reading says what is wrong with
+   * its file. Accounts take turns file by file. Rejects only with the reason of `signal`, or when the reader is closed.
    */
   read(files: FileToRead[], signal: AbortSignal, from?: ReadFor): Promise<FileReading[]>;
 }
 
-/** Whose turn it is to be; `strangers`: they sent it to the account. */
+/** The account that takes the turn. `strangers` is true for files that strangers sent to it. */
 export interface ReadFor {
   account: string;
   strangers?: boolean;
 }
 
-/** To the thread: a file in memory that both can see. */
+/** A file passed to the thread in shared memory. */
 export interface SharedFile {
   filename: string;
   content_type: string;
   shared: SharedArrayBuffer;
 }
 
-/** What the thread says came of a file, and how long it took. */
+/** The thread's answer: the reading of a file, and how long it took. */
 export interface WorkerReading {
   reading: FileReading;
   took_ms: number;
 }
 
-/** Reads files on threads of their own, started when they are needed and ended when idle; each has one file in memory twice. */
+/** Creates a reader with threads that start when needed and end when idle. Each holds one file in memory twice. */
 export function createFileReader({
   readFileWithinMs = READ_FILE_WITHIN_MS,
   readAllWithinMs = READ_ALL_WITHIN_MS,
@@ -85,7 +84,7 @@ export function createFileReader({
   };
 }
 
-/** Copied in pieces: one large copy would hold up everybody else. */
+/** Copies a file to shared memory in pieces, because one large copy would block the event loop. */
 async function share({ filename, content_type, bytes }: FileToRead): Promise<SharedFile> {
   const shared = new SharedArrayBuffer(bytes.byteLength);
   const target = new Uint8Array(shared);

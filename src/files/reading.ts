@@ -1,4 +1,4 @@
-/** A file as it came, with the name and the type that its sender gave it. */
+/** A received file, with the name and type that its sender gave it. */
 export interface FileToRead {
   filename: string;
   content_type: string;
@@ -19,17 +19,17 @@ export type FileKind =
   | "archive"
   | "other";
 
-/** What was read of one file. All of it but `kind` and `size` is untrusted text. */
+/** The result of reading one file. Everything but `kind` and `size` is untrusted text. */
 export interface FileReading {
   /** On one line, without hidden characters, short enough to be shown. */
   filename: string;
-  /** What the bytes say where they say anything, else what the sender said. */
+  /** The type according to the bytes, or else according to the sender. */
   content_type: string;
   size: number;
   kind: FileKind;
-  /** Empty when there is none or it could not be read. */
+  /** The text; empty when there is none or it could not be read. */
   text: string;
-  /** For a model that can see: small enough, and without the metadata of the original. */
+  /** The picture for models with vision: scaled down, and without the metadata of the original. */
   image?: { content_type: string; bytes: Uint8Array };
   /** A sentence about what was not read; empty when all was. */
   note: string;
@@ -37,17 +37,19 @@ export interface FileReading {
   summary: string;
 }
 
-/** What a reader of one kind of file gives back. */
+/** What the reader of one kind of file returns. */
 export interface Extract {
   text: string;
   image?: { content_type: string; bytes: Uint8Array };
-  /** In the words of a summary: `12 pages`. */
+  /** The size for the summary: `12 pages`. */
   extent?: string;
   /** Why it is only a part, as a clause after the file's name: `only the first 200 of 300 pages were read`. */
   partly?: string;
 }
 
-/** The file cannot be read. The message goes on behind the name of the file: `is damaged`. */
+/**
+ * Thrown when a file cannot be read. The message completes a sentence that begins with the file's name: `is damaged`.
+ */
 export class Unreadable extends Error {
   override name = "Unreadable";
 }
@@ -56,7 +58,7 @@ export function notRead(filename: string, reason: string): string {
   return `Not read: ${filename} ${reason}.`;
 }
 
-/** How much of the text of one file a model is shown. */
+/** Characters of text from one file that a model is shown. */
 export const MAX_FILE_CHARS = 100_000;
 
 export function counted(count: number, one: string, many = `${one}s`): string {

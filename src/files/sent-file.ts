@@ -1,9 +1,9 @@
 export const MAX_FILE_BYTES = 10 * 1_048_576;
-/** With room for line breaks. */
+/** Characters of base64, with room for line breaks. */
 const MAX_WRITTEN_CHARS = 1.5 * MAX_FILE_BYTES;
 export const MAX_FILES = 10;
 
-/** What the `data` of an attachment held. */
+/** The decoded `data` of an attachment in an API call. */
 export type SentFile = { bytes: Uint8Array<ArrayBuffer> } | { fault: "invalid_base64" | "too_large" };
 
 /** Decodes base64, with or without padding and line breaks. */

@@ -1,6 +1,6 @@
 import { type Extract, type FileToRead, MAX_FILE_CHARS, Unreadable } from "./reading.ts";
 
-/** Four bytes are the longest character. */
+/** Bytes that are read: a character in UTF-8 has at most four. */
 const MAX_TEXT_BYTES = 4 * (MAX_FILE_CHARS + 1);
 const LATIN = /charset\s*=\s*"?(iso-8859-1|windows-1252|latin-?1)\b/i;
 
@@ -10,7 +10,10 @@ export function textExtract(file: FileToRead): Extract {
   return { text: decodeText(file) };
 }
 
-/** In the charset that the file names or begins with, else UTF-8. Throws `Unreadable` for what is no text. */
+/**
+ * Decodes text in the charset that the file declares or begins with, otherwise UTF-8. Throws `Unreadable` where it is
+ * not text.
+ */
 export function decodeText({ content_type, bytes }: FileToRead, maxBytes = MAX_TEXT_BYTES): string {
   const part = bytes.subarray(0, maxBytes);
   const charset = charsetOf(content_type, part, part.byteLength < bytes.byteLength);
@@ -21,11 +24,11 @@ export function decodeText({ content_type, bytes }: FileToRead, maxBytes = MAX_T
 function charsetOf(content_type: string, bytes: Uint8Array, cut: boolean): Charset {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
-  // Old programs write it without saying so; as UTF-8 it would be full of holes.
+  // Old programs write windows-1252 without declaring it; decoded as UTF-8 it would be full of replacement characters.
   return LATIN.test(content_type) || !isUtf8(bytes, cut) ? "windows-1252" : "utf-8";
 }
 
-/** A character that our own cut goes through is no fault. */
+/** Returns whether bytes are UTF-8. With `cut`, an incomplete character at the end is no fault, since we cut there. */
 export function isUtf8(bytes: Uint8Array, cut: boolean): boolean {
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: cut });

@@ -1,11 +1,11 @@
 import { Parser } from "htmlparser2";
 
-/** ISO/IEC 29500-1 §17.17.4: how a property says that it is off. */
+/** Values that switch a property off (ISO/IEC 29500-1 §17.17.4). */
 const OFF = new Set(["0", "false", "off"]);
 
 export interface ShownXml {
   xml: string;
-  /** How many runs of text were taken out. */
+  /** How many runs of text were removed. */
   hidden: number;
 }
 
@@ -14,7 +14,7 @@ interface Run {
   hidden: boolean;
 }
 
-/** A part of a Word document without the text that Word does not show (ISO/IEC 29500-1 §17.3.2.41). */
+/** Returns a part of a Word document without text marked as hidden (ISO/IEC 29500-1 §17.3.2.41). */
 export function withoutHiddenRuns(xml: string): ShownXml {
   if (!xml.includes("vanish")) return { xml, hidden: 0 };
   const path: string[] = [];
@@ -27,7 +27,7 @@ export function withoutHiddenRuns(xml: string): ShownXml {
         path.push(localName(name));
         const run = runs.at(-1);
         if (path.at(-1) === "r") runs.push({ start: parser.startIndex, hidden: false });
-        // Below other elements it is about another time or another thing.
+        // Elsewhere `vanish` belongs to an earlier version or to another element.
         if (run && path.at(-1) === "vanish" && parent === "rPr" && grandparent === "r")
           run.hidden = isOn(attributes);
       },
@@ -43,7 +43,7 @@ export function withoutHiddenRuns(xml: string): ShownXml {
   return { xml: cutOut(xml, cuts), hidden: cuts.length };
 }
 
-/** The words of a header or a footer, a paragraph to a line. */
+/** Returns the text of a header or footer, one paragraph a line. */
 export function plainWords(xml: string): string {
   const lines: string[] = [];
   let line = "";
@@ -71,7 +71,7 @@ export function plainWords(xml: string): string {
   return lines.filter(Boolean).join("\n");
 }
 
-/** Every file chooses its prefixes itself. */
+/** Returns an element's name without its namespace prefix, which each file chooses itself. */
 function localName(name: string): string {
   return name.slice(name.indexOf(":") + 1);
 }
@@ -81,7 +81,7 @@ function isOn(attributes: Record<string, string>): boolean {
   return value === undefined || !OFF.has(value);
 }
 
-/** Cuts come in the order of their ends, so that one inside another comes before it. */
+/** Removes ranges. They come sorted by their ends, so that a nested one precedes the one around it. */
 function cutOut(xml: string, cuts: [start: number, end: number][]): string {
   const kept: string[] = [];
   let end = xml.length;

@@ -4,7 +4,7 @@ import { checkZip } from "./zip.ts";
 
 type Cell = string | number | boolean | Date | null;
 
-/** The sheets of a workbook by name, their rows as comma-separated values. */
+/** Returns the sheets of a workbook by name, their rows as comma-separated values. */
 export async function readXlsx(bytes: Uint8Array): Promise<Extract> {
   checkZip(bytes);
   const sheets = await readXlsxFile(new Blob([new Uint8Array(bytes)]));
@@ -32,7 +32,7 @@ function cellOf(cell: Cell): string {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A workbook knows no zones; its dates come as if they were of UTC. */
+/** Returns a date as text. Workbooks have no time zones, and the library returns their dates as UTC. */
 function dateOf(date: Date): string {
   if (Number.isNaN(date.getTime())) return "";
   const [day = "", time = ""] = date.toISOString().slice(0, 19).split("T");

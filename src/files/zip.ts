@@ -4,11 +4,17 @@ import { Unreadable } from "./reading.ts";
 const MB = 1_048_576;
 const MAX_ENTRIES = 5_000;
 const MAX_UNPACKED_BYTES = 200 * MB;
-/** Small files of repeated text pack better than this in honest documents. */
+/**
+ * Limit of the compression ratio; it counts only above a size, because small files of repeated text compress better in
+ * honest documents.
+ */
 const MAX_RATIO = 100;
 const RATIO_FROM_BYTES = 10 * MB;
 
-/** APPNOTE.TXT §4.3.16, §4.3.12 and §4.3.7. */
+/**
+ * Signatures and sizes of the end record, the central directory and local headers (APPNOTE.TXT §4.3.16, §4.3.12,
+ * §4.3.7).
+ */
 const END = 0x06054b50;
 const END_BYTES = 22;
 const CENTRAL = 0x02014b50;
@@ -26,18 +32,18 @@ export interface ZipEntry {
   method: number;
   packed: number;
   unpacked: number;
-  /** Where its local header begins. */
+  /** The offset of its local header. */
   offset: number;
 }
 
-/** The table at the end of an archive; nothing is unpacked. Undefined when there is none that makes sense. */
+/** Reads the central directory of an archive without unpacking anything; undefined when it has no valid one. */
 export function readZipTable(bytes: Uint8Array): ZipEntry[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = endOfTable(view);
   if (end === undefined) return undefined;
   const size = view.getUint32(end + 12, true);
   const start = view.getUint32(end + 16, true);
-  // Other readers put up with bytes before the archive or behind its table, and then see other entries than this one.
+  // Other readers accept bytes before the archive or behind its directory, and then see other entries than this one.
   if (start + size !== end) return undefined;
   const entries: ZipEntry[] = [];
   let at = start;
@@ -60,8 +66,8 @@ export function readZipTable(bytes: Uint8Array): ZipEntry[] | undefined {
 type Lengths = [name: number, extra: number, comment: number];
 
 /**
- * The table of an archive that is safe to hand to a library: few entries, none encrypted, and each of them as large
- * as the table says, which is tried. Throws `Unreadable`.
+ * Returns the directory of an archive that is safe to pass to a library: few entries, none encrypted, each as large as
+ * declared, which is checked by unpacking. Throws `Unreadable`.
  */
 export function checkZip(bytes: Uint8Array): ZipEntry[] {
   const entries = readZipTable(bytes);
@@ -76,7 +82,7 @@ export function checkZip(bytes: Uint8Array): ZipEntry[] {
   return entries;
 }
 
-/** Throws `Unreadable` when the entry is not what the table says. */
+/** Unpacks an entry. Throws `Unreadable` when it is not as declared. */
 export function unpackEntry(bytes: Uint8Array, entry: ZipEntry): Uint8Array {
   const packed = packedBytes(bytes, entry);
   if (packed === undefined) throw new Unreadable("is damaged");
@@ -87,7 +93,7 @@ export function unpackEntry(bytes: Uint8Array, entry: ZipEntry): Uint8Array {
       if (unpacked.byteLength === entry.unpacked) return unpacked;
     }
   } catch {
-    // Larger than the table says, or not packed that way: one sentence fits all of it.
+    // Too large or not deflated: the same message fits both.
   }
   throw new Unreadable("is damaged");
 }
@@ -100,7 +106,7 @@ function packedBytes(bytes: Uint8Array, { offset, packed }: ZipEntry): Uint8Arra
   return start + packed > bytes.byteLength ? undefined : bytes.subarray(start, start + packed);
 }
 
-/** Only the last mark counts, and only if its comment ends with the file. */
+/** Returns the offset of the end record: the last one, if its comment ends with the file. */
 function endOfTable(view: DataView): number | undefined {
   const last = view.byteLength - END_BYTES;
   for (let at = last; at >= Math.max(0, last - MAX_COMMENT_BYTES); at--) {
