@@ -3,12 +3,12 @@ import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { breaksLine, isLineKey, isProseKey } from "./prose.ts";
 
 /**
- * Returns what a text in the arguments of somebody else's tool would do where it is put, as the end of a sentence: more than to
- * be read there. Undefined if there is none, or if the trusted text has it.
+ * Returns what a text in an external tool's arguments would do by itself where it is put, as the end of a sentence;
+ * undefined if there is none, or if the trusted text contains it.
  */
 export function actingText(args: Record<string, unknown>, trusted_text: string): string | undefined {
   for (const given of textsIn(args)) {
-    // Nobody can tell where such a call goes, and it has been objected to for that.
+    // Such a call was already refused, because its destination cannot be determined.
     if (given === TOO_MUCH) return undefined;
     const { key, value } = given;
     if (typeof value !== "string") continue;
@@ -22,22 +22,22 @@ export function actingText(args: Record<string, unknown>, trusted_text: string):
 }
 
 const MAX_SHOWN_CHARS = 100;
-/** The beginning of a formula in every table program; that of an encoded word is none. */
+/** The beginning of a formula in every spreadsheet program; an encoded word (`=?`) is not one. */
 const EQUALS = /^[=＝]\s{0,9}[\p{L}\p{N}("'{$+\-@#[_%\\]/u;
-/** Signs with which one begins in some, and which begin numbers, names and items of lists as well. */
+/** Characters that begin a formula in some programs, and also numbers, names and list items. */
 const SIGN = /^[+\-@＋－＠]/;
-/** What only a formula has behind them: a function with its arguments. */
+/** A function call behind such a character, which only a formula has. */
 const CALLS = /^[+\-@＋－＠]\s{0,9}[^\s(]{0,60}[\p{L}\p{N}_.]\(/u;
-/** Functions that fetch, or start something. */
+/** Functions that fetch something or start a program. */
 const FETCHES =
   /(?:IMPORT(?:DATA|XML|HTML|FEED|RANGE)|WEBSERVICE|FILTERXML|IMAGE|HYPERLINK|GOOGLE(?:FINANCE|TRANSLATE)|RTD|DDE|CALL|EXEC|REGISTER(?:\.ID)?|QUERY|STOCKHISTORY)\s{0,9}\(|\|\s{0,9}['"]/i;
 const CELL_END = /[\r\n,;\t|]/;
 
-/** The formula that a table program would take a text for, or a cell of one that is written down as a table. */
+/** Returns the formula that a spreadsheet program would see in a text, or in a cell of a text that is a table. */
 function formulaIn(key: string, text: string): string | undefined {
   const bare = bareCell(text);
   const prose = isProseKey(key);
-  // What begins so over several lines is a heading (`= Title`), or a list.
+  // A text of several lines that begins with `=` is a heading (`= Title`) or a list.
   if (EQUALS.test(bare) && !(prose && breaksLine(bare))) return bare;
   if (SIGN.test(bare) && CALLS.test(bare) && !prose) return bare;
   if (!FETCHES.test(text)) return undefined;
@@ -47,7 +47,7 @@ function formulaIn(key: string, text: string): string | undefined {
     .find((cell) => EQUALS.test(cell) || (SIGN.test(cell) && FETCHES.test(cell)));
 }
 
-/** Without the blanks and quotes that a table program takes off. */
+/** Returns a cell without the spaces and quotes that a spreadsheet program removes. */
 function bareCell(cell: string): string {
   return cell.replace(/^[\s"'\uFEFF\u200B]+/, "").trimEnd();
 }

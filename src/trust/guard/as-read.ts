@@ -1,9 +1,9 @@
 import { decodeWords } from "../../mail/reading/headers.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 
-/** Percent signs are decoded twice: an address is often decoded on the way, and once more where it is used. */
+/** How often percent-encoding is decoded: a URL is often decoded in transit, and again where it is used. */
 const DECODINGS = 2;
-/** Characters that NFKC would change, and some more. */
+/** Characters that NFKC changes, and some more. */
 const NOT_PLAIN = /(?!\p{ASCII})\p{Changes_When_NFKC_Casefolded}/gu;
 const NAMED: Record<string, string> = {
   period: ".",
@@ -18,7 +18,7 @@ const NAMED: Record<string, string> = {
   apos: "'",
 };
 
-/** The plainest forms found so far, by letter: some thousands of letters have one, and finding it anew takes longer. */
+/** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();
 
 function plainest(char: string): string {
@@ -30,8 +30,8 @@ function plainest(char: string): string {
 let last = { of: "", read: "" };
 
 /**
- * A text as programs read an address: decoded, in its plainest letters (UTS #46), without what nobody sees or needs
- * (RFC 5322 §3.2.4). The same text is asked for more than once, so the last one is kept.
+ * Returns a text as programs read a URL or address: decoded, in plain letters (UTS #46), without invisible and optional
+ * characters (RFC 5322 §3.2.4). Keeps the last result, because the same text is asked for repeatedly.
  */
 export function asRead(text: string): string {
   if (last.of !== text) last = { of: text, read: readAnew(text) };
@@ -41,7 +41,7 @@ export function asRead(text: string): string {
 function readAnew(text: string): string {
   let plain = text;
   for (let nth = 0; nth < DECODINGS; nth += 1) plain = decoded(plain);
-  // Letters are made plain one by one: normalising many marks on one letter takes the square of their number.
+  // Normalizes letter by letter: normalizing many marks on one letter takes quadratic time.
   plain = stripHiddenCharacters(plain).text.replaceAll(NOT_PLAIN, plainest);
   return plain
     .replaceAll(/[\u3002\uFF61]/g, ".")
@@ -58,7 +58,7 @@ function decoded(text: string): string {
   return withoutEntities(plain);
 }
 
-/** Returns a text with the entities of HTML and XML replaced, as far as addresses need them. */
+/** Returns a text with those HTML and XML entities replaced that matter in URLs. */
 export function withoutEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos));?/gi,
@@ -67,13 +67,13 @@ export function withoutEntities(text: string): string {
   );
 }
 
-/** An escaped character, as in JSON and most programming languages. */
+/** An escaped character in JSON and most programming languages. */
 const ESCAPED = /(?<!\\)\\+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|x([0-9a-f]{2}))/gi;
 const WORD = /=\?([^?*]{1,40})(?:\*[^?]{0,40})?\?([bq])\?([^?]*)\?=/gi;
 
 /**
- * Decodes encoded words (RFC 2047), also those of unknown character sets and with blanks in them, because mail programs
- * guess.
+ * Decodes encoded words (RFC 2047), also with unknown character sets and with spaces inside, because mail programs are
+ * lenient.
  */
 function wordsDecoded(text: string): string {
   if (!text.includes("=?")) return text;

@@ -24,16 +24,19 @@ export interface Scope {
  */
 export interface Guard {
   powersOf: (asked: Asked) => Powers;
-  /** Why a call must not be made; null if it may, and WHERE if that depends on where it goes: see `objectionToPlaces`. */
+  /**
+   * Returns why a call must not be made; null if it may, and WHERE if that depends on where it goes: see
+   * `objectionToPlaces`.
+   */
   objectionTo: (call: AskedCall) => Objection | typeof WHERE | null;
 }
 
 export const WHERE = Symbol("depends on where it goes");
 
 export interface Objection {
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   reason: string;
-  /** What the instruction would have to say to allow the call; null where no words would. */
+  /** What the instruction would have to contain to allow the call; null where nothing would allow it. */
   lacks: Lacks | null;
 }
 
@@ -44,13 +47,13 @@ export interface Lacks {
   destroy: boolean;
   /** The place that the call was to go to, which the instruction would have to name. */
   place: string | null;
-  /** The place that was read, whose content the call could have shown to others. */
+  /** The place that was read and whose content the call could have revealed. */
   source?: string;
-  /** Whether a search was read that may have found content of any place. */
+  /** Whether the results of a search were read that may contain content of any place. */
   searched?: boolean;
-  /** Ids of all places with the title by which the instruction names one. */
+  /** Ids of all places with the title that the instruction uses. */
   among?: string[];
-  /** Whether the title of the place, in quotation marks, would name it as well. */
+  /** Whether the title in quotation marks would name the place as well. */
   titled?: boolean;
 }
 
@@ -60,7 +63,7 @@ export interface Asked {
   scope: Scope | null;
   /** The target that the instruction names. */
   target: string | null;
-  /** False by `--no-tools`. */
+  /** False if the instruction has `--no-tools`. */
   tools: boolean;
   /** `--allow-destructive`. */
   allow_destructive: boolean;
@@ -78,50 +81,50 @@ export interface AskedCall extends Omit<Going, "tool"> {
   tool: Tool;
   powers: Powers;
   /**
-   * Name of another tool server, where its descriptions of its tools are all that the model has read of others; else null.
+   * The name of another tool server whose tool descriptions are the only text of others that the model has read;
+   * otherwise null.
    */
   beside: string | null;
 }
 
-/** The part of a call that decides where it goes. It is plain data, which can be sent to a thread. */
+/** The part of a call that decides where it goes. It is plain data, so that it can be sent to a thread. */
 export interface Going {
   tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
-    /** Whether people give its places by their titles. */
+    /** Whether people name its places by their titles. */
     titled: boolean;
-    /** Empty for our own tools, and where nothing of others is in the run. */
+    /** What the tool's schema lists; empty for built-in tools, and in a run without text of others. */
     listed: Listed;
   };
   args: Record<string, unknown>;
-  /** Whether the model has read anything that others wrote; the descriptions by the target's own server do not count. */
+  /** Whether the model has read anything written by others, apart from the descriptions by the target's own server. */
   tainted: boolean;
-  /** The words of its author for this run. */
+  /** The words of the message's author for this run. */
   instruction: string;
   /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
-  /** The words of the very mail or call, as its author and whoever else wrote them. */
+  /** All words of the mail or call itself, by its author and by others. */
   said: string;
   /**
-   * The page that a new mail may have been made to share, and the trusted text without its address. It may be read, but
-   * whoever wants to be written to can have it shared: it is no place that its author has named for that.
+   * A page that the author may just have shared by mail, and the trusted text without its URL. The page may be read;
+   * but whoever wants to be written to can get their page shared, so sharing alone names no destination for writing.
    */
   shared: { page: string; trusted_text: string } | null;
-  /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
+  /** Words that would be commands in a mail from the owner, and that the instruction does not quote as text. */
   orders: string[];
-  /** Domains of the inboxes here, in lower case: no tool of others may mail to them. */
+  /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
   own_domains: string[];
-  /** The places that our own tools have found or made in this run. */
+  /** The places that built-in tools have found or made in this run. */
   places: Place[];
-  /** The places that our own tools have read in this run. */
+  /** The places that built-in tools have read in this run. */
   read_at: ReadPlace[];
-  /** Whether anybody could have written what the model has read: a mail, a file, an earlier turn, an issue. */
+  /** Whether what the model has read could be by anybody: a mail, a file, an earlier turn, an issue. */
   anybodys: boolean;
 }
 
 export const GUARD: Guard = { powersOf, objectionTo };
 
 /**
- * The target of the tool that makes files: at home in every inbox that may use tools, whatever the instruction is
- * aimed at.
+ * The target of the tool that creates files. Every inbox that may use tools has it, whatever the instruction's target.
  */
 export const FILES_TARGET = "files";
 
@@ -148,7 +151,8 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
   const { tool, powers, tainted } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
-  // In a run that others' words may steer, silence does not mean that nothing is deleted (MCP: destructiveHint).
+  // In a run that text of others may steer, a missing annotation does not mean that nothing is deleted (MCP:
+  // destructiveHint).
   const may_destroy = tool.destructive || (tainted && tool.may_destroy === true);
   const destroy = may_destroy && !powers.destroy;
   if (tainted && !tool.read_only && !powers.mayWrite(target)) {
@@ -159,7 +163,7 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
     const reason = `${name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
     return { reason, lacks: { target: false, destroy, place: null } };
   }
-  // Descriptions by the target's own server may still choose where its tools go.
+  // Descriptions by the target's own server can still influence where its tools send things.
   return !tainted && !tool.foreign ? null : WHERE;
 }
 
@@ -194,20 +198,23 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
 }
 
 /**
- * Why a call must not go where it would; null if it may. Compares all its arguments, and what was found in this run, with
- * all that its author wrote, so that long texts are compared on a thread.
+ * Returns why a call must not go where it would; null if it may. Compares all arguments, and everything found in this
+ * run, with all that the author wrote, so long texts are compared on a thread.
  */
 export function objectionToPlaces(going: Going): Objection | null {
   return objectionToPlace(going) ?? objectionToSource(going) ?? objectionToText(going);
 }
 
-/** The objection to a call of which nobody can tell where it would go. */
+/** Returns the objection to a call whose destination cannot be determined. */
 export function tooMuch(name: string): Objection {
   const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
   return { reason, lacks: null };
 }
 
-/** The objection to a call that could show others what this run has read in a place that the instruction does not name. */
+/**
+ * Returns the objection to a call that could reveal to others what this run has read in a place that the instruction
+ * does not name.
+ */
 function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Objection | null {
   if (tool.read_only || !anybodys) return null;
   const unnamed = read_at.find(({ id, site }) => id === null || !isNamedPlace(id, { ...known, site }));
@@ -221,7 +228,10 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Object
   return { reason, lacks: { target: false, destroy: false, place: null, source: place } };
 }
 
-/** The objection to a call with a text that does something by itself: words of others may have asked for it. */
+/**
+ * Returns the objection to a call with a text that acts by itself where it is put: text of others may have asked for
+ * it.
+ */
 function objectionToText({ tool, args, tainted, trusted_text }: Going): Objection | null {
   if (!tool.foreign || tool.read_only || !tainted) return null;
   const acts = actingText(args, trusted_text);
@@ -232,7 +242,10 @@ function objectionToPlace(asked: Going): Objection | null {
   return asked.tool.foreign ? objectionToAddress(asked) : objectionToOwn(asked);
 }
 
-/** Nobody knows what a tool server does with an address; our own tools go only to the service they are connected to. */
+/**
+ * Returns the objection to an address in the arguments. It is unknown what an external tool does with one; built-in
+ * tools contact only the service they are connected to.
+ */
 function objectionToAddress(asked: Going): Objection | null {
   const { tool, args, tainted, trusted_text, shared, orders, own_domains } = asked;
   const { read_only } = tool;
@@ -254,7 +267,7 @@ function objectionToOrder(name: string, order: string): Objection {
   return { reason, lacks: null };
 }
 
-/** The objection to a call that would tell a site more than that its page is asked for. */
+/** Returns the objection to a call that would tell a site more than that its page is requested. */
 function objectionToTold(
   { tool: { name, read_only } }: Going,
   { site, argument }: { site: string; argument: string },
@@ -277,7 +290,7 @@ function objectionToStrange(asked: Going, strange: string): Objection {
   return { reason, lacks: { target: false, destroy: false, place, titled } };
 }
 
-/** The end of a sentence: that a place is not named, and the words that would name it. */
+/** Returns the end of a sentence that says that a place is not named, and how to name it. */
 function unnamed(tool: Going["tool"], place: string): string {
   if (isPath(tool, place))
     return `which neither the instruction nor a context of yours names as a repository. Write "repository ${place}" there if it is meant.`;
@@ -286,7 +299,7 @@ function unnamed(tool: Going["tool"], place: string): string {
   return "which stands neither in the instruction nor in a context of yours. Name it there if it is meant.";
 }
 
-/** Whether a place is one that is written `owner/name`, and so like a pair of words. */
+/** Returns whether a place has the form `owner/name`, which looks like a pair of words. */
 function isPath({ foreign }: Going["tool"], place: string): boolean {
   return !foreign && /^[^/#]+(?:\/[^/#]+)+$/.test(place);
 }
@@ -304,7 +317,7 @@ function objectionToOwn(asked: Going): Objection | null {
   return strange === undefined ? null : objectionToStrange(asked, strange);
 }
 
-/** The place that a call of one of our own tools would write to, if nobody with authority has named it for that. */
+/** Returns the place that a call of a built-in tool would write to, if nobody with authority named it for that. */
 function strangePlace(asked: Going): string | undefined {
   const { tool, args, places, instruction, shared } = asked;
   if (tool.read_only) return undefined;

@@ -1,24 +1,24 @@
 import { asRead } from "./as-read.ts";
 
-/** Characters back to which the beginning of an address is looked for; a place further inside a word counts as inside. */
+/** How many characters back the beginning of a URL is searched; a place further inside a word counts as inside. */
 const MAX_CHARS = 2_000;
-/** Characters that end an address, because browsers encode them. Brackets and apostrophes may stand in one. */
+/** Characters that end a URL, because browsers encode them. Brackets and apostrophes do not. */
 const ENDS_WORD = /[\s<>"]/;
 const WORD = /[^\s<>"]+/g;
-/** The beginning of an address up to its host. */
+/** The beginning of a URL up to its host. */
 const OWN_BEGINNING = /(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}:)?[/\\]{0,2}(?:www\d{0,3}\.)?$/i;
 /**
- * Signs that only an address has. They are looked for anywhere in a word, because programs glue words to addresses and
- * some scripts have no blanks.
+ * Signs that only URLs and mail addresses have. They count anywhere in a word, because programs attach words to URLs,
+ * and some scripts have no spaces.
  */
 const BEGUN =
   /:[/\\]|[/\\]{2}|\b(?:https?|ftps?|wss?|file|mailto|tel|sms|sips?|xmpp|data|magnet):|\.[\p{L}\p{N}-]{2,63}(?::\d{1,5})?[/?#\\]|:\d{1,5}[/?#\\]|(?<!\d)(?:\d{1,3}\.){3}\d{1,3}[/?#\\]/iu;
-/** Stands for a blank or a bracket that was encoded in an address: decoded, it would end the address for its reader only. */
+/** Replaces an encoded space or bracket in a URL: decoded, it would seem to end the URL. */
 const GLUE = "\uE000";
 
 /**
- * Whether a position in a text is inside an address. An address names itself as a whole; it does not name the addresses,
- * numbers and names within it, which its maker has put there.
+ * Returns whether a position in a text is inside a URL or address. It names itself as a whole; it does not name the
+ * addresses, numbers and names within it, which its creator chose.
  */
 export function isInsideAddress(text: string, at: number): boolean {
   let start = at;
@@ -29,7 +29,7 @@ export function isInsideAddress(text: string, at: number): boolean {
   return BEGUN.test(text.slice(start, at).replace(OWN_BEGINNING, ""));
 }
 
-/** Returns a text as programs read it, in which each address stays one word, whatever is encoded in it. */
+/** Returns a text as programs read it (`asRead`) in which each URL stays one word, whatever is encoded in it. */
 export function readKeepingAddresses(text: string): string {
   let read = "";
   let from = 0;

@@ -1,4 +1,4 @@
-/** What fetches an address by being shown, in the markups that mail programs and wikis know. */
+/** Markup that fetches a URL when it is shown, in the formats of mail programs and wikis. */
 const LOADING = [
   /!\[/,
   /<(?:img|image|picture|source|video|audio|track|embed|object|i?frame|link|script|style|base|meta|input|applet|portal)(?![\w-])/i,
@@ -9,12 +9,12 @@ const LOADING = [
   /image::/i,
   /\[\[(?:file|image):/i,
 ];
-/** Letters of a style sheet can be written as numbers. */
+/** Letters in a style sheet can be written as numeric escapes. */
 const STYLED = /style/i;
 
 /**
- * Whether a text that is written down would fetch something from elsewhere once somebody looks at it: the address of a
- * picture can tell whoever made the model write it a secret, without a click.
+ * Returns whether showing a text would fetch something remote: the URL of a picture can tell a secret, without a click,
+ * to whoever made the model write it.
  */
 export function loadsByBeingShown(text: string): boolean {
   return LOADING.some((pattern) => pattern.test(text)) || (STYLED.test(text) && text.includes("\\"));

@@ -8,7 +8,7 @@ export interface Numbered {
   number: number;
 }
 
-/** The full name of it: `acme/site#12`. */
+/** Returns the full name of an issue: `acme/site#12`. */
 export function wholeName({ place, number }: Numbered): string {
   return `${place}#${number}`;
 }
@@ -26,8 +26,8 @@ const NOUN =
   /(?<![\p{L}\p{N}])(?:issue|issues|ticket|tickets|bug|bugs|pr|pull request|request|vorgang|fehler|anfrage|demande|incidencia|problema|segnalazione|solicitud)[\s-]{0,3}(?:(?:no|nr|number|nummer|numéro|numero|número|n°|nº)\.?)?[\s:]{0,3}$/u;
 
 /**
- * Whether a person with authority has named an issue: by its full name, by the address of its page, or as `#12` or
- * `issue 12` with the place named beside it. An issue that the run itself has made needs no name.
+ * Returns whether a person with authority named an issue: by its full name, by the URL of its page, or as `#12` or
+ * `issue 12` together with the place. An issue that this run created needs no naming.
  */
 export function isNamedNumber(
   one: Numbered,
@@ -37,7 +37,7 @@ export function isNamedNumber(
   if (places.some(({ id, name }) => name === null && id.toLowerCase() === wholeName({ ...one, place })))
     return true;
   const trusted = trusted_text.toLowerCase();
-  // A match counts at the beginning of the path of an address, or outside of addresses.
+  // A match counts at the beginning of a URL's path, or outside of URLs.
   const isOnItsPage = (at: number): boolean => {
     const host = HOST_BEFORE.exec(trusted.slice(Math.max(0, at - MAX_HOST_CHARS), at))?.[0] ?? "";
     return !isInsideAddress(trusted, at - host.length);

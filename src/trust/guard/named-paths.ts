@@ -6,17 +6,17 @@ import { bareWord, wordsBefore, wordSet } from "./words.ts";
 
 const MAX_BEFORE_CHARS = 200;
 const MAX_BEHIND_CHARS = 30;
-/** The part of an address before the name: of a page, and of git. */
+/** The part of a URL, or of a git address, before the repository's name. */
 const URL_BEFORE = /(?:^|[^\w@.:/-])(?:https?:\/\/)?(?:www\.)?([a-z0-9.-]{1,100}(?::\d{1,5})?)\/$/;
 const GIT_BEFORE = /git@([a-z0-9.-]{1,100}):$/;
-/** What may follow the name in an address: nothing but the pages that every project has. */
+/** What may follow the name in a URL: nothing but the pages that every project has. */
 const URL_AFTER = /^(?:\.git)?(?![\w-]|\.\w)/;
 const URL_AFTER_NESTED =
   /^(?:\.git)?\/?(?:(?![\w./-])|\.(?!\w)|(?<=\/)(?:-|issues|merge_requests|tree|blob|commits?|wikis)(?![\w-]))/;
 
 /**
- * Whether a text names `owner/name` (in lower case). The form alone is not enough: many pairs of words and the beginnings
- * of many paths are written like it.
+ * Returns whether a text names the repository `owner/name` (in lower case). The form alone is not enough, because many
+ * pairs of words and beginnings of paths look like it.
  */
 export function isNamedPath(id: string, trusted: string, site: Site | undefined): boolean {
   const inUrl = (at: number): boolean => {
@@ -51,11 +51,11 @@ const CALLED = wordSet(
 );
 const AND = wordSet("and or und oder et ou y o e ed en of & + - * •");
 const ITEM = /^[\w-][\w.-]{0,100}\/[\w./-]{1,150}$/;
-/** A noun for a repository behind the name, or the number of an issue there. */
+/** A noun for a repository behind the name, or the number of an issue. */
 const NOUN_BEHIND =
   /^(?:#\d|[\s-]{1,3}(?:repo|repository|project|projekt|(?:issue[\s-])?tracker|(?:issue|ticket|pr)\s#\d{1,10})(?![\p{L}\p{N}_/]))/u;
 
-/** Nouns for what is filed in a repository. */
+/** Nouns for what is filed in a repository, such as an issue. */
 const ISSUES = wordSet(
   "issue issues ticket tickets pr prs request requests report vorgang anfrage demande incidencia solicitud segnalazione",
 );
@@ -65,13 +65,13 @@ const FILING = wordSet(
 );
 const FILING_BEHIND = wordSet("anlegen erstellen eröffnen öffnen aufmachen an auf");
 /**
- * Words that begin the next part of a sentence. Before any other word the pair could be an adjective: `in price/quantity
+ * Words that begin a new part of a sentence. Before any other word the pair could be an adjective: `in price/quantity
  * order`.
  */
 const NEXT_PART = wordSet(
   "and or that which with without for about from as so please but if when where then to saying und oder mit ohne bitte dass für über als et ou avec pour que s'il y o con para por sobre e com per che en met voor over dat",
 );
-/** Words for what is filed that are no noun for an issue: `file this in acme/site`. */
+/** Pronouns and words for a mail as the object: `file this in acme/site`. */
 const MATTER = wordSet(
   "it this that them these those all everything mail e-mail email mails message below above es das dies diese dieses ceci cela esto eso questo isso dit",
 );
@@ -82,14 +82,14 @@ const FILLERS = wordSet(
 );
 const OBJECT: ReadonlySet<string> = new Set([...FILLERS, ...MATTER, ...ISSUES]);
 /**
- * Articles that count only before a word for a mail. Anything else with one of them may exist already, and be only
- * spoken of.
+ * Articles that count only before a word for a mail. Anything else with a definite article may exist already and be
+ * merely mentioned.
  */
 const DEFINITE = wordSet("the my our his her der die das meine diese le la el il o a de het");
 const INTO = wordSet("in into to at im dans en em no nel under unter");
 const OF = wordSet("in of at on from von im aus de du dans en del di em do da van");
 
-/** Whether the words around a name say that it is a repository, so that it is no pair of words in passing. */
+/** Returns whether the words around a name mark it as a repository. */
 function isPointedAt(id: string, trusted: string, at: number): boolean {
   const end = at + id.length;
   const after = trusted.slice(end, end + MAX_BEHIND_CHARS);
@@ -105,7 +105,10 @@ function isPointedAt(id: string, trusted: string, at: number): boolean {
   );
 }
 
-/** Whether words end in a noun for it: `the repository`, `Repository:`, `GitHub-Projekt`, `repository is`. */
+/**
+ * Returns whether words end in a noun for a repository: `the repository`, `Repository:`, `GitHub-Projekt`, `repository
+ * is`.
+ */
 function isBehindNoun(words: string[], nouns = NOUNS): boolean {
   const [last = "", one = ""] = words.toReversed();
   const noun = CALLED.has(last.replace(/(?<=.)[:=]$/, "")) ? one : last;
@@ -117,14 +120,14 @@ function bareNoun(word: string): string {
   return bare.slice(bare.lastIndexOf("-") + 1);
 }
 
-/** Whether words end in a list that begins with a noun: `the repositories acme/app and`. */
+/** Returns whether words end in a list that begins with such a noun: `the repositories acme/app and`. */
 function isListed(words: string[]): boolean {
   const head = words.findLastIndex((word) => !AND.has(word) && !ITEM.test(word.replace(/,$/, "")));
   const joined = AND.has(words.at(-1) ?? "") || words.at(-1)?.endsWith(",") === true;
   return joined && isBehindNoun(words.slice(0, head + 1), PLURALS);
 }
 
-/** Whether words end in the number of an issue and a preposition: `issue 12 in`, `#12 of`. */
+/** Returns whether words end in the number of an issue and a preposition: `issue 12 in`, `#12 of`. */
 function isNumbered(words: string[]): boolean {
   const [last = "", number = "", ...before] = words.toReversed();
   if (!OF.has(last)) return false;
@@ -133,7 +136,7 @@ function isNumbered(words: string[]): boolean {
   return /^\d{1,10}$/.test(number) && ISSUES.has(NUMBER_NOUNS.has(one) ? two : one);
 }
 
-/** Whether words end in an order to file something: `file an issue in`, `open a ticket in`, `file this in`. */
+/** Returns whether words end in an order to file something: `file an issue in`, `open a ticket in`, `file this in`. */
 function isFiledIn(words: string[], after: string): boolean {
   const [last = "", what = "", ...before] = words.toReversed();
   const issue = ISSUES.has(what);
@@ -143,12 +146,12 @@ function isFiledIn(words: string[], after: string): boolean {
   return (next === "" || NEXT_PART.has(next)) && isObjectOfFiling([what, ...before]);
 }
 
-/** Returns the word behind the name; empty where the part of the sentence ends. */
+/** Returns the word behind the name; empty at the end of a part of the sentence. */
 function nextWord(after: string): string {
   return /^[>)\]*_]{0,5}\s{1,3}(\p{L}[^\s.,;:!?]{0,20})/u.exec(after)?.[1] ?? "";
 }
 
-/** Whether a verb of filing stands among these words (the last one first), with nothing but its object behind it. */
+/** Returns whether these words (the last one first) have a verb of filing with only its object behind it. */
 function isObjectOfFiling(words: string[]): boolean {
   const verb = words.findIndex((word) => FILING.has(bareWord(word)));
   const isPart = (word: string, at: number): boolean =>
@@ -156,7 +159,7 @@ function isObjectOfFiling(words: string[]): boolean {
   return verb !== -1 && words.slice(0, verb).every(isPart);
 }
 
-/** Whether an instruction is a target and the name alone: `@codehost-a acme/site`. */
+/** Returns whether an instruction is only a target and the name: `@codehost-a acme/site`. */
 function isAllThatIsSaid(words: string[], after: string): boolean {
   return /^@[\w:-]{1,130}$/.test(words.at(-1) ?? "") && /^[.\s]{0,5}(?:$|\n)/.test(after);
 }

@@ -1,18 +1,18 @@
 import { asRead } from "./as-read.ts";
 import { isPhoneKey, isReceiverKey } from "./key-words.ts";
 
-/** The fewest digits of what people call by a number: where only such a number belongs, and elsewhere. */
+/** The fewest digits of a number that people call: in a parameter for telephone numbers, and elsewhere. */
 const MIN_SHORT_CODE = 4;
 const MIN_DIGITS = 7;
-/** Signs that divide the numbers of a list. */
+/** Separators in a list of numbers. */
 const LIST = /[,;|\n]/;
-/** A day, with its time or without, or Unix seconds: what a period ends with. */
+/** A date, maybe with time, or a Unix time, also as the end of a period. */
 const MOMENT =
   /^(?:(?:(?:19|20)\d\d[-./]?(?:0[1-9]|1[0-2])[-./]?(?:0[1-9]|[12]\d|3[01])|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d)(?: \d{1,2}:\d\d(?::\d\d)?)?|1[5-9]\d{8}(?:\d{3})?)$/;
-/** A letter at a digit, as in an id, and an address: both are looked at elsewhere. */
+/** A letter next to a digit, as in an id, or an address; both are checked elsewhere. */
 const NO_NUMBER = /\p{L}\p{N}|\p{N}\p{L}|@|\/\//u;
 
-/** The telephone numbers in what a writing tool gets below a key where one may belong, whatever stands between their digits. */
+/** Returns the telephone numbers in a writing tool's argument that may hold some, whatever separates their digits. */
 export function phonesIn(key: string, text: string): string[] {
   const given = withDigits(asRead(text)).trim();
   if (isPhoneKey(key)) return numbersOf(given, MIN_SHORT_CODE);
@@ -23,23 +23,23 @@ export function phonesIn(key: string, text: string): string[] {
   return rest.split(/[\p{L},;|\n]/u).filter((part) => digitsOf(part).length >= MIN_DIGITS);
 }
 
-/** A list of numbers, or one number with signs of a list between its digits. */
+/** Returns the numbers in a text: a list of them, or one number with list separators between its digits. */
 function numbersOf(text: string, least: number): string[] {
   const items = text.split(LIST).filter((item) => digitsOf(item) !== "");
   const isList = items.every((item) => digitsOf(item).length >= least);
   return isList ? items : digitsOf(text).length >= least ? [text] : [];
 }
 
-/** Digits in a row, with nothing between them but what people write into a number. */
+/** A run of digits, with only characters between them that people write in numbers. */
 export interface DigitRun {
   digits: string;
-  /** Where a group of them begins or ends. */
+  /** Positions where a group of digits begins or ends. */
   edges: ReadonlySet<number>;
-  /** Whether it begins with the code of a country. */
+  /** Whether it begins with a country code. */
   abroad: boolean;
 }
 
-/** The numbers that a text names; those within an address are not named by it. */
+/** Returns the numbers that a text names; numbers inside a URL or address do not count. */
 export function digitRunsIn(text: string): DigitRun[] {
   const words = text.split(/(\s)/).map((word) => (isOther(word) ? "x" : word));
   const lines = withDigits(words.join(""))
@@ -49,7 +49,7 @@ export function digitRunsIn(text: string): DigitRun[] {
   return lines.split("\n").flatMap((line) => (digitsOf(line) === "" ? [] : [runOf(line)]));
 }
 
-/** Whether a word is an address, or an id of letters and digits. */
+/** Returns whether a word is a URL or address, or an id of letters and digits. */
 function isOther(word: string): boolean {
   return (ADDRESS_SIGN.test(word) && /\p{L}/u.test(word)) || /[a-z]\d|\d[a-z]/i.test(word);
 }
@@ -66,10 +66,7 @@ function runOf(line: string): DigitRun {
   return { digits: groups.join(""), edges, abroad: code !== "" };
 }
 
-/**
- * Whether a number is among those, digit by digit. With the code of a country it is the one that stands there without,
- * and the other way round.
- */
+/** Returns whether a number is among the runs, digit by digit, with or without a country code on either side. */
 export function isNamedPhone(place: string, runs: DigitRun[]): boolean {
   const [wanted, ...more] = digitRunsIn(place.replace(/^[a-z]{1,10}:/i, ""));
   if (wanted === undefined) return false;
@@ -90,14 +87,14 @@ export function isNamedPhone(place: string, runs: DigitRun[]): boolean {
   });
 }
 
-/** The codes of countries (ITU-T E.164 §6.1). */
+/** Possible lengths of country codes (ITU-T E.164 §6.1). */
 const CODE_LENGTHS = [1, 2, 3];
 
 function digitsOf(text: string): string {
   return text.replaceAll(/\D+/g, "");
 }
 
-/** A text with its digits as those of ASCII, in whatever script they are. */
+/** Returns a text with digits of all scripts as ASCII digits. */
 function withDigits(text: string): string {
   return text.replaceAll(/(?!\d)\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0;

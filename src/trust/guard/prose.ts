@@ -1,18 +1,21 @@
 import type { Part } from "./packed/part.ts";
 
-/** Words of a key below which something is written down for people. */
+/** Words in parameter names for text that people read. */
 const PROSE = new Set(
   "body text content contents description desc message note notes comment comments title subject summary html markdown md paragraph paragraphs details caption abstract agenda minutes transcript draft reply answer feedback observation observations thought".split(
     " ",
   ),
 );
-/** What else stands in such keys: `new_content`, `plainText`, `issue_body`. */
+/** Words that may stand beside them: `new_content`, `plainText`, `issue_body`. */
 const BESIDE = new Set(
   "new old plain rich full short long initial page file issue event task item card post block".split(" "),
 );
-/** What has one line wherever it stands: mails and calendars have it as a field of their head, where a second line is another field. */
+/**
+ * Parameters of a single line: mails and calendars have these as header fields, where a second line would be another
+ * field.
+ */
 const LINE = new Set(["subject", "title"]);
-/** Has one line too, unless the key says that it is a text. */
+/** A single line too, unless the parameter's name says that it is a text. */
 const SHORT_TEXT = "summary";
 const MAX_KEY_CHARS = 60;
 
@@ -22,32 +25,35 @@ export function isProseKey(key: string): boolean {
   return words.some((word) => PROSE.has(word)) && words.every((word) => PROSE.has(word) || BESIDE.has(word));
 }
 
-/** Whether the value of a parameter is a single line: `subject`, `event_title`, `summary`. */
+/** Returns whether a parameter's value is a single line: `subject`, `event_title`, `summary`. */
 export function isLineKey(key: string): boolean {
   const words = wordsInKey(key);
   if (words.some((word) => LINE.has(word))) return true;
   return words.includes(SHORT_TEXT) && words.every((word) => word === SHORT_TEXT || !PROSE.has(word));
 }
 
-/** Whatever some program takes for the end of a line, or of a text. */
+/** Characters that some program takes for the end of a line or of a text. */
 const LINE_BREAK = /(?!\t)[\p{Cc}\u2028\u2029]/gu;
 
-/** Whether a text goes on behind the end of its first line. */
+/** Returns whether a text has anything behind its first line. */
 export function breaksLine(text: string): boolean {
   return text.trim().search(LINE_BREAK) !== -1;
 }
 
-/** In small letters, however they are put together: `image_url`, `imageUrl`. */
+/** Returns the words of a parameter's name in lower case, however they are joined: `image_url`, `imageUrl`. */
 export function wordsInKey(key: string): string[] {
   const words = key.slice(0, MAX_KEY_CHARS).split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/);
   return words.map((word) => word.toLowerCase());
 }
 
 const MAIL_FIELD = /^([A-Za-z][A-Za-z0-9-]{0,60})[ \t]*:(.*)$/;
-/** Who gets it, or an answer to it, and who is said to have sent it. */
+/** Header fields for recipients, for the address of a reply, and for senders. */
 const PEOPLE_FIELD = /^(?!in-reply-to$)(?:[a-z-]{0,40}-)?(?:to|cc|bcc|from|sender|path)$/i;
 
-/** A mail as whoever sends it reads it: its people and subject, and its text, which is prose. Undefined for other texts. */
+/**
+ * Returns the parts of a text that a program would send as a mail: its people and subject, and its text, which is
+ * prose. Undefined for other texts.
+ */
 export function fieldsOfMail(text: string): Part[] | undefined {
   const lines = text.replaceAll(/\r\n?/g, "\n").trimStart();
   if (!MAIL_START.test(lines)) return undefined;
@@ -64,13 +70,13 @@ export function fieldsOfMail(text: string): Part[] | undefined {
 const MAIL_START = /^[A-Za-z][A-Za-z0-9-]{0,60}[ \t]*:/;
 const FIELD = /^(?:from |[!-9;-~]{1,100}[ \t]*:)/i;
 const CALENDAR = /^BEGIN:V/i;
-/** As PEOPLE_FIELD, without those who are said to have sent it: whoever keeps a mail of theirs writes to nobody. */
+/** Like PEOPLE_FIELD without the senders: storing a mail of theirs writes to nobody. */
 const RECIPIENTS =
   /^(?:(?!in-reply-to)(?:[a-z-]{0,40}-)?(?:to|cc|bcc)[ \t]*:|return-path[ \t]*:|(?:attendee|organizer)[;:]).*/gim;
 
 /**
- * To whom a text goes that begins as a mail does (RFC 5322 §2.1), by its header, or as an invitation (RFC 5545). One
- * that quotes a mail further down, as an issue may, is sent to nobody.
+ * Returns the recipients of a text that begins like a mail (RFC 5322 §2.1), from its header, or like an invitation (RFC
+ * 5545). A text that quotes a mail further down, such as an issue, has none.
  */
 export function recipientsIn(text: string): string {
   const lines = text.replaceAll(/\r\n?/g, "\n").trimStart();

@@ -1,4 +1,4 @@
-/** Quotation marks as people of many languages set them, those that open with those that close. */
+/** Pairs of opening and closing quotation marks in many languages. */
 const PAIRS: [open: string, close: string][] = [
   ["`", "`"],
   ['"', '"'],
@@ -13,16 +13,16 @@ const PAIRS: [open: string, close: string][] = [
   ["\u300E", "\u300F"],
   ["\uFF02", "\uFF02"],
 ];
-/** French ones have blanks inside, and where they are turned around what is quoted lies on their other sides. */
+/** Guillemets have spaces inside in French; in German they point the other way round. */
 const GUILLEMETS = ["\u00AB\u00BB", "\u2039\u203A"];
 const GUILLEMET = /[\u00AB\u00BB\u2039\u203A]/;
 const MAX_LINE_CHARS = 1_000;
 
-/** Whether a part of a text stands in quotation marks, or between backticks, and nothing else beside it there. */
+/** Returns whether a part of a text is all that stands between quotation marks or backticks. */
 export function isQuoted(text: string, from: number, to: number): boolean {
   const before = text.slice(Math.max(0, from - MAX_LINE_CHARS), from);
   const after = text.slice(to, to + 4);
-  // The stop of a sentence may stand inside as well.
+  // Punctuation of the sentence may be inside.
   const close = /^[.,;:!?]?(.)/su.exec(after)?.[1] ?? "";
   const open = before.slice(-1);
   const single = /['\u2019]/.test(open) && /[\p{L}\p{N}]$/u.test(before.slice(0, -1));
@@ -40,7 +40,7 @@ function isBetweenGuillemets(before: string, after: string): boolean {
   const line = before.slice(before.lastIndexOf("\n") + 1);
   return GUILLEMETS.some((pair) => {
     if (open === "" || close === "" || open === close || !pair.includes(open)) return false;
-    // The first one of the line tells which way they are set.
+    // The first guillemet of the line shows which way they point.
     const first = pair.includes(GUILLEMET.exec(line)?.[0] ?? "-") ? GUILLEMET.exec(line)?.[0] : open;
     return pair.includes(close) && open === first;
   });

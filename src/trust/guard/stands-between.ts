@@ -1,19 +1,22 @@
 const MAX_AFTER_CHARS = 20;
-/** A longer place is no address, and one that stands in so many others is not meant. */
+/** A longer place is no address, and one that occurs inside so many others is not meant. */
 const MAX_PLACE_CHARS = 4_000;
 const MAX_OCCURRENCES = 1_000;
 
 interface Ends {
-  /** What must not stand before it. */
+  /** What must not precede it. */
   before: RegExp;
   after: RegExp;
-  /** Whether it may be this one. */
+  /** Whether this occurrence may count. */
   accepts?: (at: number) => boolean;
-  /** How many are looked at, and whether it counts as standing there where there are more of them. */
+  /** How many occurrences are examined, and the result if there are more. */
   most?: { count: number; stands: boolean };
 }
 
-/** Whether a text stands in another one with nothing of `before` before it and with `after` behind it. */
+/**
+ * Returns whether `wanted` occurs in a text without a match of `before` in front of it and with a match of `after`
+ * behind it.
+ */
 export function standsBetween(text: string, wanted: string, ends: Ends): boolean {
   if (wanted === "" || wanted.length > MAX_PLACE_CHARS) return false;
   const { count, stands } = ends.most ?? { count: MAX_OCCURRENCES, stands: false };

@@ -9,33 +9,33 @@ import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
 import { loadsByBeingShown } from "./loads.ts";
 import { standsBetween } from "./stands-between.ts";
 
-/** What a call is, as far as it matters for the addresses in its arguments. */
+/** What matters about a call for judging the addresses in its arguments. */
 interface Look {
   read_only: boolean;
-  /** Whether the model has read what others wrote, so that a word may be an address that does not look like one. */
+  /** Whether the model has read text of others, so that a word may be a disguised address. */
   tainted: boolean;
-  /** Domains of inboxes here. What a tool mails there in its owner's name would come back as an order of the owner's. */
+  /** Domains of inboxes of this server. A mail there in the owner's name would count as the owner's command. */
   own_domains: string[];
 }
 
-/** Limits of one call: what is looked at is held against all that is trusted. */
+/** Limits of one call: each place found is searched for in all trusted text. */
 const MAX_LOOKED_AT_CHARS = 100_000;
 const MAX_PLACES = 1_000;
 
-/** Words by which addresses count as named, by who could have put them there. */
+/** The texts by which addresses count as named. */
 interface Naming {
   trusted_text: string;
-  /** The address of a page that a program may have shared, and the trusted text without it. */
+  /** The URL of a page that a program may have shared, and the trusted text without it. */
   shared: { page: string; trusted_text: string } | null;
 }
 
-/** Where a call of somebody else's tool would go. */
+/** Where a call of an external tool would go. */
 export interface Destinations {
-  /** An address that the trusted text does not hold, or that is of an inbox here, named or not. */
+  /** An address that is not in the trusted text, or one of an inbox of this server even if named. */
   strange: string | undefined;
-  /** The sites that it goes to. */
+  /** The sites that it contacts. */
   sites: ReadonlySet<string>;
-  /** One of them that only the sharing of its page names. */
+  /** One of these sites that only a shared page names. */
   only_shared: string | undefined;
 }
 
@@ -62,10 +62,10 @@ function firstUnnamed(places: ReadonlySet<string>, trusted_text: string): string
   );
 }
 
-/** A number and nothing else, as it may be given to call or write to somebody. */
+/** A bare number, as used for calling or texting somebody. */
 const NUMBER = /^(?:[a-z]{1,10}:)?[^\p{L}@]+$/iu;
 
-/** Whether a place is an address at one of these domains. */
+/** Returns whether a place is an address at one of these domains. */
 export function isAtOwn(place: string, own_domains: string[]): boolean {
   const lower = place.toLowerCase();
   return own_domains.some((domain) => {
@@ -76,15 +76,18 @@ export function isAtOwn(place: string, own_domains: string[]): boolean {
 
 interface Known {
   text: string;
-  /** As long as the text. */
+  /** The text in lower case, with the same length. */
   lower: string;
-  /** Its numbers. */
+  /** The runs of digits in it. */
   runs: DigitRun[];
 }
 
 let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", lower: "\n", runs: [] } };
 
-/** The trusted text as it stands and as programs read it. A run asks about the same one again and again. */
+/**
+ * Returns the trusted text prepared for searching, as written and as programs read it. Cached, because a run asks for
+ * the same one repeatedly.
+ */
 function knownIn(trusted_text: string): Known {
   if (lastKnown.of !== trusted_text) {
     const text = `${trusted_text}\n${readKeepingAddresses(trusted_text)}`;
@@ -93,7 +96,7 @@ function knownIn(trusted_text: string): Known {
   return lastKnown.known;
 }
 
-/** In small letters, but for those that take more characters than their capital ones: both texts stay as long. */
+/** Returns a text in lower case, except for letters whose lower case has another length, so that positions match. */
 function lowered(text: string): string {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return lower;
@@ -103,54 +106,63 @@ function lowered(text: string): string {
   });
 }
 
-/** What stands before the path: hosts and mail addresses are the same in capital letters, paths are not. */
+/** The part before the path: hosts and mail addresses are case-insensitive, paths are not. */
 const BEFORE_PATH = /^(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]*[^/\\?#]*/i;
 
-/** As a whole: the beginning of a longer address is another one. */
+/** Returns whether a place occurs in a text as a whole: the beginning of a longer URL is another URL. */
 function standsIn({ text, lower }: Known, place: string): boolean {
   const wanted = place.replace(/(?<![/.,;:!?])[/.,;:!?]+$/, "");
   const path = BEFORE_PATH.exec(wanted)?.[0].length ?? 0;
   return standsBetween(lower, lowered(wanted), {
     before: /[\w@.%+-]/,
-    // What is encoded may end it, as a blank does where it is looked for in the arguments.
+    // An encoded character may end it, as a space does in the arguments.
     after: /^\/?[.,;:!?)\]}>'"*_]*(?![^\s\uE000])/,
     accepts: (at) => text.startsWith(wanted.slice(path), at + path) && !isInsideAddress(text, at),
   });
 }
 
-/** Beyond it, or over several lines, a text of prose is something to be written down, not somewhere to go; a line never is. */
+/**
+ * Length beyond which a text of prose is content, not a destination; so is one of several lines. A single-line field
+ * never is content.
+ */
 const MAX_POINTER_CHARS = 300;
 const POINTER_KEY =
   /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
 const RECIPIENT_KEY = /^(?:to|cc|bcc|recipients?|e?-?mails?)$/i;
-/** As a word of its own, however words are put together: `url`, `image_url`, `imageUrl`, `imageURLs`. */
+/** Parameter names with the word URL, however words are joined: `url`, `image_url`, `imageUrl`, `imageURLs`. */
 const URL_KEY =
   /(?:^|[^A-Za-z])ur[il]s?$|(?:Ur[il]|UR[IL])s?$|[Hh]ref$|[Ww]eb_?[Hh]ook|[Cc]allback|[Ee]ndpoint/;
-/** Where a host belongs: one in numbers that says something behind them, in any of the ways that programs read. */
+/** Parameter names for a host; and a numeric host with a path behind it, in any form that programs accept. */
 const HOST_KEY = /host|domain|server|site|endpoint/i;
 const ODD_HOST =
   /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
-/** Where nothing of this stands, in whatever form it is read, none of those below finds anything. */
+/** A text without any of these characters, in any decoded form, contains no address. */
 const MAY_POINT = /[/\\:@.+%&]|=\?|\P{ASCII}/u;
 const URL_LIKE =
   /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])[^\s"'<>()[\]{}|]*/gi;
-/** With one slash or none; whoever fetches it reads two. */
+/** A URL with one slash or none, which programs complete to two. */
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
 const MAIL_LIKE =
   /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@(?:\[[^\s"'<>()[\]{},;@]{1,100}\]?|[^\s"'<>()[\]{},;:@]+)/g;
-/** With a sign in front only where a word begins: `dig @example.net`. No name of a host goes on with a low line: `light.living_room`. */
+/**
+ * A host name. `@` may precede it only at the beginning of a word (`dig @example.net`). An underscore behind it means
+ * that it is no host: `light.living_room`.
+ */
 const HOST_LIKE =
   /(?<![\p{L}\p{N}_@.-])(?:(?<![^\s"'<>()[\]{},;:=])@)?(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}(?![\p{L}\p{N}_-])\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
 const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
 const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 
-/** What a call holds beside one text, and that tells nobody anything: a switch, or how many results there may be. */
+/**
+ * Largest number that may accompany the only text of a call: it counts as a switch or a number of results, and tells
+ * nothing.
+ */
 const MAX_COUNT = 1_000;
-/** A parameter's name, which has no room for words of others. */
+/** The form of a parameter's name, too short to carry text of others. */
 const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
 
-/** The one text that a call holds; null where it holds more, which could be told to whatever that text names. */
+/** Returns the only text in a call; null where there are more, which could be told to whatever that text names. */
 function onlyTextIn(args: Record<string, unknown>): string | null {
   const texts = Object.entries(args).flatMap(([name, value]) => {
     const counts = Number.isInteger(value) && Math.abs(Number(value)) <= MAX_COUNT;
@@ -162,11 +174,11 @@ function onlyTextIn(args: Record<string, unknown>): string | null {
 }
 
 interface Places {
-  /** Everything that something could be fetched from or sent to, each once. */
+  /** All distinct places from which something could be fetched, or to which something could be sent. */
   places: Set<string>;
-  /** Those of them that are sites, and are no words to look for or to write down. */
+  /** Those of them that are sites to contact, not words to search for or to write down. */
   sites: Set<string>;
-  /** One of our inboxes, if something is sent there. */
+  /** An inbox of this server to which something is sent, if any. */
   inbox: string | undefined;
 }
 
@@ -190,29 +202,32 @@ function placesIn(args: Record<string, unknown>, look: Look): Places | typeof TO
 
 const PHONE = /^\+[\d ()-]+$/;
 
-/** Whether a place is somebody's mail address or phone. */
+/** Returns whether a place is a mail address or telephone number. */
 function isPersons(place: string): boolean {
   return PHONE.test(place) || (place.indexOf("@") > 0 && !/[/\\:?#]/.test(place));
 }
 
-/** A search engine is told the bare name of a site, and goes to none. */
+/**
+ * Returns whether a place is a site that the call contacts. A search engine gets the bare name of a site and does not
+ * contact it.
+ */
 function isSite(key: string, place: string): boolean {
   return !isPersons(place) && !(SEARCH_KEY.test(key) && /^[\p{L}\p{N}._-]+$/u.test(place));
 }
 
 interface LookedAt {
-  /** How many characters were looked through. */
+  /** How many characters were searched. */
   seen: number;
   places: string[];
-  /** Whether something is sent there. */
+  /** Whether something is sent to these places. */
   sent: boolean;
-  /** The sites that the call goes to, rather than write them down. */
+  /** The sites that the call contacts, as opposed to writing them down. */
   goes_to: string[];
 }
 
-/** The places in one text. */
+/** Finds the places in one text. */
 function lookAt(key: string, text: string, look: Looking): LookedAt {
-  // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
+  // A reading tool does not store prose, so an address anywhere in its arguments may be looked up.
   const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
   if (prose && !isLineKey(key) && !isShort(text)) return lookAtLong(key, text, look);
   if (text === "" || text.length > MAX_LOOKED_AT_CHARS) return notLookedAt(text);
@@ -221,7 +236,10 @@ function lookAt(key: string, text: string, look: Looking): LookedAt {
   return { seen: text.length, places, sent: !look.read_only && !prose, goes_to };
 }
 
-/** What is written down goes nowhere, but for a mail that says itself to whom, and what is fetched for whoever reads it. */
+/**
+ * Finds the places in long content. Content is sent nowhere, except a text that is a mail with recipients of its own,
+ * and except what viewing it fetches.
+ */
 function lookAtLong(key: string, text: string, { tainted }: Looking): LookedAt {
   const loads = tainted && loadsByBeingShown(text);
   const seen = loads ? text : recipientsIn(text);
@@ -234,10 +252,10 @@ function notLookedAt(text: string): LookedAt {
   return { seen: text.length, places: [], sent: false, goes_to: [] };
 }
 
-/** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */
+/** Smaller numbers are no address on the internet (RFC 6890: 0.0.0.0/8) and no international telephone number. */
 const MIN_ADDRESS = 10_000_000;
 
-/** A number is looked at as a text where an address belongs: elsewhere it counts or measures something. */
+/** Returns a number as text where an address is expected; elsewhere it only counts or measures. */
 function textOf({ key, value }: { key: string; value: string | number }): string {
   if (typeof value === "string") return value;
   if (isPhoneKey(key)) return String(value);
@@ -246,7 +264,10 @@ function textOf({ key, value }: { key: string; value: string | number }): string
   return points || isPlaceKey(key) ? String(value) : "";
 }
 
-/** Which of the addresses are fetched depends on who shows the text, so that all of the web count, and a mail's recipients. */
+/**
+ * Returns all web addresses in a text that loads something when shown, since what is fetched depends on the viewer, and
+ * the recipients of a mail.
+ */
 function loadedIn(key: string, text: string): string[] {
   const recipients = recipientsIn(text);
   const people = recipients === "" ? [] : writtenIn(key, recipients, text);
@@ -255,7 +276,7 @@ function loadedIn(key: string, text: string): string[] {
     .concat(people);
 }
 
-/** In prose, or in what it says of its recipients. */
+/** Returns the places in prose, or in the recipients of a mail. */
 function writtenIn(key: string, seen: string, text: string): string[] {
   const points = seen !== text;
   return placesOf(key, seen, { points, goes: points, sends: false, names_files: true });
@@ -273,14 +294,14 @@ function givenIn(key: string, text: string, look: Looking): string[] {
 }
 
 interface Looking extends Look {
-  /** The one text that the call of a reading tool holds. */
+  /** The only text in the call of a reading tool. */
   only: string | null;
 }
 
-/** Below such a key stand words for a search engine, which looks for the name of a site and goes to none. */
+/** Parameter names for search terms: a search engine looks for the name of a site and does not contact it. */
 const SEARCH_KEY = /^(?:q|query|search|search_?query|search_?terms?|keywords?|terms?)$/i;
 
-/** Whether a reading tool asks about a name and tells nobody more than that: the name, or words to look for, are all that it gets. */
+/** Returns whether a reading tool only looks up a name: its only text is that name, or search terms. */
 function isLookup(key: string, text: string, { read_only, only }: Looking): boolean {
   if (!read_only || text !== only) return false;
   return SEARCH_KEY.test(key) || !/\s/.test(inOneLine(text));
@@ -295,18 +316,21 @@ function placesOf(key: string, text: string, where: Omit<Where, "in_path">): str
   const words = text.trim();
   const forms = MAY_POINT.test(text) ? formsOf(text) : [];
   const found = forms.flatMap((form) => placesInText(form, where));
-  // Programs make an address of anything that is given as one: of a number, or of a name alone.
+  // Programs turn anything in such a parameter into an address: a number, or a bare name.
   const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
   return whole ? [words].concat(found) : found;
 }
 
-/** A text as it stands, and as programs read it where that is another one. */
+/** Returns a text as written and, where it differs, as programs read it. */
 function formsOf(text: string): string[] {
   const read = asRead(text);
   return read === text ? [text] : [text, read];
 }
 
-/** Returns what may be an address to some program in a recipient, and in a text without blanks, though it looks like none. */
+/**
+ * Returns words in a recipient, or in a text without spaces, that some program may read as an address although they do
+ * not look like one.
+ */
 function oddWordsIn(
   key: string,
   text: string,
@@ -328,7 +352,7 @@ function oddWordsIn(
   );
 }
 
-/** As programs read an address: they leave tabs and line breaks out of it (WHATWG URL). */
+/** Removes tabs and line breaks, as programs do in a URL (WHATWG URL). */
 function inOneLine(text: string): string {
   return text.replaceAll(/[\t\r\n]/g, "").trim();
 }
@@ -344,20 +368,21 @@ function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
 }
 
 interface Where {
-  /** Whether an address belongs there. */
+  /** Whether the parameter is for an address. */
   points: boolean;
-  /** Whether an address belongs there that may be the name of a site alone, or a number. */
+  /** Whether the parameter is for an address that may be the bare name of a site, or a number. */
   goes: boolean;
-  /** Whether something may be sent to a name alone. */
+  /** Whether something may be sent to a bare name. */
   sends: boolean;
-  /** Whether the name of a file belongs there. */
+  /** Whether the parameter is for a file name. */
   names_files: boolean;
   in_path: boolean;
 }
 
 /**
- * A file may be called like a host, and the name of a site alone tells its owner nothing; with a path behind it or a
- * name in front of it, or where an address belongs, it is somewhere to go. Behind a slash it may be a file's.
+ * Returns whether a name is a host to contact. A file may have the name of a host, and a bare site name tells its owner
+ * nothing. With a path behind it, a user in front of it, or in a parameter for an address it is a destination. Behind a
+ * slash it may be a file name.
  */
 function isHost(name: string, where: Where): boolean {
   const { points, goes, sends, names_files, in_path } = where;
@@ -369,10 +394,13 @@ function isHost(name: string, where: Where): boolean {
   return (!site || (sends && !in_path)) && isPublic(host);
 }
 
-/** No program looks a longer one up, and to read it as a name takes more than its length. */
+/**
+ * Returns whether a host has a public suffix. Longer names are never looked up, and parsing one takes more than linear
+ * time.
+ */
 function isPublic(host: string): boolean {
   return host.length > MAX_HOST_CHARS || isPublicName(host) || HIDDEN_SERVICE.test(host);
 }
 
-/** A host that is found without DNS (RFC 7686). */
+/** A Tor hidden service, which is found without DNS (RFC 7686). */
 const HIDDEN_SERVICE = /\.onion$/i;

@@ -2,41 +2,41 @@ import { wordsInKey } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 import { wordSet } from "./words.ts";
 
-/** What a call may say to a site beside its address. */
+/** What a call may tell a site besides its address. */
 export interface Sayable {
-  /** The addresses in its arguments, each of which is named. */
+  /** The addresses in the arguments, all of them named by the author. */
   sites: ReadonlySet<string>;
-  /** The words of the mail or call itself: whoever is told them learns nothing else that the run knows. */
+  /** The words of the mail or call itself: they reveal nothing else that the run knows. */
   said: string;
   listed: Listed;
 }
 
-/** What a tool lists of its arguments. */
+/** What the schema of a tool lists about its arguments. */
 export interface Listed {
-  /** The names of its arguments, and of what is in them. */
+  /** The names of the arguments and of their members. */
   names: string[];
-  /** Values that it takes (`enum`, `const`), suggests or has by itself. */
+  /** Values that it allows (`enum`, `const`), suggests or defaults to. */
   values: string[];
 }
 
-/** Values of one call: many small ones are a text as well. */
+/** Limit of values in one call: many small ones could spell a text. */
 const MAX_VALUES = 20;
-/** A switch, or how many results there may be. */
+/** Numbers up to this may be passed, such as a number of results. */
 const MAX_COUNT = 1_000;
-/** How much is read of a page, from where on and for how long: no site is told it. */
+/** Words in parameter names for amounts (length, offset, timeout): no site is told them. */
 const AMOUNTS = wordSet(
   "max min limit length size chars characters tokens bytes index offset start end from timeout wait delay ms seconds count width height depth",
 );
 const MAX_AMOUNT = 10_000_000;
-/** Characters from which on the first and last words of a text need not be whole. */
+/** Length from which on the first and last words of an excerpt may be cut. */
 const MAX_WORDS_CHARS = 1_000;
-/** A parameter's name, where the tool lists none. */
+/** The form of a parameter's name, for a tool that lists none. */
 const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
 
 /**
- * Returns the name of an argument by which a call tells a site more than that it is asked for; undefined if there is none.
- * An address can be named by whoever wants to be told something, as by the words that have a page summed up. So what goes
- * there beside it is what its author wrote, or chosen among few.
+ * Returns the name of an argument that tells a site more than that it is asked for; undefined if there is none. Whoever
+ * wants to be told something can get their address named, for instance by asking for a summary of their page. So
+ * besides the address, only words of the message's author and choices among few may go there.
  */
 export function toldBeside(args: Record<string, unknown>, sayable: Sayable): string | undefined {
   return new Saying(sayable).toldIn(args);
@@ -48,7 +48,10 @@ class Saying {
   readonly #names: ReadonlySet<string>;
   readonly #values: ReadonlySet<string>;
   #left = MAX_VALUES;
-  /** Which of many addresses is asked for says something too, so one is free, and any other has to be said. */
+  /**
+   * Whether a site was already contacted in this call. The choice among addresses carries information too, so one is
+   * free, and any other has to be in the author's words.
+   */
   #gone = false;
 
   constructor({ sites, said, listed }: Sayable) {
@@ -111,7 +114,7 @@ const VALUES = new Set(["enum", "const", "default", "examples"]);
 
 const known = new WeakMap<object, Listed>();
 
-/** What a schema lists, wherever in it. */
+/** Returns the names and values that a schema lists, at any depth. */
 export function listedIn(schema: Record<string, unknown>): Listed {
   let listed = known.get(schema);
   if (listed === undefined) known.set(schema, (listed = read(schema)));

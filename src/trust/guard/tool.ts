@@ -1,84 +1,90 @@
-/** A file that a run makes. */
+/** A file that a run creates. */
 export interface ToolFile {
   filename: string;
   content_type: string;
   bytes: Uint8Array;
 }
 
-/** Somewhere that our own tools can write to. */
+/** A place that built-in tools can write to, such as a page or a repository. */
 export interface Place {
   id: string;
-  /** What its owner calls it; null for what this very run has made. */
+  /** Its title; null for one that this run created. */
   name: string | null;
 }
 
-/** Where a tool of ours has read. */
+/** A place that a built-in tool has read. */
 export interface ReadPlace {
-  /** Null where it may have been anywhere that the connection opens. */
+  /** Null where it may be any place that the connection can reach. */
   id: string | null;
   site: Site | undefined;
 }
 
 export interface Site {
-  /** With its port, if it is not the usual one. */
+  /** Host, with the port if it is not the default. */
   host: string;
   /** Whether a name may have more than two parts. */
   nested: boolean;
 }
 
-/** What came of a call, good or bad; both are the model's to read. */
+/** The outcome of a call, successful or not; both are shown to the model. */
 export interface ToolOutcome {
   ok: boolean;
   /** Untrusted text. */
   text: string;
   files: ToolFile[];
-  /** Whether the call was made and nobody knows what came of it: its answer was lost, or could not be read. */
+  /** Whether the call was made with unknown result: the answer was lost, or unreadable. */
   unanswered?: boolean;
   /** Whether the server of the tool, and not the tool, has failed. */
   of_server?: boolean;
-  /** Only of our own tools, and from what the other side says in its own fields. */
+  /** For built-in tools only: places found, from structured fields of the answer. */
   places?: Place[];
-  /** Only of our own tools: where it has read besides the places in its arguments, as `id` of a ReadPlace. */
+  /** For built-in tools only: places read besides those in the arguments, as `id` of a ReadPlace. */
   read?: (string | null)[];
 }
 
-/** Something that a model may be offered to call. */
+/** A tool that may be offered to a model. */
 export interface Tool {
-  /** Where it belongs, as an instruction names it: `notes`, `mcp:calendar`. */
+  /** The target it belongs to, as instructions name it: `notes`, `mcp:calendar`. */
   target: string;
-  /** Its name there. */
+  /** Its name within the target. */
   name: string;
   description: string;
   /** JSON Schema of its arguments, an object. */
   parameters: Record<string, unknown>;
-  /** Only if its author says so; silence means that it may change something. */
+  /** Whether its author says that it only reads; without a statement it counts as writing. */
   read_only: boolean;
   /** Whether its author says that it may delete or overwrite. */
   destructive: boolean;
-  /** Whether it may do so by its name, where its author says nothing. */
+  /** Whether its name suggests that, where its author says nothing. */
   may_destroy?: boolean;
-  /** Arguments that choose where something is read, or where it is written, and so who may read it. */
+  /** Arguments that select the place that is read or written, and so who can see it. */
   places?: string[];
-  /** Whether only people whom its account has let in write what it reads. */
+  /** Whether everything it reads was written by people that the account has admitted. */
   of_circle?: boolean;
-  /** Its arguments for a place and for the number there of what it writes to, such as an issue. */
+  /** The names of its arguments for a place and for the number, such as an issue's, that it writes to there. */
   numbered?: { place: string; number: string } | undefined;
   /**
-   * Its arguments with nothing in their prose that calls somebody whom the trusted text does not name, or that a machine
-   * takes for an order: for a call that others may be behind.
+   * Returns the arguments with text that neither notifies anybody whom the trusted text does not name (`@name`), nor is
+   * a command to a bot: for calls that others may have caused.
    */
   inert?: ((args: Record<string, unknown>, trusted_text: string) => Record<string, unknown>) | undefined;
-  /** Arguments that people give by a title, and how to find whatever has certain words in its title: its places, each a line of the text, or why not. */
+  /**
+   * Arguments whose places people name by title, with a function that finds places whose titles contain certain words:
+   * each as a line of text, or an error.
+   */
   titled?:
     | { args: string[]; called: (words: string, signal: AbortSignal) => Promise<ToolOutcome> }
     | undefined;
-  /** Where places like `owner/name` have their pages. */
+  /** The site where places like `owner/name` have their pages. */
   site?: Site | undefined;
-  /** Whether others wrote its description, which then is untrusted text. */
+  /** Whether its description comes from an external server, and so is untrusted text. */
   foreign: boolean;
-  /** Arguments fit `parameters`. Rejects only when `signal` aborts, with its reason. */
+  /** Makes a call with arguments that fit `parameters`. Rejects only when `signal` aborts, with its reason. */
   call(args: Record<string, unknown>, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
-/** The tools of one server or integration and how many more could not be offered, or a sentence about why there are none and what would mend it. */
+/**
+ * The tools of one server or integration with the number of tools left out, or a sentence on why there are none and
+ * what to do.
+ */
 export type ToolListing = { ok: true; tools: Tool[]; left_out: number } | { ok: false; message: string };

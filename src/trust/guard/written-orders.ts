@@ -1,14 +1,14 @@
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 
-/** As the command grammar writes them, and as mail programs change two dashes. */
+/** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =
   /(?<![\p{L}\p{N}_.@+$-])(?:@[a-z][a-z0-9_-]{0,63}(?::[a-z][a-z0-9_-]{0,63})?|[$+][a-z][a-z0-9-]{0,63}|(?:--|[\u2013\u2014])[a-z][a-z-]{0,40})/giu;
 
 /**
- * Returns a word in the arguments of a tool that this server takes for an order (`@office`, `--allow-destructive`) where it
- * stands in a mail of the owner's; undefined if there is none. A tool that answers a mail by its id may answer one from
- * here, and its answer comes in the owner's name, from the owner's own mail server.
+ * Returns a word in a tool's arguments that would be a command (`@office`, `--allow-destructive`) in a mail from the
+ * owner; undefined if there is none. A tool that replies to a mail by its id may reply to one from this server, and its
+ * reply comes from the owner's own address and mail server.
  */
 export function orderIn(args: Record<string, unknown>, orders: string[]): string | undefined {
   if (orders.length === 0) return undefined;

@@ -9,9 +9,9 @@ import {
 } from "./marker-lines.ts";
 
 const MAX_ATTRIBUTION_LINES = 4;
-/** How many colons of a line are looked at for a quote behind them. */
+/** How many colons of a line are examined for a quote behind them. */
 const MAX_COLONS = 8;
-/** How far from its beginning an attribution that opens with a day has it. */
+/** Characters within which an attribution that begins with a date has it. */
 const OPENING_CHARS = 40;
 
 /** "Quoting Ann <ann@example.com>:" */
@@ -19,47 +19,47 @@ const QUOTING = /^(quoting|zitat von|citando|citation de|citát|citerar|citaat v
 /** "May 3, 2024, 10:00 by ann@example.com:" */
 const DAY_AND_AUTHOR =
   /^(\p{L}{3,12}\.? )?\p{Nd}[^@]{0,40}:\p{Nd}{2}( [ap]m)? \p{L}{1,4} [^\s@]{1,100}@[^\s@]{1,100}:$/u;
-/** Words a mail program puts at the end of its attribution line, before the colon. */
+/** Words that a mail program puts at the end of an attribution, before the colon. */
 const WROTE_LAST =
   /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
 const WROTE =
   /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazmış|yazıb|写道|寫道|メッセージ|のメール|napisa[ol]|napisana przez|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|ha escrit|ha scrit|escribiu|idatzi|geskryf|skreiv|skreau|skrivet|ysgrifennodd|scríobh|піша|쓴 글|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
-/** These words at the end of a line without a colon, or with a rule in its place. */
+/** Such words at the end of a line without a colon, or with a dash in its place. */
 const WROTE_AT_END =
   /((^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał(\(a\)|a)?|написала?|пишет|пише|írta|έγραψε|yazdı)|写道|寫道|写了|書きました|のメッセージ|작성)( ?[-–—]{2,9})?$/;
 /** A colon with words, or the mark of a quote, on the same line. */
 const COLON_WITHIN = /[:：](?=>|\s+\S)/g;
-/** At most three words before the first number of a day: "On Fri, May 3". */
+/** At most three words before the first number of a date: "On Fri, May 3". */
 const OPENING_DAY = /^(?:[\p{L}.,]{1,14} ){0,3}\p{Nd}/u;
-/** Less sure signs, which count only right above a quote. */
+/** Weaker evidence, which counts only directly above a quote. */
 const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
 const WORDS_BEFORE_DAY =
   /^(.{1,200}?)[\s-](?:on|am|le|op|el|il|em|den|dnia) (?:\p{L}{2,10}[.,]{0,2} ){0,2}\p{Nd}/u;
-/** A part of a line in round, square or pointed brackets, as addresses stand in header fields. */
+/** A part of a line in brackets, as addresses are in header fields. */
 const BRACKETED = /[<([][^<>()[\]]*[>)\]]/g;
-/** The line of mail programs that end it with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
+/** An attribution that ends with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
 const DATED = /^\d{4}[-/]\d{1,2}[-/]\d{1,2} (\d{1,2}:\d{2} gmt[+-]\d{1,2}:\d{2} \S)?/;
 /** An address in brackets at the end of a line. */
 const ADDRESS_AT_END = /[<([][^<>()[\]\s]{1,200}@[^<>()[\]\s]{1,200}[>)\]]$/;
 /** "on 05/03/2024 10:00:00 AM" */
 const ON_DATE = /^(?:\p{L}{1,5}[.,]? )?\p{Nd}[\p{Nd}\p{L}.:/,+ -]{7,39}$/u;
-/** Words beside the numbers of a day and a time that are no name. */
+/** Words that accompany a date and time and are no name. */
 const NO_NAME = /^(gmt|utc|uhr|[a-z]{2,3}t|[ap]\.?m\.?|um|at|à|kl|klo)$/;
 
-/** An attribution: its first line, and the one behind its last. */
+/** An attribution ("On … Ann wrote:"): its first line, and the line behind its last. */
 export interface Attribution extends Opening {
   end: number;
 }
 
-/** The first line of an attribution, and whether the sender's words may be in the lines from there on. */
+/** The first line of an attribution, and whether own words may be in the lines from there on. */
 interface Opening {
   start: number;
   touched: boolean;
 }
 
 /**
- * The attribution ("On … Ann <ann@example.com> wrote:") that ends with line `last`, wrapped or not; `top` is the beginning
- * of its paragraph. A mail that is `fresh` answers none, so that a day, an address and a colon prove nothing there.
+ * Returns the attribution ("On … Ann <ann@example.com> wrote:") that ends with line `last`, wrapped or not; `top` is
+ * the beginning of its paragraph. In a `fresh` mail, which is no reply, a date, an address and a colon prove nothing.
  */
 export function attributionAt(
   lines: readonly string[],
@@ -74,8 +74,8 @@ export function attributionAt(
 }
 
 /**
- * Where, in the lines from `top` to `at`, an attribution begins that has no colon behind it, as above a header block that
- * says the same once more; null if none does.
+ * Returns where, in the lines from `top` to `at`, an attribution without a colon begins, as above a header block that
+ * repeats it; null if there is none.
  */
 export function attributionWithout(lines: readonly string[], top: number, at: number): number | null {
   for (let line = Math.max(top, at - MAX_ATTRIBUTION_LINES); line < at; line += 1) {
@@ -85,12 +85,12 @@ export function attributionWithout(lines: readonly string[], top: number, at: nu
   return null;
 }
 
-/** Whether a line in small letters ends as an attribution does, in whatever language. */
+/** Returns whether a line (in lower case) ends like an attribution, in any language. */
 export function endsInVerb(line: string): boolean {
   return WROTE_LAST.test(line);
 }
 
-/** "Translate what the customer wrote:", which is the sender's own, though what follows is not. */
+/** Returns whether a line is the sender's own announcement of a quote: "Translate what the customer wrote:". */
 function announces(line: string): boolean {
   if (!endsInVerb(line.toLowerCase()) || isDatedOrAddressed(line)) return false;
   const words = line.split(/\s+/).slice(0, -1);
@@ -108,7 +108,7 @@ function endsAttribution(
 ): boolean {
   const last = bothEnds(lines[end] ?? "").toLowerCase();
   const colon = /[:：]$/.test(last);
-  // Without a colon behind it the word that says "wrote" is one like others.
+  // Without a colon, the word for "wrote" is an ordinary one.
   if (!colon && !WROTE_AT_END.test(last)) return !fresh && isDatedName(lines, top, end);
   for (let start = end, joined = ""; start >= top && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
     joined = `${bothEnds(lines[start] ?? "").toLowerCase()} ${joined}`.trim();
@@ -117,7 +117,10 @@ function endsAttribution(
   return colon && !fresh && isOpened(lines, top, end);
 }
 
-/** Whether the quote begins on the line of its attribution: "On 3 May 2024 at 10:00, Eve <eve@example.com> wrote:> Hi". */
+/**
+ * Returns whether the quote begins on the line of its attribution: "On 3 May 2024 at 10:00, Eve <eve@example.com>
+ * wrote:> Hi".
+ */
 function holdsQuote(line: string): boolean {
   const begins = OPENING_DAY.test(line);
   if (!begins && !line.includes("@")) return false;
@@ -128,7 +131,7 @@ function holdsQuote(line: string): boolean {
   });
 }
 
-/** A day and a name, in either order, without a word or a colon that ends them. */
+/** Returns whether lines are a date and a name, in either order, without an ending verb or colon. */
 function isDatedName(lines: readonly string[], top: number, end: number): boolean {
   const line = bothEnds(lines[end] ?? "").toLowerCase();
   if (endsInDate(line) || isNameBehindDay(lines, top, end)) return true;
@@ -136,7 +139,10 @@ function isDatedName(lines: readonly string[], top: number, end: number): boolea
   return dated !== null && (dated[1] !== undefined || isAddress(line.slice(line.lastIndexOf("<"))));
 }
 
-/** "Am 03.05.24 um 10:00 schrieb Eve <eve@example.com>", whose address may have a line of its own. */
+/**
+ * Returns whether a name follows a date: "Am 03.05.24 um 10:00 schrieb Eve <eve@example.com>", with the address maybe
+ * on its own line.
+ */
 function isNameBehindDay(lines: readonly string[], top: number, end: number): boolean {
   const last = lines[end] ?? "";
   const first = /^[<([]/.test(last) ? Math.max(top, end - 1) : end;
@@ -145,7 +151,7 @@ function isNameBehindDay(lines: readonly string[], top: number, end: number): bo
   return (opensWithDay(text) && TWO_OF_THEM.test(text)) || (DATE_OR_TIME.test(text) && WROTE.test(text));
 }
 
-/** "Ann <ann@example.com> on 05/03/2024 10:00:00 AM", and nothing behind it. */
+/** Returns whether a line ends in a date: "Ann <ann@example.com> on 05/03/2024 10:00:00 AM". */
 function endsInDate(line: string): boolean {
   const end = line.lastIndexOf(">");
   const behind = line
@@ -160,13 +166,15 @@ function isAddress(text: string): boolean {
   return text.endsWith(">") && text.includes("@");
 }
 
-/** A name of many lines parts the day and the word that says "wrote" from the end. */
+/** Returns whether an attribution opens far above: a name of many lines may separate the date and the verb. */
 function isOpened(lines: readonly string[], top: number, end: number): boolean {
   const opening = textOf(lines, top, Math.min(top + 1, end - 1));
   return DATE_OR_TIME.test(opening) && WROTE.test(opening);
 }
 
-/** Whether a text in small letters has a day and a time, or an address beside one of these, as an attribution does. */
+/**
+ * Returns whether a text (in lower case) has a date and a time, or one of these and an address, like an attribution.
+ */
 export function isDated(text: string): boolean {
   return TWO_OF_THEM.test(text) || (DATE_OR_TIME.test(text) && MAIL_ADDRESS.test(text));
 }
@@ -190,9 +198,9 @@ function endsInAddress(text: string): boolean {
 }
 
 /**
- * Where the attribution begins in the paragraph from `top` to `last`. It repeats a name that its bearer chose, as long as
- * they like and wrapped where they like, so what is above is the sender's own only where a day opens the attribution, the
- * name is behind it, and no mail program would have broken the line there.
+ * Returns where the attribution begins in the paragraph from `top` to `last`. It contains a name that its owner chose,
+ * of any length and wrapped anywhere. So text above it is the sender's own only if the attribution begins with a date,
+ * the name follows it, and no mail program would have broken the line there.
  */
 function openingLine(lines: readonly string[], top: number, last: number): Opening {
   const paragraph = lines.slice(top, last + 1).map(bothEnds);
@@ -205,12 +213,12 @@ function openingLine(lines: readonly string[], top: number, last: number): Openi
   if (opening !== undefined)
     return { start: top + opening, touched: hasWordsBeforeDay(paragraph[opening] ?? "") };
   const first = paragraph[0] ?? "";
-  // One that opens with the name may be wrapped as well.
+  // An attribution that begins with the name may be wrapped as well.
   const begins = days[0] === 0 ? !hasWordsBeforeDay(first) : last === top || isDatedOrAddressed(first);
   return { start: top, touched: whole.length > 0 || !begins };
 }
 
-/** "reply On Wed, 4 Apr 2012 Ann wrote:" on one line. */
+/** Returns whether own words precede the date on one line: "reply On Wed, 4 Apr 2012 Ann wrote:". */
 function hasWordsBeforeDay(line: string): boolean {
   const before = WORDS_BEFORE_DAY.exec(line.toLowerCase())?.[1];
   return before !== undefined && !WROTE.test(before);
@@ -225,7 +233,7 @@ function beginsWithDayAndTime(line: string): boolean {
   return OPENING_DAY.test(small) && TWO_OF_THEM.test(small);
 }
 
-/** Whether a name or an address stands behind the last number of its day and time. */
+/** Returns whether a name or an address follows the last number of the date and time. */
 function namesSomebody(text: string): boolean {
   const small = text.toLowerCase();
   const numbers = [...small.matchAll(DATES_AND_TIMES)];
@@ -235,8 +243,8 @@ function namesSomebody(text: string): boolean {
 }
 
 /**
- * Where a quote begins that has its first marked line at `quote`: an attribution in no known language is still a paragraph
- * with an address or a date above it.
+ * Returns where a quote with its first marked line at `quote` begins, including its attribution: in an unknown language
+ * that is still a paragraph with an address or a date.
  */
 export function attributionAbove(lines: readonly string[], quote: number, from: number): Opening {
   const none = { start: quote, touched: false };
@@ -248,7 +256,10 @@ export function attributionAbove(lines: readonly string[], quote: number, from: 
   return text.startsWith("<") ? nameAbove(lines, top, from) : openingLine(lines, top, above);
 }
 
-/** Some mail programs leave an empty line between the day with the name and the address. */
+/**
+ * Returns where an attribution begins whose address is on its own line: some mail programs leave an empty line between
+ * date with name and address.
+ */
 function nameAbove(lines: readonly string[], address: number, from: number): Opening {
   const none = { start: address, touched: false };
   const above = lastAbove(lines, address, from);
@@ -257,7 +268,7 @@ function nameAbove(lines: readonly string[], address: number, from: number): Ope
   return DATE_OR_TIME.test(textOf(lines, top, above)) ? openingLine(lines, top, above) : none;
 }
 
-/** The last line above `line` that is not empty. */
+/** Returns the last line above `line` that is not empty. */
 function lastAbove(lines: readonly string[], line: number, from: number): number {
   let above = line - 1;
   while (above >= from && (lines[above] ?? "").trim() === "") above -= 1;
@@ -279,7 +290,10 @@ function textOf(lines: readonly string[], first: number, last: number): string {
     .toLowerCase();
 }
 
-/** The whole paragraph counts: a long name in it puts any distance between the date and the quote. */
+/**
+ * Returns whether a paragraph is an attribution. All of it counts, because a long name can put any distance between the
+ * date and the quote.
+ */
 function isAttributionAbove(text: string, touchesQuote: boolean): boolean {
   if (MAIL_ADDRESS.test(text) || WROTE.test(text) || SAID.test(text)) return true;
   return (touchesQuote || /[:：]$/.test(text) ? DATE_OR_TIME : TWO_OF_THEM).test(text);

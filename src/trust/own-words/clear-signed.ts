@@ -6,13 +6,13 @@ const DASH_ESCAPED = /^- /gm;
 
 export interface ClearSigned {
   text: string;
-  /** The lines around the text, the signature among them. */
+  /** The armor around the text, including the signature. */
   armor: string;
   /** Text below the signature, which a mailing list may have put there. */
   below: string;
 }
 
-/** A text that is signed as a whole by inline PGP (RFC 9580 §7), taken out of its armor; any other text as it is. */
+/** Returns a text that inline PGP signs as a whole (RFC 9580 §7) without its armor; any other text as it is. */
 export function readClearSigned(text: string): ClearSigned {
   const head = HEAD.exec(text)?.[0];
   if (head === undefined) return { text, armor: "", below: "" };

@@ -7,23 +7,26 @@ import { mayBePart, mayBeWrapped, noteSources, withPlainMarks } from "./marker-l
 import { doubtAt, type Doubtful, doubtfulIf } from "./reply-doubt.ts";
 import { firstMarker, isOfProgram, isBareMark, isQuoted, type Marker, opensNote } from "./reply-markers.ts";
 
-/** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
+/**
+ * Limits of own text: nobody writes a longer instruction in a mail, and what exceeds it is content. They also bound the
+ * search for markers.
+ */
 const MAX_OWN_LINES = 2_000;
 const MAX_OWN_CHARS = 64 * 1024;
 /** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
 const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
-/** A line whose first word is no address and not long, as it would be the end of a broken line. */
+/** A line whose first word is short and no URL; otherwise it could be the rest of a broken line. */
 const WORDS = /^[^\s:/_=]{1,30}(\s|$)/;
-/** Stands for a line that shows nothing and is not empty. */
+/** Replaces a line that shows nothing and is not empty. */
 const NOT_EMPTY = "x";
-/** A greeting has no more words than this; more words above a quote are an answer. */
+/** Most words of a greeting; more words above a quote are an answer. */
 const MAX_GREETING_WORDS = 4;
 /** A target, a context, a tag, a macro or a flag, none of which a greeting has. */
 const COMMANDS = /(?:^|\s)(?:[@+#$]|--|[–—])\p{L}/u;
 
 interface Reading {
-  /** Whether the mail answers and passes on none. */
+  /** Whether the mail is neither a reply nor a forward. */
   fresh: boolean;
   /** How many empty lines below the text a quote begins, if one does. */
   linesToQuote?: number | null;
@@ -31,20 +34,20 @@ interface Reading {
 
 /** A text cut into the sender's own words and the rest. */
 export interface Cut {
-  /** In their order, none of them empty. */
+  /** In order, none of them empty. */
   pieces: Piece[];
   signature: string;
-  /** Whether what is behind the last piece is not the sender's own, whatever it looks like. */
+  /** Whether everything behind the last piece is not the sender's, whatever it looks like. */
   ended: boolean;
-  /** Whether own words stand below a quote of which nothing but marks before its lines says where it ends. */
+  /** Whether own words follow a quote whose end is shown only by the marks (`>`) of its lines. */
   below_marks: boolean;
-  /** Words that may be the sender's own all the same. */
+  /** Text that may be the sender's own nevertheless. */
   doubtful: Doubtful | null;
 }
 
 /**
- * Cuts a plain text: `source` as it came, `text` without hidden characters. Where inline PGP signs it as a whole, what is
- * inside is cut, and its armor is a signature.
+ * Cuts a plain text into own words and the rest. `source` is the text as received, `text` without hidden characters. If
+ * inline PGP signs all of it, the signed text is cut, and the armor counts as a signature.
  */
 export function cutSigned(source: string, text: string, reading: Reading): Cut {
   const { text: inner, armor, below } = readClearSigned(text);
@@ -55,8 +58,8 @@ export function cutSigned(source: string, text: string, reading: Reading): Cut {
 }
 
 /**
- * A separator that is no line end in mail is one to some programs, and their quotes may begin behind it: what is the
- * sender's own must be so in both readings.
+ * Cuts a text in two readings. Some characters that are no line end in mail are one to some programs, whose quotes may
+ * begin behind them: own words must be own in both readings.
  */
 export function cutSource(source: string, text: string, reading: Reading): Cut {
   const cut = cutText(source, text, reading);
@@ -76,13 +79,13 @@ export function cutSource(source: string, text: string, reading: Reading): Cut {
   };
 }
 
-/** A text while it is cut: its lines, and as they are looked at, as far as they may be the sender's own. */
+/** The state of cutting: the lines, and these as they are searched, as far as they may be the sender's. */
 interface Walk {
   lines: readonly string[];
   head: readonly string[];
   fresh: boolean;
   cut: Cut;
-  /** Whether an attribution stands above, as a mail program writes it that marks each line below. */
+  /** Whether an attribution precedes, by a mail program that marks each quoted line. */
   attributed: boolean;
 }
 
@@ -99,9 +102,12 @@ function cutText(source: string, text: string, { fresh, linesToQuote = null }: R
   return { ...cut, ended: head.length < lines.length };
 }
 
-/** The lines as marks are looked for in them; `source`: as they came, with what is not shown. */
+/**
+ * Returns the lines in the form in which markers are searched; `source` is the text as received, with hidden
+ * characters.
+ */
 function asLookedAt(lines: string[], source: string): string[] {
-  // A mail may go on for megabytes: no more than this and the line below is asked for.
+  // Splits off only the lines needed: the mail may have megabytes.
   const came = source.split(/\r?\n/, lines.length + 1).map(unmarked);
   const head = lines.map((line, at) => {
     const shown = withPlainMarks(unmarked(line).trim());
@@ -132,8 +138,8 @@ function passSignature(walk: Walk, line: number): number {
 }
 
 /**
- * "Sent from the warehouse: 40 boxes", words below "Sent from my phone" where none stand above, or a sentence below two
- * dashes that are not those of a mail program, which a space follows.
+ * Returns whether a signature says more than who wrote: "Sent from the warehouse: 40 boxes", text below "Sent from my
+ * phone" with none above it, or a sentence below two dashes that no mail program wrote (theirs have a trailing space).
  */
 function saysMore(signature: string, { isAll, isMarked }: { isAll: boolean; isMarked: boolean }): boolean {
   const lines = signature.split("\n");
@@ -143,13 +149,13 @@ function saysMore(signature: string, { isAll, isMarked }: { isAll: boolean; isMa
   return /[:：](\s|$)/.test(first) || (isAll && below.some((line) => /\p{L}/u.test(line)));
 }
 
-/** Words that end as a sentence does, or begin in the midst of one, and are no program's. */
+/** Returns whether a line ends like a sentence, or begins in the middle of one, and is no program's. */
 function isSentence(line: string): boolean {
   const text = line.trim();
   return text.split(/\s+/).length > 2 && /^\p{Ll}|[.!?]$/u.test(text) && !isOfProgram(line);
 }
 
-/** Whether somebody has written more into a signature than who they are. */
+/** Returns whether a signature contains a sentence besides who somebody is. */
 export function holdsSentence(signature: string): boolean {
   return signature.split("\n").some(isSentence);
 }
@@ -173,22 +179,22 @@ function add({ lines, cut }: Walk, { own, from, end }: { own: boolean; from: num
   cut.pieces.push({ own, text });
 }
 
-/** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */
+/** Returns whether own words may follow a quote: the sender has answered above it and the quote names its author. */
 function mayGoOn(pieces: Piece[], { attributed }: { attributed: boolean }): boolean {
   const above = ownOf(pieces);
   return !attributed || (isGreeting(above) && !COMMANDS.test(above));
 }
 
-/** Whether a text is no more than what people write above a quote that they answer below. */
+/** Returns whether a text is only a greeting, as people write above a quote that they answer below. */
 export function isGreeting(text: string): boolean {
   const words = text.split(/\s+/, MAX_GREETING_WORDS + 2).filter((word) => word !== "");
   return words.length <= MAX_GREETING_WORDS;
 }
 
 /**
- * The line behind a quote whose lines are marked, or null where that cannot be told. Mail programs break marked lines, links
- * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it, marked or not, or
- * what stands below a line that none would have broken there.
+ * Returns the first line behind a quote with marked lines; null where that is unclear. Mail programs break marked
+ * lines, links above all, and leave their rests unmarked. So the quote ends only at an empty line, or at a line that no
+ * program would have broken off there.
  */
 function endOfQuote({ head, attributed }: Walk, quote: number): number | null {
   if (!mayEnd(head[quote] ?? "")) return null;
@@ -201,14 +207,17 @@ function endOfQuote({ head, attributed }: Walk, quote: number): number | null {
   return namesAuthor(last ?? "") ? null : below;
 }
 
-/** Bars stand around the fields of a mail as well, where a program has made them a table. */
+/**
+ * Returns whether a mark may end a quote. Bars do not: they also surround header fields that a program has put in a
+ * table.
+ */
 function mayEnd(marked: string): boolean {
   return isQuoted(marked) && !/^[|¦│┃]/.test(marked);
 }
 
 /**
- * Whether a marked line is an attribution, ">>> Eve <eve@example.com> 5/3/2024 10:00 >>>" of GroupWise among them: what
- * that stands above may have no marks, and is no answer.
+ * Returns whether a marked line is an attribution, such as GroupWise's ">>> Eve <eve@example.com> 5/3/2024 10:00 >>>":
+ * the quoted text above it may be unmarked, and is no answer.
  */
 function namesAuthor(line: string): boolean {
   const text = line.replace(/^[>\s]+/, "");
@@ -224,7 +233,7 @@ function mayEndAbove(head: readonly string[], at: number, attributed: boolean): 
   return attributed && last.startsWith(">") && !mayBeWrapped(head, at);
 }
 
-/** Returns the signature that begins at `line` with two dashes, and the line behind it. A long one is none. */
+/** Returns the signature that begins at `line` with two dashes, and the line behind it; undefined for a long one. */
 function signatureAt(
   lines: readonly string[],
   head: readonly string[],
@@ -248,7 +257,7 @@ function linesThatMayBeOwn(lines: string[], linesToQuote: number | null): string
   return linesToQuote === null ? lines : [...lines, ...(linesToQuote > 0 ? [""] : []), ">"];
 }
 
-/** Whether it is too long for a signature. */
+/** Returns whether a text is too long for a signature. */
 export function isLong(signature: string): boolean {
   return signature.length > MAX_SIGNATURE_CHARS || signature.trim().split("\n").length > MAX_SIGNATURE_LINES;
 }

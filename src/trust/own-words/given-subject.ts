@@ -3,7 +3,7 @@ import { namesIn } from "./names-in-text.ts";
 /** "Emailing: " or "Emailing - ". */
 const LABEL = /^.{1,40}?(?:[:：]|\s[–-])\s/u;
 
-/** Whether a subject is made of the names of the mail's files, as programs do that mail one. */
+/** Returns whether a subject consists of the names of the mail's files, as programs that send files write it. */
 export function namesFiles(subject: string, filenames: readonly string[]): boolean {
   const names = filenames
     .flatMap((name) => [name, name.replace(/\.[^.]*$/, "")])
@@ -18,24 +18,23 @@ export function namesFiles(subject: string, filenames: readonly string[]): boole
   });
 }
 
-/** The first of the signs that stand for the names; they mean nothing to anybody (Unicode §23.5). */
+/** The first of the private-use characters (Unicode §23.5) that replace names. */
 const FIRST_SIGN = 0xf0000;
 const SIGNS = /[\u{F0000}-\u{FFFFD}]/gu;
 
-/** A text in which each name of a file is one sign without a meaning. */
+/** A text with each file name replaced by one meaningless character. */
 export interface WithoutNames {
   text: string;
-  /** Returns words of that text with the names in them again. */
+  /** Returns part of that text with the names restored. */
   shown: (words: string) => string;
-  /** Returns words of that text with blanks in place of the names. */
+  /** Returns part of that text with blanks in place of the names. */
   blank: (words: string) => string;
 }
 
 /**
- * Takes the names of files out of a text. Mail programs, and programs that share something, write them into the mails that
- * they begin (`(See attached file: …)`), and whoever made a file has chosen its name: an address or a flag in it is
- * nobody's order. Of a name without its ending only one that could be an order is taken out. The subjects of attached
- * mails are such names too.
+ * Replaces the file names in a text. Programs write them into mails that they begin (`(See attached file: …)`), and
+ * whoever made a file chose its name, so an address or flag in it is nobody's command. A name without its extension is
+ * replaced only if it could be a command. Subjects of attached mails count as names too.
  */
 export function hideFileNames(text: string, filenames: readonly string[]): WithoutNames {
   const spans = namesIn(text, filenames);
@@ -67,7 +66,7 @@ export function withoutFileNames(text: string, filenames: readonly string[]): st
   return hidden.blank(hidden.text);
 }
 
-/** Returns the letters and numbers of a text in small letters, by which texts are compared. */
+/** Returns the letters and numbers of a text in lower case, for comparison. */
 export function lettersOf(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
 }

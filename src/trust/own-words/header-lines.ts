@@ -9,42 +9,42 @@ import {
 } from "./marker-lines.ts";
 
 const HEADER_BLOCK_LINES = 8;
-/** Over how many lines a broken name goes. */
+/** Lines that a broken name may take. */
 const MAX_NAME_LINES = 150;
 const NOTES_HEAD_LINES = 12;
 const BARE_BLOCK_LINES = 5;
 
-/** "Label: value" in whatever language; the colon of `https://` ends no label. */
+/** "Label: value" in any language; the colon in `https://` is none. */
 const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*:(?!\/\/)\s*\S/u;
-/** A line across the mail, with a title or without, or a marked one. */
+/** A separator line, with or without a title, or a quoted line. */
 const BEGINS_QUOTE = /^\**([-_=]{3}|>)/;
 const FROM_LABEL =
   /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
   /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|至|收信人?|收件人|主题|主題|抄送|副本|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|수신[자인]?|참조|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
-/** A label of Notes, which has no colon: alone on its line, or in a column of its own. */
+/** A label of Notes, without a colon: alone on its line, or in a column of its own. */
 const COLUMN = /^(.{1,20}?)(\s{2,}\S|$)/;
 /** "Eve ---03.05.2024 10:00:00---Dear Ada, …" of Notes, above a header block. */
 const NOTES_TITLE = /---\p{Nd}{1,4}[./-][\p{Nd}./:,\s-]{4,30}([ap]\.?m\.?)?(\s[a-z]{1,5})?---/iu;
-/** A line of nothing but a day, a time or both, as older Notes have it below a name. */
+/** A line with only a date, a time or both, as older Notes versions write below a name. */
 const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 /** "Eve Evil/ACME on 05/03/2024 10:00:00 AM", below which fields stand. */
 const NAME_ON_DATE =
   /^\S.{0,80} on \p{Nd}{1,4}([./-])\p{Nd}{1,2}\1\p{Nd}{2,4} \p{Nd}{1,2}[:.]\p{Nd}{2}[\p{Nd}:. a-z]{0,12}$/iu;
-/** A time as nobody writes it by hand. */
+/** A time with seconds, which nobody writes by hand. */
 const TO_THE_SECOND = /\p{Nd}{1,2}[:.]\p{Nd}{2}[:.]\p{Nd}{2}[ apm.]{0,5}$/iu;
 const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
-/** "3.5.2024", whose parts are no time. */
+/** "3.5.2024", whose parts are not a time. */
 const DOTTED_DAY = /\p{Nd}{1,2}\.\p{Nd}{1,2}\.\p{Nd}{4}/gu;
-/** Who dictates a mail is its author. */
+/** Words for oneself: the author of such a "From:" is the sender. */
 const ONESELF = /^(?:me|myself|us|ich|mir|uns|moi|nous|yo|mí|io|noi|eu|ik|mij)$/i;
-/** "12:30", as those write it who say from when to when. */
+/** A bare time, as in "From: 12:30", which is a period and not a sender. */
 const ONLY_TIME = /^\p{Nd}[\p{Nd}:.\s]{0,10}(?:uhr|[ap]\.?m\.?|h)?$/iu;
 
 /**
- * "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between: fields that are known, or lines
- * that are like fields. A mail that is `fresh` may be about a journey or a project: there the fields have to be those of
- * a mail.
+ * Returns whether a header block begins here: "From: … Sent: … To: … Subject: …" in any order, with or without empty
+ * lines; known fields, or lines like fields. A `fresh` mail (neither reply nor forward) may be about a journey or a
+ * project, so there the fields have to be those of a mail.
  */
 export function headerBlockAt(
   lines: readonly string[],
@@ -63,8 +63,8 @@ export function headerBlockAt(
 }
 
 /**
- * The lines of a block. A program may have broken the name of its author into many, which are left out: it may be as long
- * as its bearer likes.
+ * Returns the lines of a block. A program may have broken the author's name, which can be arbitrarily long, into many
+ * lines; these are left out.
  */
 function blockAt(lines: readonly string[], at: number, first: "from" | "other"): string[] {
   if (first !== "from") return lines.slice(at, at + HEADER_BLOCK_LINES);
@@ -77,12 +77,15 @@ function blockAt(lines: readonly string[], at: number, first: "from" | "other"):
   return block;
 }
 
-/** Whether one of the fields says in a known language who wrote, with the address. */
+/** Returns whether a field in a known language names an author with address. */
 function hasAuthor(lines: readonly string[], at: number): boolean {
   return lines.slice(at, at + 4).some((line) => labelOf(line) === "from" && MAIL_ADDRESS.test(line));
 }
 
-/** In a mail that answers none, fields without the address of an author may be of something else. */
+/**
+ * Returns how sure the fields are those of a mail. In a mail that is no reply, fields without an author's address may
+ * be about something else.
+ */
 function knownFields(block: string[], fresh: boolean): "known" | "alike" | null {
   if (!hasKnownFields(block, fresh)) return null;
   return !fresh || hasAddressedAuthor(block) ? "known" : "alike";
@@ -95,8 +98,8 @@ function hasKnownFields(block: string[], fresh: boolean): boolean {
 }
 
 /**
- * Whether the fields may be those of a mail: somebody wrote it, and one of them has an address or a time. Those of an
- * appointment have a time where the author would stand.
+ * Returns whether the fields may be those of a mail: an author, and an address or a time in one of them. An appointment
+ * has a time in place of the author.
  */
 function hasFieldsOfMail(block: string[]): boolean {
   const fields = fieldsIn(block);
@@ -111,12 +114,12 @@ function hasFieldsOfMail(block: string[]): boolean {
   );
 }
 
-/** Whether the author has an address, so that the fields are surely those of a mail. */
+/** Returns whether the author has an address, which proves that these are a mail's fields. */
 function hasAddressedAuthor(block: string[]): boolean {
   return fieldsIn(block).some(({ label, value }) => FROM_LABEL.test(label) && MAIL_ADDRESS.test(value));
 }
 
-/** The fields of a block; a value may stand on the line below its label. */
+/** Returns the fields of a block; a value may be on the line below its label. */
 function fieldsIn(block: string[]): { label: string; value: string }[] {
   return block.flatMap((line, index) => {
     if (labelOf(line) === null) return [];
@@ -126,8 +129,9 @@ function fieldsIn(block: string[]): { label: string; value: string }[] {
 }
 
 /**
- * "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. Without an address,
- * as a journey has none either, they are the head of a mail where another one is answered, if one of them has a time.
+ * Returns whether a block without colons begins here: "From Eve <eve@example.com>", "To …", "Subject …", each on its
+ * own line. Without an address (a journey has none either) it is a mail's header only in a reply, and with a time in a
+ * field.
  */
 export function opensBareBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
   const [line = "", ...below] = lines.slice(at, at + BARE_BLOCK_LINES);
@@ -141,7 +145,7 @@ function firstWord(line: string): string {
   return plain(line).split(/\s/, 1)[0] ?? "";
 }
 
-/** The fields of a mail in the rows of a table. */
+/** Returns whether a table of mail header fields begins here. */
 export function opensTableOfFields(lines: readonly string[], at: number): boolean {
   return lines.slice(at, at + 2).filter((line) => isFieldName(line.split("|", 2)[1] ?? "")).length === 2;
 }
@@ -152,21 +156,24 @@ function isFieldName(text: string): boolean {
 }
 
 /**
- * Where the block that opens with line `at` begins in its paragraph: a name in a field above may be as long as its bearer
- * likes, and wrapped.
+ * Returns where the block that begins with line `at` begins in its paragraph: a name in a field above may be
+ * arbitrarily long, and wrapped.
  */
 export function headerBlockTop(lines: readonly string[], top: number, at: number): number {
   const first = lines.slice(top, at).findIndex(isField);
   return first === -1 ? at : top + first;
 }
 
-/** "Date: … To: …" of those who leave out who wrote. */
+/** Returns whether a block has date and recipient without an author. */
 function isDatedBlock(block: string[]): boolean {
   const fields = block.filter((line) => labelOf(line) !== null);
   return fields.length > 1 && fields.some((line) => TIME_OF_DAY.test(line) && DATE_OR_TIME.test(line));
 }
 
-/** A header block in a language we do not know: three of four lines are fields, with an address or a date, or both. */
+/**
+ * Returns whether a header block in an unknown language begins here: three of four lines are fields, with an address or
+ * a date, or both.
+ */
 function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
   if (!isField(lines[at] ?? "")) return false;
   const block = lines.slice(at, at + HEADER_BLOCK_LINES);
@@ -182,7 +189,10 @@ function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean)
   return fields.length >= 3 && signs.length > (fresh ? 1 : 0);
 }
 
-/** Whether an empty line parts the block of a known language from lines that are like fields: "Tel: …" of a signature. */
+/**
+ * Returns whether an empty line separates a block in a known language from lines that only look like fields, such as
+ * "Tel: …" of a signature.
+ */
 function opensAnother(block: string[], index: number, fresh: boolean): boolean {
   const isParted = block[index - 1] === "" && labelOf(block[index] ?? "") === "from";
   return isParted && hasKnownFields(block.slice(index), fresh);
@@ -192,7 +202,7 @@ function isField(line: string): boolean {
   return line.includes(":") && HEADER_LINE.test(withoutStars(line));
 }
 
-/** Returns a line without the stars of bold words. */
+/** Returns a line without the asterisks of bold text. */
 function withoutStars(line: string): string {
   return plain(line).replaceAll("*", "");
 }
@@ -211,15 +221,15 @@ function plainLabel(label: string): string {
     .trim();
 }
 
-/** "From: … Sent: … To: …" on one line. */
+/** Returns whether several fields are on one line: "From: … Sent: … To: …". */
 function hasOtherLabel(line: string): boolean {
   const words = tidied(line).split(/\s+/);
   return words.some((word) => /[:：]$/.test(word) && OTHER_LABEL.test(word.slice(0, -1)));
 }
 
 /**
- * Whether a head of Notes stands above the mail that is answered: its first words in one line, its author and a bare date,
- * or both on one line.
+ * Returns whether the header of a replied-to mail by Notes begins here: the first words in one line, then its author
+ * and a bare date, or both on one line.
  */
 export function opensNotesHead(lines: readonly string[], at: number, fresh: boolean): boolean {
   const [line = "", next = ""] = lines.slice(at, at + 2);
@@ -229,13 +239,13 @@ export function opensNotesHead(lines: readonly string[], at: number, fresh: bool
   return standsAboveDate(lines, at);
 }
 
-/** Whether a line stands above a bare date with fields below it, or has an address. */
+/** Returns whether a bare date follows a line and fields follow that, or the line has an address. */
 function standsAboveDate(lines: readonly string[], at: number): boolean {
   const [line = "", ...below] = lines.slice(at, at + 3);
   const date = below.map(plain).find((text) => text !== "") ?? "";
   if (!BARE_DATE.test(date)) return false;
   if (/[>)]$/.test(line) && MAIL_ADDRESS.test(bothEnds(line))) return true;
-  // A telephone number may look like a day, and stands above fields as well.
+  // A telephone number may look like a date, and also precede fields.
   return hasColumnsBelow(lines, at) || (TWO_OF_THEM.test(date) && hasFieldsBelow(lines, at));
 }
 
@@ -243,7 +253,7 @@ function hasFieldsBelow(lines: readonly string[], at: number): boolean {
   return lines.slice(at + 1, at + HEADER_BLOCK_LINES).filter((line) => labelOf(line) === "other").length > 1;
 }
 
-/** "To", "cc" and "Subject" in a column of their own. */
+/** Returns whether "To", "cc" and "Subject" follow in a column of their own. */
 function hasColumnsBelow(lines: readonly string[], at: number): boolean {
   const labels = lines
     .slice(at + 1, at + NOTES_HEAD_LINES)

@@ -1,17 +1,23 @@
 /**
- * What ends a line or a page elsewhere, and is a space in mail, where only CRLF and LF end one (RFC 5322 §2.1): else a
- * correspondent's name could begin a new line in what the owner's mail program writes above a quote.
+ * Characters that end a line in other contexts and are a space in mail, where only CRLF and LF do (RFC 5322 §2.1).
+ * Otherwise the name of a correspondent could begin a new line in what the owner's mail program writes above a quote.
  */
 // oxlint-disable-next-line no-control-regex -- FS, GS and RS end a line to some.
 export const SEPARATORS = /[\r\v\f\x1c-\x1e\u0085\u2028\u2029]/g;
-/** Characters that draw nothing (Unicode's own list: zero-width, bidi, tags, variation selectors, fillers) or are no text at all. */
+/**
+ * Characters that draw nothing (Unicode's list: zero-width, bidi, tags, variation selectors, fillers) or are not text
+ * at all.
+ */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\uFFF9-\uFFFB]/gu;
 const EMOJI = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Emoji_Component}\uFE0F]/u;
 /** Scripts that spell words with zero-width joiners. */
 const JOINED =
   /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Mongolian}]/u;
 
-/** Text as a reader sees it, with `\n` as its only line end, and the count of characters taken out. */
+/**
+ * Returns a text as a reader sees it, with `
+ * ` as its only line end, and the number of characters removed.
+ */
 export function stripHiddenCharacters(text: string): { text: string; removed: number } {
   let removed = 0;
   const lines = text.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, " ");
@@ -23,17 +29,20 @@ export function stripHiddenCharacters(text: string): { text: string; removed: nu
   return { text: visible, removed };
 }
 
-/** A text on one line as a reader sees it, such as a subject. */
+/** Returns a text as a reader sees it on one line, such as a subject. */
 export function visibleLine(text: string): string {
   return stripHiddenCharacters(text).text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** The beginning of a sentence on how many there were. */
+/** Returns the beginning of a sentence about that number. */
 export function hiddenInWords(count: number): string {
   return count === 1 ? "1 invisible character was" : `${count} invisible characters were`;
 }
 
-/** Emoji sequences and some scripts need joiners and variation selectors between visible neighbours. */
+/**
+ * Returns whether an invisible character is needed: emoji sequences and some scripts need joiners and variation
+ * selectors between visible characters.
+ */
 function spells(char: string, at: number, whole: string): boolean {
   if (!"\u200C\u200D\uFE0E\uFE0F".includes(char)) return false;
   const isSelector = char === "\uFE0E" || char === "\uFE0F";

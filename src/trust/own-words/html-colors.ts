@@ -17,10 +17,10 @@ const COLOR_NAMES: Record<string, string> = {
 };
 const FUNCTION = /^([a-z-]{1,10})\(([^()]{0,100})/;
 const NUMBER = /^([+-]?\d{0,6}\.?\d{1,20})(%|deg)?$/;
-/** The alpha of a colour that is all but transparent. */
+/** Alpha below which a colour counts as transparent. */
 const LEAST_ALPHA = 0.15;
 
-/** What a channel has at most. */
+/** The largest value of a channel. */
 const MOST = 255;
 
 type Rgb = readonly [number, number, number];
@@ -37,7 +37,7 @@ export function areAlike(color: Color, background: Color): boolean {
 export function readColor(value: string): Color {
   const text = value.trim().toLowerCase();
   if (text === "transparent") return "transparent";
-  // A variable that nobody has defined has the value behind the comma.
+  // Undefined variables have the fallback value behind the comma.
   if (text.startsWith("var(")) return text.includes(",") ? readColor(behindComma(text)) : "unknown";
   const [, name, words] = FUNCTION.exec(text) ?? [];
   return name !== undefined && words !== undefined ? colorOf(name, words) : hexColor(text);
@@ -55,7 +55,9 @@ function behindComma(text: string): string {
   return text.slice(text.indexOf(",") + 1).replace(/\)$/, "");
 }
 
-/** How light a colour is, from 0 to 1, by the numbers of its function: of these colours that will do. */
+/**
+ * Computes the lightness of a colour, 0 to 1, from a function's arguments; for these colour functions that is enough.
+ */
 const LIGHTNESS: Record<string, (numbers: number[]) => number> = {
   hsl: ([, saturation = 0, lightness = 0]) => lightest(saturation, lightness),
   hsla: ([, saturation = 0, lightness = 0]) => lightest(saturation, lightness),
@@ -66,10 +68,10 @@ const LIGHTNESS: Record<string, (numbers: number[]) => number> = {
   oklch: ([lightness = 0]) => lightness,
 };
 
-/** The colour that a function makes of its words. */
+/** Returns the colour of a colour function's arguments. */
 function colorOf(name: string, text: string): Color {
   const words = text.split(/[\s,/]+/).filter((word) => word !== "");
-  // The first word of the function `color` names what its numbers are of.
+  // The first argument of `color()` is the colour space.
   const numbers = words.slice(name === "color" ? 1 : 0).map(valueOf);
   if ((numbers[3] ?? 1) <= LEAST_ALPHA) return "transparent";
   const rgb = name === "rgb" || name === "rgba";
@@ -83,13 +85,13 @@ function channels([red = 0, green = 0, blue = 0]: number[], times: number): Rgb 
   return [red * times, green * times, blue * times];
 }
 
-/** A number; a percentage as a part of one. */
+/** Returns a number; a percentage as a fraction. */
 function valueOf(word: string): number {
   const [, number, unit] = NUMBER.exec(word) ?? [];
   return unit === "%" ? Number(number) / 100 : Number(number ?? 0);
 }
 
-/** The lightness of a colour, which a saturated one has less of in two of its channels. */
+/** Returns the lightness of a colour; with saturation, two of its channels are darker. */
 function lightest(saturation: number, lightness: number): number {
   return lightness > 0.5 ? lightness - saturation * (1 - lightness) : lightness;
 }

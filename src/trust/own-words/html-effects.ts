@@ -2,13 +2,12 @@ import { type Declarations, MAX_VALUE_CHARS, type Property } from "./html-rules.
 import { lengthsIn } from "./html-style.ts";
 
 const NOTHING = /^(?:none|normal|auto|visible|initial|inherit|unset|revert|revert-layer)$/;
-/** By lengths of two digits, or by half of one's own size. */
+/** A shift by a length of two digits, or by half of the element's own size. */
 const MOVED =
   /^(?:translate(?:x|y|z|3d)?\((?:-?(?:\d{1,2}(?:\.\d{1,9})?(?:px)?|[1-5]?\d(?:\.\d{1,9})?%)(?:, ?(?!\))|(?=\)))){1,3}\)|rotate\(-?\d{1,2}deg\))$/;
 /**
- * What else than nothing may be declared of what moves, cuts, covers or changes words, so that they are seen all the same.
- * Mail programs declare none of this: it comes along with words from a page, and what else there is of it is not worth
- * knowing.
+ * Values besides none that leave words visible, for properties that move, cut, cover or change them. Mail programs
+ * declare none of these: they come with text copied from a page, and any other value counts as an effect.
  */
 const HARMLESS: [Property, RegExp | null][] = [
   ["-webkit-filter", null],
@@ -33,7 +32,7 @@ const HARMLESS: [Property, RegExp | null][] = [
   ["zoom", /^(?:[1-9](?:\.\d{1,9})?|0?\.[3-9]\d{0,9}|(?:[3-9]\d|[1-9]\d{2})(?:\.\d{1,9})?%)$/],
 ];
 
-/** A longer length pushes words out of what is seen. */
+/** A longer length moves words out of view. */
 const FAR_OUTSIDE_PX = 500;
 const PUSHES = [
   "bottom",
@@ -44,14 +43,14 @@ const PUSHES = [
   "right",
   "text-indent",
 ] as const;
-/** Letters or words that are pushed together by more than this lie above each other. */
+/** With a more negative spacing, letters or words overlap. */
 const CLOSEST_PX = -4;
 const SPACINGS = ["letter-spacing", "word-spacing"] as const;
 const LINES = ["text-decoration", "text-decoration-line"] as const;
 
 /**
- * Whether a style changes words so that they may not be seen as they are, or are struck out. Of a page that is only to be
- * read they are read all the same.
+ * Returns whether a style changes words so that a reader may not see them as they are, or strikes them out. Text that
+ * counts only as material is read anyway.
  */
 export function isAltered(style: Declarations): boolean {
   if (style.size === 0) return false;
@@ -66,6 +65,6 @@ export function isAltered(style: Declarations): boolean {
 
 function hasEffect(value: string, harmless: RegExp | null): boolean {
   if (value === "" || NOTHING.test(value)) return false;
-  // The rest of a long value is not known.
+  // The rest of a long value was cut off and is unknown.
   return value.length >= MAX_VALUE_CHARS || harmless?.test(value) !== true;
 }

@@ -1,24 +1,24 @@
 import type { HtmlElement } from "./html-style.ts";
 
 const MAX_HREF_CHARS = 500;
-/** The longest address that the words of a link are compared with. */
+/** The longest URL that a link's text is compared with. */
 const MAX_ADDRESS_CHARS = 4_000;
 
-/** A link of an HTML mail while it is read. */
+/** A link of an HTML mail during parsing. */
 export interface Link {
   href: string;
   shown: string;
-  /** Its words where they stand, with marks around them, and without the marks: they may turn out to be its address. */
+  /** Its text in place, with marks around it, and without them: it may turn out to be the URL. */
   words: { parts: string[]; at: number; text: string }[];
 }
 
-/** The link that an element begins, to wherever it leads. */
+/** Returns the link that an element begins, wherever it leads. */
 export function linkOf({ name, attributes }: HtmlElement): Link | null {
   const href = name === "a" ? (attributes["href"] ?? attributes["xlink:href"]) : undefined;
   return href === undefined ? null : { href: href.trim().slice(0, MAX_ADDRESS_CHARS), shown: "", words: [] };
 }
 
-/** Whether the address of a link leads to a page or a mail, and is not what its words say anyway. */
+/** Returns whether the URL of a link leads to a page or a mail address and differs from its text. */
 export function isWorthShowing({ href, shown }: Link): boolean {
   const is_address = href.length <= MAX_HREF_CHARS && /^(https?:|mailto:)[^\s<>]+$/i.test(href);
   const bare = (text: string): string =>
@@ -29,7 +29,7 @@ export function isWorthShowing({ href, shown }: Link): boolean {
   return is_address && shown.trim() !== "" && bare(href) !== bare(shown);
 }
 
-/** Notes words of a link, which are the last of `parts`. */
+/** Records text of a link, which is the last of `parts`. */
 export function addWords(link: Link, text: string, parts: string[] | null): void {
   if (link.shown.length > MAX_ADDRESS_CHARS) return;
   link.shown += text.slice(0, MAX_ADDRESS_CHARS + 1);
@@ -37,8 +37,8 @@ export function addWords(link: Link, text: string, parts: string[] | null): void
 }
 
 /**
- * Whether the words of a link are the address it leads to, or so much of it that they name its host: `https://` may be left
- * out, and what is behind or between may be shortened to `…`. All other words may be a page's title.
+ * Returns whether the text of a link is its URL, or enough of it to name the host: `https://` may be missing, and the
+ * rest may be abbreviated with `…`. Any other text may be a page's title.
  */
 export function isItsAddress({ href, shown }: { href: string; shown: string }): boolean {
   const words = shown.trim().replace(/^<(.*)>$/s, "$1");
@@ -51,7 +51,7 @@ export function isItsAddress({ href, shown }: { href: string; shown: string }): 
   });
 }
 
-/** An address as people write it in a sentence: without scheme, `www.` and what ends the sentence. */
+/** Returns a URL as people write it in a sentence: without scheme, `www.` and trailing punctuation. */
 export function bareAddress(address: string): string {
   return address
     .trim()

@@ -18,14 +18,14 @@ const BLOCKS = new Set(
   ),
 );
 
-/** A stretch of words of an HTML mail. */
+/** A run of text of an HTML mail. */
 export interface Region {
   own: boolean;
   lines_to_quote: number | null;
   parts: string[];
-  /** Line ends just written, counted up to 2; the beginning counts as 2. */
+  /** Line ends just written, at most 2; the beginning counts as 2. */
   breaks: number;
-  /** Whether the line has nothing in it but spaces that keep it open. */
+  /** Whether the line has only spaces that keep it open. */
   blank: boolean;
 }
 
@@ -39,14 +39,14 @@ export function append(region: Region, piece: string): void {
   region.blank = false;
 }
 
-/** Makes sure that at least `wanted` line ends stand before what follows. */
+/** Adds line ends until there are at least `wanted`. */
 export function breakLines(region: Region, wanted: number): void {
   const lines = region.blank && wanted > 0 ? 2 : wanted;
   for (; region.breaks < lines; region.breaks += 1) region.parts.push("\n");
   if (wanted > 0) region.blank = false;
 }
 
-/** Its lines, without blanks at their ends. */
+/** Returns the text without trailing spaces. */
 export function textOf(region: Region): string {
   return region.parts
     .join("")
@@ -57,13 +57,13 @@ export function textOf(region: Region): string {
     .trim();
 }
 
-/** The space behind two dashes tells those of a mail program from others. */
+/** Keeps the space behind `-- `, which distinguishes a mail program's signature mark. */
 function withoutBlanksAtEnd(line: string): string {
   const text = line.trimEnd();
   return text === "--" && line !== text ? "-- " : text;
 }
 
-/** How many line ends there are at least before and behind an element. */
+/** Returns the minimum number of line ends around an element. */
 export function breaksAround(name: string): number {
   if (PARAGRAPHS.has(name)) return 2;
   return BLOCKS.has(name) ? 1 : 0;

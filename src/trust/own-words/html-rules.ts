@@ -3,13 +3,13 @@ import type { HtmlElement } from "./html-style.ts";
 const MAX_SHEET_CHARS = 256 * 1024;
 const MAX_STYLE_CHARS = 8 * 1024;
 const MAX_CLASSES = 50;
-/** A value is looked through for each of its elements; only pictures, paths and long lists take more. */
+/** A value is examined for each element it applies to; only pictures, paths and long lists are longer. */
 export const MAX_VALUE_CHARS = 100;
-/** Parts of a path that clips, and of a transformation, with which nothing is left to be seen. */
+/** Clip paths and transformations that leave nothing visible. */
 export const CLIPS_ALL = /inset\((50|100)%|circle\(0/;
 export const SCALES_AWAY = /scale\( ?0 ?[,)]/;
 
-/** All that is ever looked at: what else a rule declares would be given to each of its elements for nothing. */
+/** The properties that are read; others would be copied to each element for nothing. */
 const PROPERTIES = [
   "-webkit-filter",
   "-webkit-mask",
@@ -91,7 +91,10 @@ const IS_READ = new Set<string>(PROPERTIES);
 
 export type Declarations = Map<Property, string>;
 
-/** The style sheet's rules for this element, its presentational attributes and its own style, the later the stronger. */
+/**
+ * Returns the style of an element: rules of the style sheet, its presentational attributes, then its own style; later
+ * ones win.
+ */
 export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>): Declarations {
   const { name, attributes } = element;
   const style: Declarations = new Map();
@@ -114,12 +117,12 @@ export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>):
   return style;
 }
 
-/** Adds the rules of one style sheet, by the last part of each simple selector. Media queries are left out. */
+/** Adds the rules of a style sheet by the last part of each simple selector. Ignores media queries. */
 export function readSheet(css: string, sheet: Map<string, Declarations>): void {
   let depth = 0;
   let selector = "";
   let style: Declarations = new Map();
-  // Once for each rule, however many blocks are in it.
+  // Called once for each rule, however many nested blocks it has.
   const endRule = (): void => {
     if (style.size > 0) addRule(sheet, selector, style);
     style = new Map();
@@ -154,7 +157,7 @@ function merge(into: Declarations, from: Declarations | undefined): void {
   for (const [property, value] of from ?? []) put(into, property, value);
 }
 
-/** Ends the values that a later plain one does not replace. */
+/** Suffix of `!important` values, which later plain ones do not replace. */
 const IMPORTANT = "!";
 
 function put(into: Declarations, property: Property, value: string): void {
@@ -178,7 +181,7 @@ function isProperty(name: string): name is Property {
   return IS_READ.has(name);
 }
 
-/** Shortens a long value, to the function in it that hides if there is one: that may stand behind much that does not. */
+/** Shortens a long value to the function in it that hides content, if any: it may follow harmless ones. */
 function shortened(value: string): string {
   const plain = value.trim().replace(/\s+/g, " ");
   if (plain.length <= MAX_VALUE_CHARS) return plain;

@@ -25,30 +25,33 @@ const SIZES = [
   "block-size",
   "max-block-size",
 ] as const;
-/** No letter has room in less, where what does not is cut off. */
+/** Smallest box that can show a letter where overflow is cut off. */
 const LEAST_ROOM_PX = 5;
 /** Smaller letters cannot be read. Points count as pixels. */
 const LEAST_SIZE_PX = 2.4;
 const PAGE_SIZE_PX = 16;
 const LINE = /solid|dashed|dotted|double|groove|ridge|inset|outset/;
-/** Tables grow with their content whatever size they declare. */
+/** Elements that grow with their content whatever size is declared. */
 const GROWS = new Set(["table", "tbody", "thead", "tfoot", "tr", "td", "th", "col", "colgroup", "img"]);
-/** They have no height of their own in many a style sheet, ours too, so that they do not move their line: they are seen. */
+/**
+ * Superscripts and subscripts often have a line height of 0 in style sheets, so as not to move their line; they are
+ * visible.
+ */
 const RAISED = new Set(["sup", "sub"]);
 
 /** The part of an element's style that the elements inside it inherit. */
 export interface Look {
-  /** Not shown, and nothing inside can show itself again. */
+  /** Not shown, and nothing inside can be. */
   gone: boolean;
-  /** By `visibility`: not shown, but an element inside may be. */
+  /** Not shown because of `visibility`, which an inner element may override. */
   unseen: boolean;
-  /** The size of the letters, in pixels; an element inside may have larger ones. */
+  /** Font size in pixels; an inner element may have a larger one. */
   size: number;
   color: Color;
-  /** What some programs fill the letters with instead. */
+  /** Colour that fills the letters in place of `color` (-webkit-text-fill-color). */
   fill: Color | null;
   background: Color;
-  /** Whether the lines lie above each other. */
+  /** Whether lines overlap, because the line height is near 0. */
   flat: boolean;
   keeps_spaces: boolean;
 }
@@ -92,7 +95,7 @@ export function lookOf(element: HtmlElement, style: Declarations, parent: Look):
   };
 }
 
-/** Whether there is a line on this side of the element, and not a frame on all four that is drawn at once. */
+/** Returns whether an element has a border on this side, and not a frame on all four sides. */
 export function hasLine(style: Declarations, side: "top" | "right" | "left"): boolean {
   if (style.size === 0) return false;
   const names = side === "left" ? (["left", "inline-start"] as const) : ([side] as const);
@@ -105,7 +108,7 @@ export function hasLine(style: Declarations, side: "top" | "right" | "left"): bo
   return !lines.every(Boolean) && lines[["top", "right", "bottom", "left"].indexOf(side)] === true;
 }
 
-/** Top, right, bottom, left. */
+/** Returns the values for top, right, bottom and left. */
 function fourSides(value = ""): string[] {
   const [top = "", right = top, bottom = top, left = right] = value.split(/\s+/, 4);
   return [top, right, bottom, left];
@@ -128,7 +131,7 @@ function isGone(element: HtmlElement, style: Declarations): boolean {
   );
 }
 
-/** The lengths of a value in pixels. */
+/** Returns the lengths in a value, in pixels. */
 export function lengthsIn(value: string): number[] {
   return value === "" ? [] : value.split(" ").map(pixels);
 }
@@ -148,7 +151,7 @@ function hasNoRoom(attributes: Record<string, string>, style: Declarations): boo
   );
 }
 
-/** A part of the window or of the element around counts for the letters or the page it is a part of. */
+/** Pixels for each unit; units relative to the window or the parent are estimated by the letters or the page. */
 const UNIT_PX: Record<string, number> = {
   em: PAGE_SIZE_PX,
   rem: PAGE_SIZE_PX,
@@ -168,13 +171,16 @@ function pixels(length: string): number {
   return Number.parseFloat(length) * (UNIT_PX[unit] ?? 1);
 }
 
-/** The smallest of the sizes from which a function makes one. */
+/** Returns the smallest of the sizes in a function such as min(). */
 function smallestIn(value: string): number {
   const sizes = value.matchAll(/(?<![\d.a-z-])\d{0,6}\.?\d{1,20}(?:[a-z]{2,3}|%)?/g);
   return Math.min(PAGE_SIZE_PX, ...Array.from(sizes, ([size]) => pixels(size)));
 }
 
-/** A word such as "medium" shows letters again inside an element that hides them; "inherit" and "smaller" do not. */
+/**
+ * Returns a font size. A keyword such as "medium" makes letters visible again inside an element with tiny ones;
+ * "inherit" and "smaller" do not.
+ */
 function sizeOr(value: string | undefined, inherited: number): number {
   if (value === undefined || /inherit|unset|smaller|larger/.test(value)) return inherited;
   if (value.includes("(")) return smallestIn(value) < LEAST_SIZE_PX ? 0 : PAGE_SIZE_PX;
@@ -184,18 +190,18 @@ function sizeOr(value: string | undefined, inherited: number): number {
   return found === null ? PAGE_SIZE_PX : Number(found[1]) * unitOf(found[2] ?? "", inherited);
 }
 
-/** The pixels of a unit in which the size of letters is given, inside of letters of an inherited size. */
+/** Returns the pixels of a font-size unit, given the inherited size. */
 function unitOf(unit: string, inherited: number): number {
   if (unit === "%") return inherited / 100;
   return unit === "em" || unit === "ex" || unit === "ch" ? inherited : (UNIT_PX[unit] ?? 1);
 }
 
-/** "12px/1.5 Arial" */
+/** Returns the line height in a `font` value: "12px/1.5 Arial". */
 function lineHeightIn(font = ""): string | undefined {
   return font.includes("/") ? font.split("/")[1]?.trim().split(" ")[0] : undefined;
 }
 
-/** A line is as high as a length, or as so many letters. */
+/** Returns whether lines overlap; a line height is a length or a multiple of the font size. */
 function isFlat(value: string | undefined, inherited: boolean): boolean {
   if (value === undefined || value === "inherit") return inherited;
   return pixels(/[\d.]$/.test(value) ? `${value}em` : value) < LEAST_SIZE_PX;
@@ -211,7 +217,7 @@ function colorOr(value: string | undefined, inherited: Color): Color {
   return readColor(value);
 }
 
-/** A picture or gradient behind the text makes the colour unknown; nothing behind it shows the parent's. */
+/** Returns the background colour: unknown for a picture or gradient, the parent's where none is declared. */
 function backgroundOr(value: string | undefined, inherited: Color): Color {
   if (value === undefined || value === "" || /^(none|inherit|initial|transparent)/.test(value))
     return inherited;
@@ -220,7 +226,7 @@ function backgroundOr(value: string | undefined, inherited: Color): Color {
   return color === "transparent" ? inherited : color;
 }
 
-/** Returns the names of an element in small letters: class, id, name and the marker of Zimbra. */
+/** Returns the names of an element in lower case: class, id, name and Zimbra's marker attribute. */
 export function namesOf({
   class: classes = "",
   id = "",

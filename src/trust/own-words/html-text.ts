@@ -16,12 +16,12 @@ import { type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html
 import { isForeign, mayEnd } from "./html-torn.ts";
 import { isInserted, marked, unmarked } from "./inserted.ts";
 
-/** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
+/** Depth limit: htmlparser2 searches its stack of open elements at every tag, so deep nesting makes it slow. */
 const MAX_DEPTH = 512;
 
-/** Elements whose tags end nothing but themselves: reading cannot start anew inside one. */
+/** Raw text elements, inside which parsing cannot be restarted. */
 const RAW = new Set(["style", "script", "title", "textarea"]);
-/** Neither these nor anything inside them is shown. */
+/** Elements that are not shown, with their content. */
 const NOT_TEXT = new Set(
   "style script title template select option optgroup datalist textarea iframe object dialog noframes noembed video audio canvas desc metadata rp progress meter".split(
     " ",
@@ -29,13 +29,13 @@ const NOT_TEXT = new Set(
 );
 const CELLS = new Set(["td", "th"]);
 export interface HtmlPiece {
-  /** Whether it stands outside of whatever mail programs wrap a quote in. */
+  /** Whether it is outside of all elements in which mail programs wrap quotes. */
   own: boolean;
-  /** Own words have marks around what a mail program may have inserted (`inserted.ts`). */
+  /** The text; in own words, text that a mail program may have inserted has marks around it (`inserted.ts`). */
   text: string;
   /**
-   * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may stand; null
-   * where they ended otherwise.
+   * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may be; null where
+   * they ended for another reason.
    */
   lines_to_quote: number | null;
 }
@@ -45,24 +45,24 @@ export interface HtmlText {
   pieces: HtmlPiece[];
   signature: string;
   pictures: ShownPicture[];
-  /** Whether a link among own words has none, such as one that is a picture. */
+  /** Whether own words contain a link without text, such as a picture. */
   hides_link: boolean;
-  /** Elements and comments with words in them that a reader would not have seen. */
+  /** Number of elements and comments with text that a reader would not see. */
   hidden: number;
 }
 
 interface Frame {
   name: string;
   look: Look;
-  /** Shared by everything inside one hidden element, so that it counts once. */
+  /** Shared by everything inside a hidden element, so that it counts once. */
   hidden_words: { seen: boolean } | null;
   not_text: boolean;
   signature: boolean;
-  /** Whether Outlook marks it as a part of its signature; not all of the words there have the mark. */
+  /** Whether Outlook marks it as part of its signature; not all of the signature is marked. */
   bookmarked: boolean;
   quote: QuotePart | null;
   link: Link | null;
-  /** Whether a mail program put it there by itself. */
+  /** Whether a mail program inserted it. */
   inserted: boolean;
   /** The list around it. */
   list: ListMarks;
@@ -86,25 +86,27 @@ interface Walk {
   sheet: Map<string, Declarations>;
   regions: Region[];
   signature: Region;
-  /** Whether what comes is the sender's own. */
+  /** Whether following text is the sender's own. */
   own: boolean;
-  /** Quotes that are open, and whether the outermost ends where its element does. */
+  /** Open quotes, and whether the outermost ends with its element. */
   quotes: number;
   bounded: boolean;
-  /** Whether there was one. */
+  /** Whether there was a quote. */
   quoted: boolean;
-  /** Those of them that are around a quote and answers to it; whether the quote there is to end where its element does. */
+  /**
+   * Open elements around both a quote and answers to it, and whether the quote in there has to end with its element.
+   */
   around: number;
   answerable: boolean;
-  /** Whether nothing that follows can be the sender's own. */
+  /** Whether nothing that follows can be the sender's own any more. */
   ended: boolean | "by_signature";
-  /** Elements that were closed by implication since the last tag. */
+  /** Elements that were closed implicitly since the last tag. */
   unclosed: string[];
-  /** Whether all until the first quote is signature. */
+  /** Whether everything up to the first quote is signature. */
   signs_on: boolean;
   /** "html" and "body", once met: a second one is that of another mail. */
   pages: Set<string>;
-  /** The address of the last link: a card tells that of its page many times. */
+  /** The URL of the last link; a link card repeats it many times. */
   last_href: string;
   pictures: ShownPicture[];
   hides_link: boolean;
@@ -114,8 +116,8 @@ interface Walk {
 }
 
 /**
- * `fresh`: the mail answers and passes on none, so that a line across it parts nothing. `beside_text`: a plain text says
- * of its own what is quoted.
+ * Reads an HTML mail. `fresh`: it is neither reply nor forward, so a separator line does not begin a quote.
+ * `beside_text`: the mail also has a plain text, which shows its quotes itself.
  */
 export function readHtml(
   html: string,
@@ -155,8 +157,8 @@ export function readHtml(
 }
 
 /**
- * Returns where to go on. Past `MAX_DEPTH` open elements it starts over with none: what follows is no longer
- * taken for the sender's own words.
+ * Parses from an index, and returns where to continue. When more than `MAX_DEPTH` elements are open, the next part
+ * starts with none; from there on no text counts as the sender's own.
  */
 function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
   let next = html.length;
@@ -173,9 +175,9 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
     onclosetag: (name, isImplied) => close(walk, name, isImplied),
     ontext: (text) => addText(walk, text),
     oncomment(text) {
-      // For a browser it ends with the next `>`, and what follows is shown (HTML §13.2.5.42).
+      // For a browser such a comment ends with the next `>`, and what follows is shown (HTML §13.2.5.42).
       if (text.startsWith("[CDATA[") && walk.quoted) end(walk);
-      // A word alone is a mark of the program's own (`<!-- tmjah_g_1299s -->`).
+      // A single word is a mark of a program (`<!-- tmjah_g_1299s -->`).
       const words = text.trim();
       if (/\p{L}{3}/u.test(words) && /\s/.test(words) && !/^\[if|endif\]$/i.test(words)) walk.hidden += 1;
     },
@@ -207,18 +209,18 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   if (name === "li") addText(walk, nextMark(list));
 }
 
-/** Ends the sender's own words at an element in which browsers may read another text than we do. */
+/** Ends own words at an element in which browsers may see another text than we do. */
 function endAtForeign(walk: Walk, name: string): void {
   walk.unclosed = [];
   if (name === "math" || (walk.quoted && isForeign(name))) end(walk);
 }
 
-/** A link inside another one is part of a card, as is all that is in one. */
+/** Returns whether text is in a link card, which is a link with another one inside. */
 function isInsertedIn(parent: Frame, link: Link | null): boolean {
   return parent.inserted || (link !== null && parent.link !== null);
 }
 
-/** Returns the part of a quote that begins with this element, if any; it ends the sender's own words. */
+/** Returns the part of a quote that begins with this element, if any, and then ends own words. */
 function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Frame["quote"] {
   const { name } = element;
   const page = walk.pages.has(name);
@@ -239,12 +241,12 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   return countAround(walk, quotePartOf(element));
 }
 
-/** Whether a line parts nothing: across a mail that answers none, or above a table that is a part of the signature. */
+/** Returns whether a separator line begins no quote: in a mail that is no reply, or above a table in the signature. */
 function isLineOnly(walk: Walk, name: string): boolean {
   return name === "hr" ? walk.fresh : name === "table" && innermost(walk).signature;
 }
 
-/** Counts the element around a quote as a part of it, unless a plain text says what is quoted. */
+/** Treats the element around a quote as part of it, unless a plain text shows what is quoted. */
 function countAround(walk: Walk, part: QuotePart): QuotePart {
   if (part !== "around") return part;
   if (!walk.beside_text) return "quote";
@@ -252,14 +254,17 @@ function countAround(walk: Walk, part: QuotePart): QuotePart {
   return part;
 }
 
-/** Past this nothing is the sender's own. */
+/** Ends own words for good. */
 function end(walk: Walk, how: Walk["ended"] = true): void {
   walk.own = false;
   walk.ended = how;
   walk.signs_on = false;
 }
 
-/** The words of a quote end with the element around a blockquote. All others may end before what they quote does. */
+/**
+ * Handles the end of a quote's element. Only a blockquote surely ends its quote; other elements may end before the
+ * quoted mail does.
+ */
 function leaveQuote(walk: Walk, quote: QuotePart): void {
   if (quote === "attribution") leaveAttribution(walk);
   walk.quotes -= 1;
@@ -272,7 +277,10 @@ function leaveQuote(walk: Walk, quote: QuotePart): void {
   else if (quote !== "attribution") walk.ended = true;
 }
 
-/** Leaves an attribution, its last line. Above it senders may have typed inside the same element, where the program had put the cursor. */
+/**
+ * Handles the end of an attribution; its last line is the attribution itself. Above it senders may have typed inside
+ * the same element, where the program had put the cursor.
+ */
 function leaveAttribution(walk: Walk): void {
   const named = walk.regions.at(-1);
   const above = walk.regions.at(-2);
@@ -286,7 +294,7 @@ function leaveAttribution(walk: Walk): void {
   append(above, text.slice(0, last));
 }
 
-/** Whether a signature begins with this element, or goes on with it; ends the sender's own words if so. */
+/** Returns whether a signature begins or continues with this element, and then ends own words. */
 function meetsSignature(walk: Walk, element: HtmlElement): boolean {
   if (!isSignature(element)) return false;
   if (!walk.own) return walk.ended === "by_signature" && !walk.quoted;
@@ -295,12 +303,15 @@ function meetsSignature(walk: Walk, element: HtmlElement): boolean {
   return true;
 }
 
-/** `isImplied`: it has no end tag of its own, and ends with the element around it or at the next of its kind. */
+/**
+ * Handles the end of an element. `isImplied`: it has no end tag of its own, and ends with its parent or at the next of
+ * its kind.
+ */
 function close(walk: Walk, name: string, isImplied: boolean): void {
   const { name: opened, link } = innermost(walk);
   if (opened !== name || walk.stack.length === 1) return;
   if (!isImplied) endAtTorn(walk, name);
-  // Not where it is that of an element around: once for each that is inside would be far more than came in.
+  // Only at the link's own element: once for each element inside it would be quadratic.
   if (link !== null && link !== walk.stack.at(-2)?.link) endLink(walk, link);
   breakLines(regionOf(walk), breaksAround(name));
   const frame = walk.stack.pop();
@@ -312,8 +323,8 @@ function close(walk: Walk, name: string, isImplied: boolean): void {
 }
 
 /**
- * Ends the sender's own words where a browser would go on with the quote. What a mail program writes of a page that it
- * has read closes all that it opens.
+ * Ends own words where a browser would continue the quote because tags are torn. HTML that a mail program writes closes
+ * everything that it opens.
  */
 function endAtTorn(walk: Walk, name: string): void {
   const isTorn = !mayEnd(name, walk.unclosed);
@@ -321,7 +332,10 @@ function endAtTorn(walk: Walk, name: string): void {
   if (isTorn && walk.quoted) end(walk);
 }
 
-/** The words of a link are the page's as soon as they are not its address; the address is the author's either way. */
+/**
+ * Handles the end of a link. Link text that is not the URL may be the page's title; the URL itself is the author's
+ * either way.
+ */
 function endLink(walk: Walk, link: Link): void {
   const { inserted, hidden_words, not_text } = innermost(walk);
   if (isItsAddress(link)) for (const { parts, at, text } of link.words) parts[at] = text;
@@ -364,7 +378,7 @@ function innermost(walk: Walk): Frame {
   return walk.stack.at(-1) ?? PAGE;
 }
 
-/** Whether a picture here is one of the signature. */
+/** Returns whether a picture here belongs to the signature. */
 function signs(walk: Walk): boolean {
   return innermost(walk).bookmarked || regionOf(walk) === walk.signature;
 }

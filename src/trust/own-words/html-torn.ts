@@ -1,8 +1,8 @@
-/** Elements that an end tag of an element around them does not close, and which it then does not end (HTML §13.2.4.2). */
+/** Elements that the end tag of an outer element does not close; that end tag then is ignored (HTML §13.2.4.2). */
 const BARRIERS = new Set("applet caption marquee object select table td template th".split(" "));
 const PARTS_OF_TABLES = new Set(["caption", "td", "th"]);
 const ROWS = new Set(["table", "tbody", "tfoot", "thead", "tr"]);
-/** Elements in which, and behind which, browsers and our parser do not agree on what is a comment, an attribute or text. */
+/** Elements in and behind which browsers and our parser disagree on comments, attributes and text. */
 const FOREIGN = new Set(
   "annotation-xml desc foreignObject foreignobject malignmark math mglyph mi mn mo ms mtext noscript script select svg".split(
     " ",
@@ -13,7 +13,7 @@ export function isForeign(name: string): boolean {
   return FOREIGN.has(name);
 }
 
-/** Whether the end tag of an element ends it for a browser, though the elements in `unclosed` are open in it. */
+/** Returns whether a browser ends an element at its end tag while the elements in `unclosed` are open in it. */
 export function mayEnd(name: string, unclosed: readonly string[]): boolean {
   return unclosed.every((inner) => !BARRIERS.has(inner) || (PARTS_OF_TABLES.has(inner) && ROWS.has(name)));
 }

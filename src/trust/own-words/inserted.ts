@@ -3,8 +3,8 @@ import type { Declarations } from "./html-rules.ts";
 import { type HtmlElement, namesOf } from "./html-style.ts";
 
 /**
- * Stand around words that a mail program may have put between those of the author, until the two are parted: Unicode keeps
- * these two characters for a program's own use. They are taken out of what comes in.
+ * Mark text that a mail program may have inserted among the author's words, until both are separated. Unicode reserves
+ * these two characters for internal use; they are removed from received text.
  */
 const OPEN = "\uFDD0";
 const CLOSE = "\uFDD1";
@@ -12,18 +12,18 @@ const MARKS = /[\uFDD0\uFDD1]/g;
 const MARKED = / ?\uFDD0([^\uFDD0\uFDD1]*)\uFDD1/g;
 
 /**
- * Class or id of what mail programs insert: previews, rich links, chips, files in a cloud, mentions. `LPlnk…`, which Outlook
- * gives to an address that the author typed, is none of them.
+ * Class or id of what mail programs insert: previews, rich links, chips, cloud files, mentions. Not `LPlnk…`, which
+ * Outlook adds to a URL that the author typed.
  */
 const INSERTED_NAME =
   /(^|[ _])lp(border|container|title|description|metadata|image|entity|urlanchor|removebtn)|_etype_|_ereadonly|(^| )_entity( |$)|owaam|owareferenceattachment|apple-rich-link|lp-rich-link|gmail_(drive_)?chip|gmail_plusreply|plusreplychip|(^|[ _-])mention|enhancr|moz-card|cloudattachment|(link|url|rich)[-_]?(preview|card)|preview[-_]?card/;
 
-/** Elements of words that are struck out, which are no longer their author's. */
+/** Elements of deleted text, which the author no longer says. */
 const STRUCK = new Set(["s", "strike", "del"]);
 
 /**
- * Whether an element says of itself that a mail program put it there, or that its words are not to be changed; or whether
- * it changes how they look so that their author may not have seen them, or not as words that stay.
+ * Returns whether an element declares that a mail program inserted it or that its text must not be edited, or changes
+ * how its text looks so that the author may not have seen it, or not as text that stays.
  */
 export function isInserted({ name, attributes }: HtmlElement, style: Declarations): boolean {
   return (
@@ -52,17 +52,17 @@ export function isMarked(text: string): boolean {
   return text.includes(OPEN);
 }
 
-/** All words, without the marks. */
+/** Returns the whole text without the marks. */
 export function unmarked(text: string): string {
   return text.replace(MARKS, "");
 }
 
-/** The words that are not marked. */
+/** Returns the text that is not marked. */
 export function withoutMarked(text: string): string {
   return text.replace(MARKED, "");
 }
 
-/** The words of a text in their order, by whether they are marked. */
+/** Returns the marked and unmarked parts of a text, in order. */
 export function partsByMark(text: string): { inserted: boolean; text: string }[] {
   return text.split(OPEN).flatMap((part, index) => {
     const end = index === 0 ? -1 : part.indexOf(CLOSE);

@@ -1,16 +1,19 @@
-/** What gives words a meaning of their own: an address, a command, a flag, a title in quotation marks. */
+/** Characters that give words a meaning: an address, a command, a flag, a title in quotation marks. */
 const MARKED = /[@/\\$#"“”„«»「」『』]|(?<![\p{L}\p{N}])(?:\+\p{L}|(?:--|[–—])\p{L})|\p{L}\.\p{L}/u;
-/** Names are cut where a mail is read; so much of one is surely left, and is looked for. */
+/** File names are cut when a mail is read; at least this much of a long one is left to search for. */
 const LONG_NAME_CHARS = 150;
 const MAX_PATH_CHARS = 1_000;
-/** What a program writes in place of the letters that it leaves out. */
+/** How programs abbreviate a name. */
 const LEFT_OUT = /…|⋯|‥|\.{2}/;
-/** Comparisons of a name with a place where letters are left out; beyond them all around such a place counts as a name. */
+/**
+ * How many places with abbreviations a name is compared with; beyond them all text around such a place counts as a
+ * name.
+ */
 const MAX_COMPARISONS = 500;
-/** The number of a copy: "Offer (1).pdf". */
+/** The number of a copied file: "Offer (1).pdf". */
 const COPY_NUMBER = /(?:[([]\d{1,3}[)\]]|[\s_-]\d{1,3})$/;
 const MAX_COPY_DIGITS = 3;
-/** Letters of scripts that part no words by spaces, or, as in Korean, write particles right behind one. */
+/** Letters of scripts without spaces or, as Korean, with particles attached to words. */
 const UNPARTED =
   /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
 
@@ -19,14 +22,16 @@ export interface Span {
   end: number;
 }
 
-/** Whether words that others chose could be an order, or name something, where they stand in an instruction. */
+/**
+ * Returns whether a name that others chose could be a command, or name something, if it were part of an instruction.
+ */
 export function mayCommand(words: string): boolean {
   return MARKED.test(words);
 }
 
 /**
- * Where names of files stand in a text, whatever stands between their letters, from the first on: whole, with the number of
- * a copy, or shortened.
+ * Returns where file names occur in a text, whatever separates their letters, in order: whole, with the number of a
+ * copy, or abbreviated.
  */
 export function namesIn(text: string, filenames: readonly string[]): Span[] {
   const names = [...new Set(filenames)].map(nameOf).filter(({ letters }) => letters !== "");
@@ -47,10 +52,10 @@ export function namesIn(text: string, filenames: readonly string[]): Span[] {
 
 interface Name {
   letters: string;
-  /** Its letters without its ending, and those of that; both empty if it has none. */
+  /** Its letters without the extension, and the extension's; both empty without one. */
   stem: string;
   ending: string;
-  /** The letters that are one of its names wherever they stand. */
+  /** Letter sequences that count as its name wherever they occur. */
   wanted: string[];
 }
 
@@ -73,11 +78,11 @@ function nameOf(filename: string): Name {
   };
 }
 
-/** A text by its letters as `lettersIn` has them. */
+/** The letters of a text as `lettersIn` returns them. */
 interface Letters {
   text: string;
   letters: string;
-  /** Where each of them stands. */
+  /** The position of each letter. */
   places: number[];
 }
 
@@ -99,7 +104,7 @@ function plainestOf(char: string): string {
     .toLowerCase();
 }
 
-/** The letters and numbers of a text, without accents and in their plainest form. */
+/** Returns the letters and numbers of a text, without accents and in their plain form. */
 function lettersIn(text: string): string {
   return readLetters(text).letters;
 }
@@ -117,7 +122,7 @@ function occurrences(read: Letters, wanted: string): Span[] {
   return found;
 }
 
-/** Where a name stands with the number that a program gives a copy. */
+/** Returns where a name occurs with the number of a copy. */
 function copiesOf(read: Letters, { stem, ending }: Name): Span[] {
   const { letters } = read;
   if (stem === "") return [];
@@ -132,8 +137,8 @@ function copiesOf(read: Letters, { stem, ending }: Name): Span[] {
 }
 
 /**
- * Where a program has shortened a name, as far as what is left could be an order, or ends as the name does. Words of the
- * author's own may begin like a file and go on with three dots.
+ * Returns where a program has abbreviated a name, if the rest could be a command, or ends like the name. The author's
+ * own words may also begin like a file name and end in three dots.
  */
 function shortenedIn(read: Letters, names: Name[]): Span[] {
   if (!LEFT_OUT.test(read.text)) return [];
@@ -145,7 +150,7 @@ function shortenedIn(read: Letters, names: Name[]): Span[] {
   return cuts.flatMap((at) => names.flatMap((name) => shortenedAt(read, at, name)));
 }
 
-/** How many letters stand above each place where some are left out. */
+/** Returns how many letters precede each abbreviation. */
 function cutsIn({ text, places }: Letters): number[] {
   const cuts: number[] = [];
   for (let at = 0; at <= places.length; at += 1) {
@@ -169,7 +174,7 @@ function shortenedAt(read: Letters, at: number, { letters, ending }: Name): Span
   return ends || MARKED.test(read.text.slice(span.start, span.end)) ? [span] : [];
 }
 
-/** How many letters of a name at most stand where `stands` is told to look; 0 if none do. */
+/** Returns the largest number of a name's letters for which `stands` holds; 0 if none. */
 function longest(name: string, stands: (length: number) => boolean): number {
   for (let length = Math.min(LONG_NAME_CHARS, name.length); length > 0; length -= 1)
     if (stands(length)) return length;
@@ -185,7 +190,7 @@ function endsAt(read: Letters, end: number, wanted: string): boolean {
   return read.letters.startsWith(wanted, at) && isParted(read.text, spanOf(read, at, end).end);
 }
 
-/** Whether a word may begin or end in a text right here. */
+/** Returns whether a word may begin or end at this position. */
 function isParted(text: string, at: number): boolean {
   const [before, behind] = [text.charAt(at - 1), text.charAt(at)];
   if (!isWordChar(before) || !isWordChar(behind)) return true;
@@ -196,7 +201,7 @@ function isWordChar(char: string): boolean {
   return /[\p{L}\p{N}]/u.test(char);
 }
 
-/** A file's name is its last step alone: what stands before that in the text is its maker's too. */
+/** Returns where the path before a file name begins: whoever made the file chose that as well. */
 function pathStart(text: string, start: number): number {
   if (!/[/\\]/.test(text.charAt(start - 1))) return start;
   const least = Math.max(0, start - MAX_PATH_CHARS);
@@ -205,7 +210,7 @@ function pathStart(text: string, start: number): number {
   return at;
 }
 
-/** A long name may have been cut where the mail was read. */
+/** Returns the end of the paragraph: a long name may have been cut when the mail was read. */
 function paragraphEnd(text: string, from: number): number {
   const end = text.indexOf("\n\n", from);
   return end === -1 ? text.length : end;

@@ -2,11 +2,11 @@
 export interface Piece {
   own: boolean;
   text: string;
-  /** Where a mail program may have put words between own ones: all of them, as the mail shows them. */
+  /** For own words with inserted ones between: all of them, as the mail shows them. */
   shown?: string;
 }
 
-/** Own words and what stands below them, without what is empty. */
+/** Returns own words and the rest as pieces, without empty ones. */
 export function piecesOf(own: string, rest: string): Piece[] {
   return [
     { own: true, text: own.trim() },
@@ -14,22 +14,22 @@ export function piecesOf(own: string, rest: string): Piece[] {
   ].filter(({ text }) => text !== "");
 }
 
-/** The sender's own words. */
+/** Returns the sender's own words. */
 export function ownOf(pieces: Piece[]): string {
   return joined(pieces.filter(({ own }) => own).map(({ text }) => text));
 }
 
-/** All of it. */
+/** Returns the text of all pieces. */
 export function textOf(pieces: Piece[]): string {
   return joined(pieces.map(({ text }) => text));
 }
 
-/** Whether all of it is the sender's own, and nothing in it may be inserted. */
+/** Returns whether all pieces are the sender's own, with nothing that may be inserted. */
 export function isAllOwn(pieces: Piece[]): boolean {
   return pieces.every(({ own, shown }) => own && shown === undefined);
 }
 
-/** Texts one below the other, without what is empty. */
+/** Joins texts, one below the other, without empty ones. */
 export function joined(parts: string[]): string {
   return parts
     .map((part) => part.trim())

@@ -3,13 +3,13 @@ import { mayBeWrapped } from "./marker-lines.ts";
 import { firstMarker, isQuoted, type Marker } from "./reply-markers.ts";
 import { lettersOf } from "./two-texts.ts";
 
-/** How much of words in doubt is looked at. */
+/** Characters of doubtful text that are examined. */
 const MAX_CHARS = 2_000;
-/** How far below a line across the mail the name of its author stands, and below a title the first marked line. */
+/** Lines within which an author's name follows a separator line, and quoted lines follow a title. */
 const MAX_LINES_TO_NAME = 3;
 const MAX_LINES_TO_QUOTE = 12;
 
-/** Why words that may be the sender's own are not among them. */
+/** Why text that may be the sender's own is not counted as such. */
 export type Doubt =
   | "below_quote"
   | "touches_quote"
@@ -20,7 +20,7 @@ export type Doubt =
   | "further_part"
   | "too_long";
 
-/** Words that may be the sender's own, although they are not taken for that. */
+/** Text that may be the sender's own, although it is not counted as such. */
 export interface Doubtful {
   why: Doubt;
   text: string;
@@ -32,7 +32,8 @@ export function doubtfulIf(why: Doubt, lines: readonly string[]): Doubtful | nul
 }
 
 /**
- * What is in doubt at a marker: `end` is where the lines that are not the sender's own end, `empty` whether none above are.
+ * Returns the doubtful text at a marker: `end` is where the text not counted as the sender's ends, `empty` whether
+ * nothing above is counted.
  */
 export function doubtAt(
   lines: readonly string[],
@@ -47,7 +48,7 @@ export function doubtAt(
   return empty || isMarked || namesNobody(lines, marker) ? belowQuote(lines, marker.quote, end) : null;
 }
 
-/** "Somebody wrote:", which has no day and no address, and may be said by the sender. */
+/** Returns whether an attribution has neither date nor address ("Somebody wrote:"): the sender may have written it. */
 function namesNobody(lines: readonly string[], { line, quote }: Extract<Marker, { kind: "quote" }>): boolean {
   const attribution = lines.slice(line, quote).join(" ").trim();
   return attribution !== "" && !isDatedOrAddressed(attribution);
@@ -64,7 +65,7 @@ function doubtAtForward(
   return empty && quote !== -1 ? belowQuote(lines, line + quote, end) : null;
 }
 
-/** Lines among and below marked ones that are not the end of one which a mail program broke. */
+/** Returns the unmarked lines among and below quoted ones that are not the rest of a broken line. */
 function belowQuote(lines: readonly string[], quote: number, end: number): Doubtful | null {
   const unmarked = lines.slice(quote, end).filter((line, index) => {
     const above = index === 0 ? "" : (lines[quote + index - 1] ?? "");
@@ -73,7 +74,7 @@ function belowQuote(lines: readonly string[], quote: number, end: number): Doubt
   return doubtfulIf("below_quote", unmarked);
 }
 
-/** Whether what stands below a line across the mail says whose it is. Below a title that may be in any language. */
+/** Returns whether the text below a separator line says whose it is. Below a title that may be in any language. */
 function isAttributed(
   lines: readonly string[],
   { line, by }: { line: number; by: "line" | "title" | "fields" },
@@ -88,7 +89,7 @@ function isSure(marker: Marker): boolean {
   return marker.kind === "quote" || (marker.kind === "forward" && marker.by === null);
 }
 
-/** Whether a line of a text in doubt stands among these letters. */
+/** Returns whether a line of a doubtful text is among these letters. */
 export function sharesLine(letters: string, text: string): boolean {
   return text.split("\n").some((line) => {
     const wanted = lettersOf(line);

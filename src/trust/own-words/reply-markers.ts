@@ -16,35 +16,38 @@ import { isNote, opensScanNote } from "./scan-notes.ts";
 import { bothEnds, MAIL_ADDRESS, MAX_MARKER_CHARS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
 
 /**
- * The mark of a quoted line: ">", a bar or a colon, and what mail programs put before the first: initials or a name
- * ("JH> ", "Tim>"), or another mark ("&> "). An arrow is none.
+ * The mark of a quoted line: ">", a bar or a colon, maybe behind initials or a name ("JH> ", "Tim>") or another mark
+ * ("&> "). An arrow is not one.
  */
 const QUOTED =
   /^([\p{L}\p{N}][\p{L}\p{M}\p{N}.'_-]{0,19}(?=>+(\s|$))|[^\p{L}\p{N}\s<=-]{1,2} ?(?=>))?>|^[|¦│┃]|^[:»›](\s|$)/u;
 const BARE_MARK = /^[\p{L}\p{N}.]{0,20}[>|:¦│┃»›\s]+$/u;
-/** Other marks that people have put before each line: "--]", "=>", "+". They may open a line of a list or of a program as well. */
+/**
+ * Other marks that people put before quoted lines: "--]", "=>", "+". They may begin a line of a list or of source code
+ * as well.
+ */
 const OTHER_MARK = /^([^\p{L}\p{N}\s]{0,3}[>\])+])(\s|\p{L}|$)/u;
 const SIGNATURE_DASHES = /^(--|—)$/;
-/** A line of one mark, whatever the mark; three dots and the ticks around a program are none. */
+/** A line that repeats one character; not three dots, and not the backticks around source code. */
 const RULE = /^(([^\p{L}\p{N}\s.`])(\s?\2){2,}|[—–─_]{2,})$/u;
-/** Three marks part the sections of a text; where the mail answers none they are no more than that. */
+/** Three characters separate sections of a text; in a mail that is no reply that is all they do. */
 const SECTION_RULE = /^([^\p{L}\p{N}\s_])(\s?\1){2}$/u;
-/** The ticks above and below a program. */
+/** The backticks above and below source code. */
 const FENCE = /^```[\w+#.-]{0,20}$/;
-/** "-----Original Message-----" in whatever language. */
+/** "-----Original Message-----" in any language. */
 const TITLED_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}>?$/u;
-/** A titled rule with the first field behind it, by programs that leave the line ends out. */
+/** A separator line with title, followed by the first field, from programs that drop line ends. */
 const TITLE_AND_FIELD =
   /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].{0,60}?[-_=*~+#─━—–―−]{3,} ?\p{L}[\p{L}\p{M} .-]{0,24}[:：]/u;
 const OPENING_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?/u;
 const ORIGINAL_MESSAGE = /^original message\b/;
-/** Titles of forwarded mails, and the line of `git request-pull` above the titles of commits, which are their authors'. */
+/** Titles of forwarded mails, and the line of `git request-pull` above titles of commits, which their authors chose. */
 const FORWARD_TITLE =
   /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|-?original message-?$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
   /^(sent (from|via|with|using) |get outlook for (?:ios|android|mac|windows)\s*(?:$|[<([]|https?:)|get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
 
-/** Whether a line is what a mail program or a virus scanner writes of itself: "Sent from my phone". */
+/** Returns whether a line is what a mail program or a virus scanner writes about itself: "Sent from my phone". */
 export function isOfProgram(line: string): boolean {
   const text = plain(line);
   return SENT_FROM.test(text) || isNote(text);
@@ -52,45 +55,46 @@ export function isOfProgram(line: string): boolean {
 
 /** How many empty lines may stand between an attribution and its quote. */
 const MAX_EMPTY_LINES = 3;
-/** How often a line is looked at for the end of a broken attribution, on the average. */
+/** How often a line is examined as the end of a broken attribution, on average. */
 const MAX_SEARCHES = 10;
-/** How much longer or shorter than its heading a line below it is. */
+/** How much the length of an underline may differ from its heading. */
 const MAX_UNDERLINE_GAP = 3;
-/** How long a program is from a line across it to either end. */
+/** How far source code may reach from a separator line inside it. */
 const MAX_FENCED_LINES = 60;
-/** How far a mark that stands alone is looked for. */
+/** Lines within which a mark alone on its line is searched. */
 const MAX_MARKED_LINES = 40;
 
-/** `line` is the first one that is not the sender's own. */
+/** A place where own words end; `line` is the first line that is not the sender's own. */
 export type Marker =
   | { kind: "signature"; line: number }
   /**
-   * The first line that is marked, or would be, and whether a name may stand between. `touched`: the sender's words may
-   * be in the paragraph of that name.
+   * `quote` is the first quoted line, and `attributed` whether an attribution may precede it. `touched`: own words may
+   * be in the paragraph of the attribution.
    */
   | { kind: "quote"; line: number; quote: number; attributed: boolean; touched: boolean }
-  /** Words of others without a mark on each line: nothing tells their end. */
+  /** Text of others without marked lines: nothing shows its end. */
   | ({ kind: "forward" } & Forward);
 
 interface Forward {
   line: number;
-  /** What alone says so, where that may be the sender's own: a line across the mail, with a title in it, or lines like fields. */
+  /** The only evidence, if it might be the sender's own: a separator line, one with a title, or lines like fields. */
   by: "line" | "title" | "fields" | null;
 }
 
-/** Whether a line without blanks at its ends is marked as quoted. */
+/** Returns whether a trimmed line is marked as quoted. */
 export function isQuoted(line: string): boolean {
   return QUOTED.test(plain(line));
 }
 
-/** Whether a marked line has nothing behind its marks. */
+/** Returns whether a quoted line has nothing behind its marks. */
 export function isBareMark(line: string): boolean {
   return BARE_MARK.test(line);
 }
 
 /**
- * The first quote, forward or signature from line `from` on, of lines without blanks at their ends. In doubt a line is a
- * marker: text above one may be obeyed. `fresh`: the mail answers and passes on none, so that fewer lines are in doubt.
+ * Returns the first quote, forward or signature from line `from` on; lines are trimmed. A doubtful line counts as a
+ * marker, because text above a marker may be obeyed. `fresh`: the mail is neither reply nor forward, so fewer lines are
+ * doubtful.
  */
 export function firstMarker(
   lines: readonly string[],
@@ -110,7 +114,7 @@ export function firstMarker(
 
 interface Place {
   from: number;
-  /** Where the paragraph of this line begins. */
+  /** Where the paragraph of the current line begins. */
   top: number;
   fresh: boolean;
 }
@@ -131,7 +135,7 @@ function markAt(lines: readonly string[], line: number, place: Place): Marker | 
   return attribution && quoteBelow(lines, attribution);
 }
 
-/** Whether what a virus scanner or a gateway writes of itself begins with a line, or ends with it. */
+/** Returns whether a note of a virus scanner or gateway begins or ends with a line. */
 export function opensNote(lines: readonly string[], line: number): boolean {
   let next = line + 1;
   while (next < lines.length && plain(lines[next] ?? "") === "") next += 1;
@@ -139,14 +143,14 @@ export function opensNote(lines: readonly string[], line: number): boolean {
   return opensScanNote(plain(lines[line] ?? ""), below);
 }
 
-/** A row of a table is no quote in a mail that answers none, nor are lines there that begin alike. */
+/** Returns whether a line is quoted. In a mail that is no reply, table rows and lines that begin alike are not. */
 function isMarked(lines: readonly string[], line: number, fresh: boolean): boolean {
   const text = plain(lines[line] ?? "");
   if (QUOTED.test(text)) return !(fresh && isTableRow(text) && !opensTableOfFields(lines, line));
   return !fresh && isMarkedAlike(lines, line);
 }
 
-/** Bars at both ends and between its cells. */
+/** Returns whether a line is a table row: bars at both ends and between cells. */
 function isTableRow(text: string): boolean {
   return text.startsWith("|") && text.endsWith("|") && text.split("|").length > 3;
 }
@@ -164,7 +168,7 @@ function forwardAt(lines: readonly string[], line: number, { from, top, fresh }:
   return isRule(lines, line, fresh) && !isFenced(lines, line, { from, fresh }) ? { line, by: "line" } : null;
 }
 
-/** Returns whether a line is a title of another mail that is known, or one that is like these; null if it is none. */
+/** Returns whether a line is a known title of a quoted or forwarded mail, or looks like one; null if it does not. */
 function titleOf(texts: string[]): "known" | "alike" | null {
   if (texts.some((text) => FORWARD_TITLE.test(text))) return "known";
   const ruled = texts.filter((text) => OPENING_RULE.test(text));
@@ -180,7 +184,10 @@ function opensWithTitle(text: string): boolean {
   return FORWARD_TITLE.test(title) || ORIGINAL_MESSAGE.test(title);
 }
 
-/** Some break an attribution so that its end looks like a marked line: "> wrote:". */
+/**
+ * Returns the quote at a line. Some programs break an attribution so that its rest looks like a quoted line: ">
+ * wrote:".
+ */
 function quoteAt(lines: readonly string[], line: number, from: number): Marker {
   const { start, touched } = attributionAbove(lines, line, from);
   if (start < line && endsInVerb(plain(lines[line] ?? "")))
@@ -189,8 +196,8 @@ function quoteAt(lines: readonly string[], line: number, from: number): Marker {
 }
 
 /**
- * The attribution that a mark is in the midst of: its bearer chose the name in it, and where a program broke that, its
- * lines may look like any mark.
+ * Returns the attribution that surrounds a mark: a correspondent chooses the name in it, so that its broken lines may
+ * look like any mark.
  */
 function attributionAround(
   lines: readonly string[],
@@ -209,7 +216,7 @@ function attributionAround(
 
 const searched = new WeakMap<readonly string[], number>();
 
-/** Bounds the search, where lines look like marks again and again: what is in doubt then is not the sender's own. */
+/** Returns whether the search has to stop, where very many lines look like marks; what is doubtful then is not own. */
 function isSearchedEnough(lines: readonly string[]): boolean {
   const count = (searched.get(lines) ?? 0) + 1;
   searched.set(lines, count);
@@ -222,12 +229,15 @@ function quoteBelow(lines: readonly string[], { start, end, touched }: Attributi
   return { kind: "quote", line: start, quote, attributed: true, touched };
 }
 
-/** A line by its beginning, and by both ends if it is a long one. */
+/** Returns the beginning of a line, and both ends if it is long. */
 function ways(line: string): string[] {
   return line.length <= MAX_MARKER_CHARS ? [plain(line)] : [plain(line), tidied(bothEnds(line))];
 }
 
-/** Whether the line is one across the mail; where that answers none, it may part sections or underline a heading. */
+/**
+ * Returns whether a line is a separator of a quote; in a mail that is no reply it may separate sections or underline a
+ * heading.
+ */
 function isRule(lines: readonly string[], line: number, fresh: boolean): boolean {
   const text = lines[line] ?? "";
   if (/[\p{L}\p{N}]/u.test(text) || !ways(text).some((way) => RULE.test(way))) return false;
@@ -238,7 +248,7 @@ function isRule(lines: readonly string[], line: number, fresh: boolean): boolean
   return !SECTION_RULE.test(plain(text)) && !underlines;
 }
 
-/** Whether a line stands in a program that ticks mark above and below, and in which nothing else than lines parts the mail. */
+/** Returns whether a line is in source code between backticks, in a mail that nothing else separates. */
 function isFenced(lines: readonly string[], line: number, { from, fresh }: Omit<Place, "top">): boolean {
   const fences = lines
     .slice(from, line + MAX_FENCED_LINES)
@@ -251,7 +261,10 @@ function isFenced(lines: readonly string[], line: number, { from, fresh }: Omit<
   return firstMarker(inside, { fresh }) === null;
 }
 
-/** Whether lines begin with one mark, of whatever kind, that also stands alone among them, as none of a list does. */
+/**
+ * Returns whether lines begin with the same mark of any kind, which also stands alone on a line, as that of a list
+ * never does.
+ */
 function isMarkedAlike(lines: readonly string[], at: number): boolean {
   const mark = OTHER_MARK.exec(lines[at] ?? "")?.[1];
   if (mark === undefined) return false;

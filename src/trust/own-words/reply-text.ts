@@ -8,43 +8,43 @@ import { isAllOwn, joined, ownOf, type Piece, textOf } from "./pieces.ts";
 import { type Doubt, doubtfulIf, sharesLine } from "./reply-doubt.ts";
 import { isPlaceholder, lettersOf, ownInBoth, withoutInserted } from "./two-texts.ts";
 
-/** How many letters of the HTML's own words are looked through for words in doubt. */
+/** Letters of the HTML's own words that are searched for doubtful text. */
 const MAX_KNOWN_CHARS = 128 * 1024;
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
   new_text: string;
-  /** All the rest but the signature; with the sender's words among it if `interleaved`. */
+  /** Everything else except the signature; with the sender's words in it if `interleaved`. */
   rest_text: string;
-  /** A short one, or what a mail program says of itself. */
+  /** A short signature, or a line that a mail program adds about itself. */
   signature: string;
-  /** Whether own words stand below a quote, and so answer it, or around what a mail program may have inserted. */
+  /** Whether own words follow a quote, and so answer it, or surround text that a mail program may have inserted. */
   interleaved: boolean;
-  /** Whether the own words are all there is but for a signature, in each variant of the mail. */
+  /** Whether the mail has only own words and maybe a signature, in each of its variants. */
   whole: boolean;
   /**
-   * What nothing but marks in the text parts from the own words: a line of dashes, a mark before each line. Where others
-   * wrote some of the text, they may have written these as well.
+   * Text separated from own words only by marks in the text: a line of dashes, or a mark before each line. Where others
+   * wrote part of the text, they may have written these marks as well.
    */
   marked_off: string;
   /**
-   * Whether own words stand below a quote of which nothing but marks before its lines says where it ends: a program that
-   * marks none, and one that breaks lines behind their mark, can make others' words look like these.
+   * Whether own words follow a quote whose end is shown only by marks before its lines: a program that marks no lines,
+   * or breaks marked ones, can make words of others look like own ones.
    */
   below_marks: boolean;
-  /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
+  /** Why part of the rest may be the sender's own nevertheless; null where nothing suggests that. */
   in_doubt: Doubt | null;
-  /** The Content-IDs of the pictures that are shown in the signature and nowhere else. */
+  /** Content-IDs of pictures that are shown in the signature and nowhere else. */
   signature_pictures: string[];
   hidden_characters: number;
-  /** Hidden elements and comments of the HTML whose words were left out. */
+  /** Number of hidden elements and comments of the HTML whose text was left out. */
   hidden_html: number;
 }
 
 /**
- * Only `new_text` may ever be obeyed, so whatever is in doubt goes to `rest_text`. With both variants of a mail the
- * plain text is what is read, and of it only those words are the sender's own that the HTML shows as such too. `fresh`:
- * the mail answers and passes on none.
+ * Splits a mail's text into the sender's own words and the rest. Only `new_text` may ever be obeyed, so doubtful text
+ * goes to `rest_text`. If the mail has plain text and HTML, the plain text is used, and only those words count as own
+ * that the HTML shows as own too. `fresh`: the mail is neither reply nor forward.
  */
 export function splitNewText(
   body: { text?: string | undefined; html?: string | readonly string[] | undefined },
@@ -88,7 +88,7 @@ function splitHtml(html: HtmlCut): Split {
 }
 
 function splitBoth(cut: Cut, html: HtmlCut): Split {
-  // What is said of a picture elsewhere is material, and that is noticed.
+  // Descriptions of other pictures are material, which is reported.
   const signs = html.pictures.length > 0 && html.pictures.every((picture) => picture.signature);
   const [text, placeholders] = signs ? withoutPlaceholders(cut.pieces) : [cut.pieces, ""];
   const [shared, signature] = withoutSignature(ownInBoth(text, ownOf(html.pieces)), cut, html);
@@ -101,13 +101,13 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
     ...splitOf({ pieces, signature: joined([cut.signature, signature, placeholders]) }),
     whole: same && splitHtml(html).whole && isAllOwn(shared) && !saysMoreBelow(cut),
     marked_off: withoutLines(cutOff(cut), html.wrapped),
-    // Own words are so in both, and where the HTML wraps a quote, it says where that ends.
+    // Own words are own in both variants, and where the HTML wraps a quote, it shows the end.
     below_marks: html.below_marks || (cut.below_marks && isAllOwn(html.pieces)),
     in_doubt: signature !== "" && saysMoreBelow(html) ? "below_signature" : doubtOfTwo(cut, html, shared),
   };
 }
 
-/** Parts the lines from the own pieces that stand for pictures and say nothing else. */
+/** Splits off lines that are only placeholders of pictures. */
 function withoutPlaceholders(pieces: Piece[]): [Piece[], placeholders: string] {
   const linesOf = ({ text }: Piece): string[] => text.split("\n");
   const found = pieces.filter(({ own }) => own).flatMap(linesOf);
@@ -119,22 +119,22 @@ function withoutPlaceholders(pieces: Piece[]): [Piece[], placeholders: string] {
   return [kept.filter(({ text }) => text !== ""), found.filter(isPlaceholder).join("\n")];
 }
 
-/** Parts what stands last in the text from the rest, if it is what the HTML marks as the signature. */
+/** Splits off the end of the text if the HTML marks it as the signature. */
 function withoutSignature(pieces: Piece[], cut: Cut, html: HtmlCut): [Piece[], signature: string] {
   const own = pieces.slice(0, pieces.findLastIndex((piece) => piece.own) + 1);
   const last = textOf(pieces.slice(own.length));
   const marked = lettersOf(html.signature.replace(BRACKETED, ""));
-  // The HTML may mark the line of a program, which the text shows to be one, with the signature above that.
+  // The HTML may mark a program's line, recognized in the text, together with the signature above it.
   const is_signature = [last, `${last} ${cut.signature}`].some(
     (text) => lettersOf(text.replace(BRACKETED, "")) === marked,
   );
   return last !== "" && html.signature !== "" && is_signature ? [own, last] : [pieces, ""];
 }
 
-/** What stands for a picture in the text: its description, its address or its Content-ID. */
+/** The placeholder of a picture in the text: its description, URL or Content-ID. */
 const BRACKETED = /\[[^[\]\n]{1,300}\]/g;
 
-/** Whether the signature may be meant to be read. */
+/** Returns whether the signature may be meant to be read. */
 function saysMoreBelow({ doubtful }: Cut): boolean {
   return doubtful?.why === "below_signature";
 }
@@ -143,7 +143,7 @@ function cutOff({ pieces, signature }: Pick<Cut, "pieces" | "signature">): strin
   return joined([...pieces.filter(({ own }) => !own).map(({ text }) => text), signature]);
 }
 
-/** Returns a text without the lines that are known with their addresses: a line with the same words may lead elsewhere. */
+/** Returns a text without lines that are known including their URLs: a line with the same words may lead elsewhere. */
 function withoutLines(text: string, known: string): string {
   const lines = new Set(known.split("\n").map(asCompared));
   return text
@@ -152,7 +152,7 @@ function withoutLines(text: string, known: string): string {
     .join("\n");
 }
 
-/** A line however it is spaced; behind an address that is shown, the plain text may have it once more. */
+/** Returns a line in a form for comparison, without spacing: behind a URL in the text, plain text may repeat it. */
 function asCompared(line: string): string {
   return line
     .replace(/(?<!\S)([^\s<>]+)\s?<([^\s<>]+)>/g, (both, shown: string, href: string) =>
@@ -161,12 +161,15 @@ function asCompared(line: string): string {
     .replaceAll(/\s+/g, "");
 }
 
-/** A mail program shows nothing of it. */
+/** Returns whether a mail program shows nothing. */
 function isBlank({ pieces, signature }: Cut): boolean {
   return lettersOf(`${textOf(pieces)} ${signature}`) === "";
 }
 
-/** Words that are in doubt in the text have to be the sender's own in the HTML, whose signature and cards are known. */
+/**
+ * Returns the doubt in a mail with both variants: text that is doubtful in the plain text has to be own in the HTML,
+ * whose signature and link cards are known.
+ */
 function doubtOfTwo(cut: Cut, html: HtmlCut, shared: Piece[]): Doubt | null {
   const own = lettersOf(unmarked(html.own)).slice(0, MAX_KNOWN_CHARS);
   const known = `${own} ${lettersOf(unmarked(html.signature))}`;
@@ -181,7 +184,7 @@ function saysMoreThan(letters: string, text: string): boolean {
   return text.split("\n").some((line) => !letters.includes(lettersOf(line)));
 }
 
-/** All that can be read of an HTML part, for parts that are content anyway. */
+/** Returns all readable text of an HTML part, for parts that are material anyway. */
 export function readableHtml(html: string): { text: string; hidden_characters: number; hidden_html: number } {
   const { pieces, signature, hidden } = readHtml(html);
   const own = pieces.filter((piece) => piece.own).map(({ text }) => unmarked(text));
@@ -190,7 +193,10 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
   return { text: clean.text, hidden_characters: clean.removed, hidden_html: hidden };
 }
 
-/** Pages of one author, one below the other: behind what is not the sender's own in one, nothing of the others is. */
+/**
+ * Reads several HTML parts by one author, one below the other: behind something not the sender's in one, nothing in
+ * later ones is own.
+ */
 function readPages(pages: readonly string[], reading: { fresh: boolean; beside_text: boolean }): HtmlText {
   const all: HtmlText = { pieces: [], signature: "", pictures: [], hides_link: false, hidden: 0 };
   for (const page of pages) {
@@ -229,9 +235,9 @@ function splitOf({
 }
 
 interface HtmlCut extends Cut {
-  /** All that stands outside of what mail programs wrap a quote in. */
+  /** All text outside of elements in which mail programs wrap quotes. */
   own: string;
-  /** The rest, with what is marked as a signature. */
+  /** The rest, including what is marked as a signature. */
   wrapped: string;
   marked_off: string;
   pictures: ShownPicture[];
@@ -240,7 +246,7 @@ interface HtmlCut extends Cut {
   hidden: number;
 }
 
-/** Own pieces keep their marks around what may be inserted. */
+/** Cuts HTML text into pieces; own ones keep the marks around inserted text. */
 function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
   const nothing: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
   const all = { ...nothing, unwrapped: false };
@@ -284,14 +290,14 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
 }
 
 /**
- * Adds what was cut out of a region that the page wraps in no quote. `unwrapped`: one held a quote all the same, so that a
- * quote which the page wraps further below may be a part of that.
+ * Adds the pieces of a region that is not wrapped in a quote. `unwrapped`: a region contained a quote nevertheless, so
+ * a wrapped quote further below may belong to it.
  */
 function addRegion(all: Cut & { unwrapped: boolean }, cut: Cut): void {
   all.pieces.push(...cut.pieces);
   all.below_marks ||= cut.below_marks || (all.unwrapped && ownOf(cut.pieces) !== "");
   all.unwrapped ||= !isAllOwn(cut.pieces);
-  // Whom the first quote is from may stand inside it.
+  // The author of the first quote may be named inside it.
   all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
   all.doubtful ??= cut.doubtful;
 }

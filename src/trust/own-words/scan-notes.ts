@@ -1,24 +1,24 @@
-/** Sites of the makers of virus scanners and mail gateways, which write them below a mail. */
+/** Sites of virus scanners and mail gateways, which these write below a mail. */
 export const SCANNERS_PAGE =
   /(?:https?:\/\/)?www\.(?:avast|avg|norton|eset|mimecast|symanteccloud|messagelabs)\.com(?=[/?\s>)]|$)[^\s<>()]*/g;
-/** A line that is nothing but such an address, or has no more than a word before it: "Virus-free. www.avast.com". */
+/** A line with only such a URL, or one word before it: "Virus-free. www.avast.com". */
 const PAGE_LINE =
   /^(?:[\p{L} -]{1,30}[.。]? ?)?<?(?:https?:\/\/)?www\.(?:avast|avg|norton)\.com(?:[/?][^\s<>]{0,500})?>?(?: ?<[^\s<>]{1,500}>)?$/u;
-/** How sentences of scanners begin, by language. */
+/** Beginnings of scanners' sentences, by language. */
 const OPENING =
   /^(?:this (?:e-?mail|message)(?: and any attachments?)? (?:has been|was|is) (?:scanned|checked|filtered|virus)|the message was checked |no virus(?:es)? (?:was |were )?found in this |information from eset|diese (?:e-?mail|nachricht) wurde |l'absence de virus dans ce |cet? (?:e-?mail|courriel|message) a été |el software de antivirus |este (?:correo|mensaje|e-?mail) |quest[ao] (?:e-?mail|messaggio) è stat|deze e-?mail is |de[nt]{1,2}[ae]? (?:e-?post|e-?mail|meddelande|besked)|ta wiadomość |tento e-?mail |это сообщение |этот e-?mail |このメールは)/;
-/** What no sentence of theirs is without. */
+/** Words that every such sentence contains. */
 const SUBJECT =
   /virus|viren|malware|mailscanner|вирус|ウイルス|ウィルス|eset|security|mimecast|messagelabs|barracuda|kaspersky|sophos|proofpoint|trend micro/;
-/** How the notices begin that companies have put below each mail, behind a line across it. */
+/** Beginnings of notices that companies put below each mail, behind a separator line. */
 const NOTICE =
   /^(?:confidentiality (?:notice|note)|disclaimer|legal (?:notice|disclaimer)|vertraulichkeitshinweis|haftungsausschluss|rechtlicher hinweis|avis de confidentialité|aviso (?:legal|de confidencialidad)|avviso di riservatezza|this (?:e-?mail|message)(?: and any (?:attachments?|files))? (?:is|are|contains?|may contain) )/;
 const RULE_SIGNS = /^[-_=*~#─━—–\s]+/;
 const MAX_NOTE_CHARS = 600;
 
 /**
- * Whether what a virus scanner or a gateway has put below a mail begins with a line in small letters. `below` is the next
- * one that is not empty; undefined if there is none, as below the line that ends a note.
+ * Returns whether a note of a virus scanner or gateway begins with a line (in lower case). `below` is the next line
+ * that is not empty; undefined if there is none, as below a line that ends a note.
  */
 export function opensScanNote(line: string, below: string | undefined): boolean {
   if (isNote(line)) return true;
@@ -26,7 +26,7 @@ export function opensScanNote(line: string, below: string | undefined): boolean 
   return is_rule && (below === undefined || isNote(below) || NOTICE.test(below));
 }
 
-/** Whether a line in small letters is what a virus scanner says. */
+/** Returns whether a line (in lower case) is a virus scanner's. */
 export function isNote(line: string): boolean {
   const text = line.slice(0, MAX_NOTE_CHARS).replace(RULE_SIGNS, "");
   return PAGE_LINE.test(text) || (OPENING.test(text) && SUBJECT.test(text));

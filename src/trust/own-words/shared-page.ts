@@ -3,28 +3,30 @@ import { MIN_WRAP_COLUMN } from "./marker-lines.ts";
 import { SCANNERS_PAGE } from "./scan-notes.ts";
 import { isPublicProvider } from "../../net/public-providers.ts";
 
-/** A longer name is none. */
+/** Longer names are no host names. */
 const MAX_HOST_CHARS = 300;
-/** The beginning of a web address, also glued to a word as in scripts without spaces, or of a link that writes a mail. */
+/** The beginning of a URL, maybe attached to a word as in scripts without spaces, or of a mailto link. */
 const WITH_SCHEME =
   /[a-z\d]{1,20}:\/\/|https?(?::|%3a|&#x?0{0,3}(?:3a|58);|&colon;)(?:\/|%2f|&#x?0{0,3}(?:2f|47);|&sol;){2}|(?<![\p{L}\p{N}])(?:(?:geo|magnet|spotify|intent|market|content|matrix|urn|doi|data|nostr|ipfs|ipns|did|at|lbry|bitcoin|ethereum|lightning|tg|whatsapp):\S|mailto:[^\s?]{1,300}\?)/iu;
 const WWW = /^www\.[\p{L}\p{N}]/iu;
-/** An address to which nothing is glued but the end of a sentence or a closing bracket. */
+/** A URL with nothing attached but punctuation. */
 const UNGLUED = /^[!-~]+(?:(?![!-~])\p{P})*$/u;
 
-/** A text, parted below its last web address: `given + sure`. */
+/** A text split below its last URL: `given + sure`. */
 export interface SharedText {
-  /** To the end of that address's line; all of it where words follow on that line, and nothing where there is none. */
+  /**
+   * The text up to the end of that URL's line: all of the text if words follow on that line, empty if there is no URL.
+   */
   given: string;
   sure: string;
-  /** The address; empty where there is none. */
+  /** The URL; empty where there is none. */
   page: string;
 }
 
 /**
- * Parts the text of a mail that answers by what of it is surely its author's. Words of others that stand there with the
- * address of their page stand above or around it. Only the lines below the last address are surely not of these, and only
- * where nothing follows on its own line, as that could go on below.
+ * Splits the text of a reply by what surely is its author's. When a program shares a page, the page's words stand above
+ * or around its URL. So only lines below the last URL are surely the author's, and only if nothing follows the URL on
+ * its own line, since that could continue below.
  */
 export function readShared(text: string): SharedText {
   const lines = text.split("\n");
@@ -38,17 +40,17 @@ export function readShared(text: string): SharedText {
   return { given, sure: text.slice(given.length), page };
 }
 
-/** Pages of makers of mail programs, which those programs write below a mail: "Sent with [Proton Mail](https://…)". */
+/** Pages of mail programs, which they write below a mail: "Sent with [Proton Mail](https://…)". */
 const MAKERS_PAGE =
   /https:\/\/(?:proton\.me|kommunikationsdienste\.t-online\.de|aka\.ms|overview\.mail\.yahoo\.com|go\.microsoft\.com)(?=[/?\s>)]|$)[^\s<>()]*/g;
-/** Single pages for that, on sites that have others as well. */
+/** Single pages for that purpose, on sites that have others as well. */
 const MAKERS_ONLY_PAGE =
   /^https?:\/\/(?:www\.zoho\.com\/mail\/?|tuta\.com\/free-email|m\.ya\.ru\/ymail|web\.de\/mailapp|canarymail\.io\/?|sparkmailapp\.com\/source\?from=signature|sprh\.mn\/\?vip=[^/]*|(?:go|mail)\.onelink\.me\/107872968\?[^/]*)$/;
 const WORDS = /[^\s<>()]+/g;
 
 /**
- * Whether there is a web address in what was cut off a mail that answers none, such as a post in which a line of dashes
- * stands above it. The site of the sender's own domain is no page of others, nor are those of the makers of mail programs and virus scanners.
+ * Returns whether the part cut off a mail that is no reply contains a URL, such as a shared post below a line of
+ * dashes. URLs of the sender's own domain, and of makers of mail programs and virus scanners, do not count.
  */
 export function hasAddressOfOthers(text: string, sender: string): boolean {
   const others = text
@@ -58,7 +60,7 @@ export function hasAddressOfOthers(text: string, sender: string): boolean {
   return holdsAddress(withoutOwnSite(others, sender));
 }
 
-/** Returns a text without the home page of its sender's own domain, which many have in their signatures. */
+/** Returns a text without the home page of the sender's own domain, which many have in their signature. */
 export function withoutOwnSite(text: string, sender: string): string {
   const domain = domainOf(sender).toLowerCase();
   if (isPublicProvider(domain)) return text;
@@ -66,7 +68,7 @@ export function withoutOwnSite(text: string, sender: string): string {
   return text.replaceAll(WORDS, (word) => (own.has(siteIn(word)) ? "" : word));
 }
 
-/** The site that a word is the address of, without a path. */
+/** Returns the site whose URL a word is, without a path. */
 function siteIn(word: string): string {
   return word
     .toLowerCase()
@@ -75,14 +77,14 @@ function siteIn(word: string): string {
 }
 
 /**
- * Whether a text has a web address: with a scheme, or with a path behind the name of a site. That alone is none, unless
- * the text ends in it, with `www.` or on a line of its own.
+ * Returns whether a text has a URL: with a scheme, or as a site's name with a path. A bare name does not count, unless
+ * it ends the text, with `www.` or on a line of its own.
  */
 export function holdsAddress(text: string): boolean {
   return readShared(text).page !== "";
 }
 
-/** Whether a mail program may have broken one line into these two; it leaves an address whole, however long that is. */
+/** Returns whether a mail program may have broken one line into these two; it never breaks a URL. */
 function goesOn(line: string, next: string): boolean {
   const [word = ""] = next.trim().split(/\s/, 1);
   return word !== "" && Bun.stringWidth(line) + 1 + Bun.stringWidth(word) >= MIN_WRAP_COLUMN;
@@ -97,7 +99,7 @@ function lastAddress(line: string, is_last: boolean): string | undefined {
   return addresses.findLast((address) => address !== undefined);
 }
 
-/** From where an address begins in a word to its end. The name of a site is one with a path, or where it `will_do`. */
+/** Returns a word from where a URL begins in it. The name of a site is a URL with a path, or if it `will_do`. */
 function addressIn(word: string, will_do: boolean): string | undefined {
   const scheme = word.search(WITH_SCHEME);
   if (scheme !== -1) return word.slice(scheme);

@@ -1,8 +1,8 @@
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 
 /**
- * What mail programs put before the subject of a mail that is answered or passed on, by language. In a subject that is
- * new one of them costs its author the words `@target`; one that is missing here would let a stranger's subject count.
+ * What mail programs put before the subject of a reply or forward, by language. An own subject that begins with one of
+ * them only loses its `@target`; a missing one would let a stranger's subject count as a command.
  */
 const MARKS = [
   // English, and what programs of all languages use.
@@ -30,8 +30,8 @@ const MARKS = [
 ];
 
 /**
- * What they write by themselves before the subject of a mail that was read, answered or returned for somebody: receipts,
- * answers to invitations, notes of absence, recalls and reports. The rest of such a subject is its first author's.
+ * What mail programs put before the subject of automatic mails: receipts, answers to invitations, absence notices,
+ * recalls and reports. The rest of such a subject is by the author of the first mail.
  */
 const PROGRAMS = [
   // English.
@@ -94,7 +94,7 @@ const PROGRAMS = [
   "อ่านแล้ว ยังไม่ได้อ่าน ยอมรับ ยอมรับแล้ว ตอบรับ ปฏิเสธ ปฏิเสธแล้ว ไม่แน่นอน ตอบกลับอัตโนมัติ การตอบกลับอัตโนมัติ ไม่อยู่ที่สำนักงาน เรียกคืน ไม่สามารถส่งได้ ส่งไม่ได้ ส่งแล้ว पढ़ा पढ़ा_गया स्वीकृत अस्वीकृत अनंतिम स्वचालित_उत्तर स्वचालित_जवाब कार्यालय_से_बाहर वितरित_नहीं वितरित",
 ];
 
-/** Words of Outlook and Exchange before the subject of a task that was assigned, and of a meeting that was passed on. */
+/** Words of Outlook and Exchange before the subject of an assigned task and of a forwarded meeting. */
 const OUTLOOK = [
   // English, German, Dutch.
   "meeting_forward_notification task_request task_accepted task_declined task_completed task_update task_updated task_status_report task_cancelled task_canceled",
@@ -124,7 +124,7 @@ const OUTLOOK = [
   "会议转发通知 會議轉寄通知 任务要求 任务请求 任务已接受 接受任务 任务已拒绝 拒绝任务 任务已完成 完成任务 任务更新 工作要求 工作已接受 工作已拒絕 工作已完成 工作更新 会議の転送通知 会議転送の通知 会議転送通知 仕事の依頼 仕事の承諾 仕事の辞退 仕事の完了 仕事の更新 タスクの依頼 タスクの承諾 タスクの辞退 タスクの完了 タスクの更新 모임_전달_알림 회의_전달_알림 작업_요청 작업_수락 작업_수락됨 작업_거절 작업_거절됨 작업_완료 작업_완료됨 작업_업데이트 การแจ้งเตือนการส่งต่อการประชุม การร้องของาน ยอมรับงานแล้ว ปฏิเสธงานแล้ว งานเสร็จสมบูรณ์ मीटिंग_अग्रेषण_सूचना कार्य_अनुरोध कार्य_स्वीकृत कार्य_अस्वीकृत",
 ];
 
-/** Letters that look like Latin ones, each before its likeness. */
+/** Pairs of a letter and the Latin letter that it looks like. */
 const LIKE_LATIN = "аaвbгrеeѕsіiјjкkмmнhоoрpсcтtуyхxһhԁdԛqԝwѡwғfϝfαaβbεeηnιiκkμuνvοoρpτtυuχxωwɑaɡgıiʀrꭱrꮃw";
 const LIKENESS = new Map(
   Array.from(LIKE_LATIN.matchAll(/(.)(.)/gu), ([, one = "", other = ""]) => [one, other]),
@@ -136,21 +136,21 @@ const KNOWN = new Set(
     .map((mark) => plain(mark.replaceAll("_", " "))),
 );
 
-/** Labels that may stand before a mark: "[EXT] Desk: Re: …". */
+/** How many labels may precede a mark: "[EXT] Desk: Re: …". */
 const MAX_LABELS = 6;
 const MAX_LABEL_CHARS = 60;
 const MAX_SUBJECT_CHARS = 600;
-/** Colons and their likenesses, and the ends of brackets. */
+/** Colons and similar characters, and closing brackets. */
 const LABEL_END = /[:;\u02d0\u02f8\u0589\u05c3\u16ec\u1803\u1809\u205a\u2236\ua789|\])}>*】」』〉》〕]/u;
 /** "Re[2]", "RE(3)", "Re^4", "AW 5". */
 const COUNTER = /[\s.([{^*-]*\d{0,4}$/;
 const NO_WORD = /^[^\p{L}\p{N}]+/u;
-/** Unix programs mark what they pass on behind its subject. */
+/** Unix programs mark a forward at the end of the subject. */
 const MARK_AT_END = /[([]\s?fwd\s?[)\]]\s?$/;
 
 /**
- * Whether a subject begins with what mail programs of any language put there when a mail is answered or passed on, or
- * when they write one by themselves.
+ * Returns whether a subject begins with what mail programs, in any language, put there for a reply, a forward, or a
+ * mail that they write by themselves.
  */
 export function hasReplyMark(subject: string): boolean {
   let rest = plain(stripHiddenCharacters(subject).text.slice(0, MAX_SUBJECT_CHARS));
@@ -169,7 +169,7 @@ function isMark(label: string): boolean {
   return KNOWN.has(label.trim()) || KNOWN.has(label.replace(COUNTER, "").trim());
 }
 
-/** Returns a text in small letters without accents, and in the Latin letters that others look like. */
+/** Returns a text in lower case without accents, with letters that look Latin as Latin ones. */
 function plain(text: string): string {
   return text
     .normalize("NFKD")

@@ -2,18 +2,21 @@ import { bareAddress } from "./html-links.ts";
 import { type Piece, piecesOf } from "./pieces.ts";
 import { isMarked, partsByMark, unmarked, withoutMarked } from "./inserted.ts";
 
-/** Letters the HTML may show between two lines of the plain text, such as the words of a picture. */
+/** Letters that the HTML may have between two lines of the plain text, such as the description of a picture. */
 const MAX_GAP_CHARS = 200;
-/** Letters of one card, or of what else a mail program inserted, that the plain text may leave out. */
+/** Letters of one link card, or other inserted text, that the plain text may lack. */
 const MAX_INSERTED_CHARS = 2_000;
 
 interface Line {
   shown: string;
-  /** The part that is the sender's own; null where nothing is. */
+  /** The part that is the sender's own; null where none is. */
   own: string | null;
 }
 
-/** Parts lines into pieces: inserted words at the end are a piece of their own, those between own words are shown with them. */
+/**
+ * Splits lines into pieces: inserted words at the end are a separate piece, those between own words are shown with
+ * them.
+ */
 function partLines(lines: Line[]): Piece[] {
   const first = lines.findIndex(({ shown, own }) => shown !== own);
   const textOfLines = (some: Line[]): string => some.map(({ shown }) => shown).join("\n");
@@ -33,7 +36,7 @@ function partLines(lines: Line[]): Piece[] {
   ];
 }
 
-/** The pieces of the HTML, parted from what is marked in them. */
+/** Splits a piece of the HTML at the words marked as inserted. */
 export function withoutInserted(piece: Piece): Piece[] {
   if (!piece.own || !isMarked(piece.text)) return [piece];
   const lines = piece.text.split("\n").map((line) => {
@@ -45,7 +48,7 @@ export function withoutInserted(piece: Piece): Piece[] {
   return partLines(lines);
 }
 
-/** The own pieces of the HTML, by their letters. */
+/** The letters of the HTML's own pieces. */
 interface Shown {
   letters: string;
   /** Ranges of these letters that may be inserted. */
@@ -68,8 +71,9 @@ function shownBy(own: string): Shown {
 }
 
 /**
- * The pieces of the plain text, of which only those words are the sender's own that the HTML shows as such too, in the same
- * order. Typography, numbering and, beside own words, links are free. `html`: the own words there, with their marks.
+ * Returns the pieces of the plain text. Only those words are the sender's own that the HTML shows as own too, in the
+ * same order; typography, numbering and links beside own words may differ. `html` is the HTML's own text, with its
+ * marks.
  */
 export function ownInBoth(pieces: Piece[], html: string): Piece[] {
   const shown = shownBy(html);
@@ -87,7 +91,7 @@ interface Range {
   to: number;
 }
 
-/** Finds the inserted ranges in the letters of the next line of the plain text; null where the HTML does not show the line. */
+/** Finds the inserted ranges in the letters of the next line of the plain text; null where the HTML lacks the line. */
 type Find = (letters: string) => Range[] | null;
 
 function finderIn({ letters, inserted }: Shown): Find {
@@ -109,13 +113,13 @@ function finderIn({ letters, inserted }: Shown): Find {
   };
 }
 
-/** Returns the part of a line that is the sender's own; null where nothing is. */
+/** Returns the part of a line that is the sender's own; null where none is. */
 function ownIn(line: string, shown: Shown, find: Find): string | null {
   const letters = lettersOf(line);
   const isKnown = (address: string): boolean => shown.addresses.has(bareAddress(address));
   const inserted = letters === "" ? [] : find(letters);
   if (inserted === null) return isKnown(line) ? line : null;
-  // What a program inserts may have addresses in it, and may end on a line of the sender's.
+  // Inserted text may contain URLs, and may end on a line of the sender.
   const may_stand = shown.inserted.length === 0 && letters !== "";
   const own = withoutLetters(line, inserted)
     .replace(PICTURE, "")
@@ -124,11 +128,11 @@ function ownIn(line: string, shown: Shown, find: Find): string | null {
   return saysSomething(own) ? own.trimEnd() : null;
 }
 
-/** A sign that belongs to the word beside it. */
+/** A character that belongs to the word beside it. */
 const GLUED = /[^\s<>\p{L}\p{N}\p{Cs}]/u;
 const ENDS_SENTENCE = /^[.,;:!?)]*$/;
 
-/** Cuts out of a line the letters from one place among its letters to another, with the signs right beside them. */
+/** Removes ranges of a line's letters, with the punctuation directly beside them. */
 function withoutLetters(line: string, cuts: Range[]): string {
   if (cuts.length === 0) return line;
   const places = placesOfLetters(line);
@@ -148,18 +152,21 @@ function withoutLetters(line: string, cuts: Range[]): string {
   return [...kept, line.slice(done)].join("").trim();
 }
 
-/** "1.", "a)", "iv.": an HTML list names only their kind. */
+/** "1.", "a)", "iv.": HTML has only the kind of numbering, not the numbers. */
 const NUMBERING = /^[ \t]*(\p{Nd}{1,3}|[a-z]|[ivxlc]{2,7})[.)](?=\s)/gimu;
 const LINK = /<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>/gi;
-/** The place of a picture, whose description is not the sender's word. */
+/** The placeholder of a picture, whose description is not the sender's word. */
 const PICTURE = /\[(image|cid|bild):[^[\]\n]{0,200}\]/gi;
 
-/** Whether a line is nothing but the place of a picture. */
+/** Returns whether a line is only the placeholder of a picture. */
 export function isPlaceholder(line: string): boolean {
   return line.trim() !== "" && line.replace(PICTURE, "").trim() === "";
 }
 
-/** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
+/**
+ * Returns the letters and numbers of a text for comparison. Leaves out list numbering and the URLs behind link texts,
+ * because mail programs generate one of the two texts from the other.
+ */
 export function lettersOf(text: string): string {
   return text
     .replace(NUMBERING, "")
@@ -182,7 +189,7 @@ function saysSomething(text: string): boolean {
   return /[\p{L}\p{N}]/u.test(text);
 }
 
-/** All web and mail addresses of a text, in brackets or not; other words with a full stop in them as well. */
+/** Returns all URLs and mail addresses of a text, in brackets or not; also other words with a full stop inside. */
 function addressesIn(text: string): string[] {
   return text
     .split(/[\s<>]+/)

@@ -1,4 +1,4 @@
-/** Writes words that others chose as code in Markdown, so that they are no link and no format there. */
+/** Returns text from outside as Markdown code, so that it is neither a link nor formatting. */
 export function asCode(text: string): string {
   return `\`${text
     .replaceAll("`", "'")
@@ -6,10 +6,10 @@ export function asCode(text: string): string {
     .trim()}\``;
 }
 
-/** What is left as it is: code, and addresses, which have no marks of Markdown. */
+/** Parts that stay unescaped: code, and URLs, which need no escapes. */
 const AS_IT_IS = /(`[^`\n]{1,300}`|https?:\/\/\S+)/;
 
-/** Writes a sentence in Markdown, so that every sign of it is shown as it is. Code between backticks stays code. */
+/** Returns a sentence as Markdown that shows every character as it is. Code between backticks stays code. */
 export function asText(sentence: string): string {
   return sentence
     .split(AS_IT_IS)

@@ -16,7 +16,10 @@ const ENDINGS: Record<string, string> = {
   "image/gif": "gif",
 };
 
-/** The last step of whatever path was sent, without what a file system or a screen could misread; never empty. */
+/**
+ * Returns the last part of the path that was sent, without characters that a file system or a screen could misread;
+ * never empty.
+ */
 export function safeFilename(sent: string, contentType: string, number: number): string {
   const name = stripHiddenCharacters(sent.split(/[/\\]/).at(-1) ?? "")
     .text.replace(/[\n\t<>:"|?*]/g, "_")

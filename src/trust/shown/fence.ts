@@ -2,30 +2,30 @@ import { randomBytes } from "node:crypto";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 
 const NONCE_BYTES = 16;
-/** No mark of ours is longer; the bound keeps a text of nothing but beginnings of marks cheap. */
+/** Matches our marks; the bound keeps a hostile text of many beginnings cheap. */
 const MARK = /<<\s{0,10}(DATA|END)\b[^<>\n]{0,100}>>/gi;
 
-/** Untrusted text between marks, and what was done to it. */
+/** Untrusted text between marks, with what was removed from it. */
 export interface Fenced {
   /** Empty if there was nothing to show. */
   text: string;
-  /** Invisible characters taken out. */
+  /** How many invisible characters were removed. */
   removed: number;
-  /** Characters in the middle that were not shown. */
+  /** How many characters in the middle were left out. */
   left: number;
 }
 
-/** Makes the random word that the marks of one run carry, so that nothing in the material can pretend to be outside of it. */
+/** Returns the random word (nonce) in the marks of one run, so that no text inside can fake an end mark. */
 export function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString("hex");
 }
 
 /**
- * Puts untrusted text between marks for a model. Invisible characters are taken out, and of a long text only the head
- * and the tail are kept.
+ * Puts untrusted text between marks for a model. Removes invisible characters, and keeps only the head and tail of a
+ * long text.
  */
 export function fence(material: string, nonce: string, max_chars: number): Fenced {
-  // The text is cut before it is cleaned, so that what nobody will see costs nothing.
+  // Cuts before cleaning, so that text which is not shown costs nothing.
   const { text, left } = headAndTail(material, max_chars);
   const visible = stripHiddenCharacters(text);
   const clean = visible.text.replaceAll(nonce, "").replaceAll(MARK, "[mark removed]");

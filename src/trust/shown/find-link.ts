@@ -3,7 +3,7 @@ import { parse } from "tldts";
 /** The longest address that every browser and mail program takes. */
 export const MAX_LINK_CHARS = 4_000;
 
-/** A part of a text that a mail program may make a link of. */
+/** A part of a text that a mail program may turn into a link. */
 export interface FoundLink {
   start: number;
   end: number;
@@ -12,11 +12,11 @@ export interface FoundLink {
 const LABEL = String.raw`[\p{L}\p{M}\p{N}_\-]`;
 const HOST = String.raw`${LABEL}+(?:\.${LABEL}+)+`;
 const LOCAL = String.raw`[\p{L}\p{M}\p{N}.!#$%&'*+\/=?^_\x60\{\|\}~\-]`;
-/** Up to a character that no address has; before it perhaps an IPv6 address, which has brackets. */
+/** The rest of a URL up to a character that no URL has. An IPv6 address, which has brackets, may come first. */
 const REST = String.raw`(?:(?:[^\s\/\\<>"@\[\]]{0,100}@)?\[[0-9a-f:.%]{2,60}\])?[^\s<>"\x60\|\{\}\^\[\]]*`;
 const SCHEME_START = String.raw`(?<![a-z0-9+.\-])`;
 
-/** Forms that are a link whatever they lead to, then those that are one only if there may be such a host. */
+/** Forms that are always a link, then those that are one only if such a host may exist. */
 const LINK = new RegExp(
   [
     String.raw`(?:https?|ftps?|wss?|file):(?=[^\s<>"])${REST}`,
@@ -30,15 +30,15 @@ const LINK = new RegExp(
   "giu",
 );
 
-/** The rest of an address behind its host. It is matched behind a real host only: other text is searched for links itself. */
+/** The rest of a URL behind its host. Matched only behind a possible host: other text is searched for links itself. */
 const MORE = new RegExp(String.raw`(?::\d{1,5})?(?:[\/\\?#]${REST})?`, "iuy");
-/** The end of a name that may be the beginning of an address. */
+/** A name that ends like the scheme of a URL. */
 const WEB_END = /(?:https?|ftps?|wss?|file)$/i;
 const WEB_REST = new RegExp(String.raw`:(?=[^\s<>"])${REST}`, "iuy");
 
-/** The first link at or after `from`, as generously as the most eager of mail programs would find one. */
+/** Returns the first link at or after `from`, recognized as generously as the most eager mail program would. */
 export function findLink(text: string, from: number): FoundLink | undefined {
-  // What stands before has been dealt with: no link behind it belongs to it.
+  // Text before `from` has been handled: it is no part of a later link.
   const rest = text.slice(from);
   LINK.lastIndex = 0;
   for (let match = LINK.exec(rest); match; match = LINK.exec(rest)) {
@@ -46,25 +46,25 @@ export function findLink(text: string, from: number): FoundLink | undefined {
     const { index } = match;
     const found = { start: from + index, end: from + index + match[0].length };
     if (bare === undefined) return found;
-    // Behind a dot the match is the end of a longer name: `x.` stands for its beginning.
+    // Behind a dot, the match is the end of a longer name; `x.` stands for that name's beginning.
     const hosts = rest[index - 1] === "." ? [bare, `x.${bare}`] : [bare];
     const more = hosts.some(mayBeHost) ? moreAt(rest, index + bare.length) : "";
     if (hosts.some((host) => isPlace(host, more))) return { ...found, end: found.end + more.length };
-    // An underscore is a letter to some and a mark to others.
+    // Some programs take an underscore as part of a host, others as its end.
     const [head = bare] = bare.split("._", 1);
     if (head !== bare && isPlace(head, "")) return { start: found.start, end: found.start + head.length };
     const end = index + bare.length;
     WEB_REST.lastIndex = end;
     const web = WEB_END.test(bare) ? WEB_REST.exec(rest) : null;
-    // All of it: what is left of a word when its end is taken away may be the name of a place.
+    // Takes the whole word: without its end it could be the name of another host.
     if (web) return { start: from + index, end: from + end + web[0].length };
-    // There may be a link in what stands behind it.
+    // The text behind the match may hold a link.
     LINK.lastIndex = end;
   }
   return undefined;
 }
 
-/** The part of an address that its owner had to register; the host, where that has no such name. */
+/** Returns the registrable domain of a URL, or its host where that has none. */
 export function siteOf(url: string): string {
   const { domain, hostname } = parse(url);
   return domain ?? hostname ?? url;
@@ -81,8 +81,8 @@ function mayBeHost(host: string): boolean {
 }
 
 /**
- * Whether a host, with `more` behind it, is a link. A bare domain (`booking.com`) is none: it carries no message to its
- * owner, and names of files look like it.
+ * Returns whether a host, with `more` behind it, is a link. A bare domain (`booking.com`) is not: it carries no message
+ * to its owner, and file names look like it.
  */
 function isPlace(host: string, more: string): boolean {
   const { isIp, isIcann, subdomain } = parse(host);

@@ -1,6 +1,6 @@
 import type { LinkGuard } from "../../mail/writing/markdown.ts";
 
-/** Properties that only say something. Others can fetch, call programs or hold whole pages. */
+/** Properties that only inform. Others can fetch, call programs or hold whole pages. */
 const CALENDAR = new Set(
   "BEGIN END VERSION PRODID CALSCALE UID DTSTAMP DTSTART DTEND DUE DURATION SUMMARY DESCRIPTION LOCATION STATUS RRULE RDATE EXDATE RECURRENCE-ID SEQUENCE CREATED LAST-MODIFIED CATEGORIES CLASS PRIORITY TRANSP GEO TZID TZNAME TZOFFSETFROM TZOFFSETTO ORGANIZER ATTENDEE COMMENT CONTACT PERCENT-COMPLETE COMPLETED ACTION TRIGGER REPEAT X-WR-CALNAME X-WR-TIMEZONE".split(
     " ",
@@ -12,15 +12,17 @@ const CARD = new Set(
   ),
 );
 const PEOPLE = new Set(["ORGANIZER", "ATTENDEE", "EMAIL"]);
-/** RFC 5545 section 3.1, RFC 6350 section 3.2: octets of a line, without its end. */
+/** Octets of a line without its end (RFC 5545 §3.1, RFC 6350 §3.2). */
 const LINE_OCTETS = 75;
 
-/** A calendar whose entries only tell: nothing is fetched, nobody new is invited, no alarm does more than show. */
+/**
+ * Returns a calendar whose entries only inform: nothing is fetched, nobody new is invited, and alarms only show text.
+ */
 export function harmlessCalendar(text: string, guard: LinkGuard): string {
   return fold(withoutAlarms(unfold(text)).flatMap((line) => safeLine(line, CALENDAR, guard)));
 }
 
-/** A card without pictures, keys and addresses of pages. */
+/** Returns a contact card without pictures, keys and URLs. */
 export function harmlessCard(text: string, guard: LinkGuard): string {
   return fold(unfold(text).flatMap((line) => safeLine(line, CARD, guard)));
 }
@@ -53,7 +55,7 @@ function safeLine(line: string, allowed: Set<string>, guard: LinkGuard): string[
   if (!allowed.has(property) || /VALUE=(?:URI|BINARY)|ENCODING=B/i.test(parameters)) return [];
   if (PEOPLE.has(property))
     return guard.keeps(mailOf(value)) ? [`${name}${plainParameters(parameters)}:${value}`] : [];
-  // An id is shown to nobody, and looks like an address of mail.
+  // A UID is never shown, and may look like a mail address.
   const words = property === "UID" ? value : cleanWords(value, guard);
   return [`${name}${plainParameters(parameters)}:${words}`];
 }
@@ -62,7 +64,7 @@ function mailOf(value: string): string {
   return /^mailto:/i.test(value) ? value.trim() : `mailto:${value.trim()}`;
 }
 
-/** ALTREP, DIR and their like name other places. */
+/** Removes parameters with a URL, such as ALTREP and DIR. */
 function plainParameters(parameters: string): string {
   return [...parameters.matchAll(/;([\w-]+)=((?:"[^"]*"|[^;"])*)/g)]
     .filter(([, , value = ""]) => !/:|\/\//.test(value))
@@ -70,7 +72,10 @@ function plainParameters(parameters: string): string {
     .join("");
 }
 
-/** A line end is written as `\n` here, and must not become a part of an address. */
+/**
+ * Cleans the links of a text value. Its line ends are written `
+ * `, which must not become part of a URL.
+ */
 function cleanWords(value: string, guard: LinkGuard): string {
   return value
     .split(/(\\[nN,;])/)

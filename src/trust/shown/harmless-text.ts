@@ -2,11 +2,14 @@ import { type LinkGuard, readMarkdown, withoutDisguise } from "../../mail/writin
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { endsInLink, guardMarkdown, isRefusedLink } from "./links.ts";
 
-/** Raw HTML that could act or fetch where it is shown as such: by its name, or by having attributes at all. */
+/**
+ * HTML elements that could run or fetch something where Markdown is shown with HTML: by their name, or by having any
+ * attribute.
+ */
 const ACTIVE_ELEMENT =
   /<(?=\/?(?:script|style|iframe|frame|frameset|img|picture|source|video|audio|track|object|embed|applet|form|input|button|meta|link|base|svg|math)\b|[!?]|[a-z][^\s<>/:]{0,60}[\s/])/gi;
 
-/** Markdown without pictures from elsewhere and without links that may not stay; null if one of them cannot be found. */
+/** Returns Markdown without remote pictures and refused links; null if one of them cannot be located. */
 export function harmlessMarkdown(text: string, guard: LinkGuard): string | null {
   for (const written of [text, withoutDisguise(text)]) {
     const bare = guardMarkdown(written, guard).replaceAll("![", "[").replaceAll(ACTIVE_ELEMENT, "&lt;");
@@ -15,10 +18,10 @@ export function harmlessMarkdown(text: string, guard: LinkGuard): string | null 
   return null;
 }
 
-/** Entities and escapes. A text without any says to a reader what it says to the guard. */
+/** Entities and escapes. A text without any reads the same to a person and to the guard. */
 const DISGUISE = /&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
 
-/** Whether a link that may not stay comes out of it where it is shown, by escapes or character references. */
+/** Returns whether a refused link appears once escapes and character references are resolved. */
 function showsStranger(text: string, guard: LinkGuard): boolean {
   const { links, words } = readMarkdown(text);
   const { left_out } = guard;
@@ -26,18 +29,21 @@ function showsStranger(text: string, guard: LinkGuard): boolean {
   return guard.left_out > left_out || links.some((link) => isRefusedLink(link, guard));
 }
 
-/** The beginning of a cell behind anything that some table program takes for the end of one. */
+/** The beginning of a formula in a cell, behind anything that some spreadsheet program takes for a separator. */
 const CELL_START = /(^|[\r\n,;\t|])([ "']*)(?=[=+\-@＝＋－＠])/g;
-/** One cell or less: what stands between marks that may divide cells. */
+/** A cell or part of one: text between possible separators. */
 const CELL = /[^\r\n,;\t|"]+/g;
 const HARMLESS_CELL = /^(?:[+-]\d[\d .'’]*(?:e[+-]?\d+)?\s*%?|[\s-]+|\+)"?$/i;
 const MAX_NUMBER_CHARS = 60;
 
-/** A table without links that may not stay, none of whose cells is a formula: those can fetch, and carry off what stands in the others. */
+/**
+ * Returns a table without refused links and without formulas: these can fetch URLs, and send the content of other
+ * cells.
+ */
 export function harmlessCells(text: string, guard: LinkGuard): string {
-  // A first line of this kind would have other marks divide the cells; what nobody sees may stand before a formula.
+  // A first line `sep=` would change the separator; invisible characters could hide the beginning of a formula.
   const table = stripHiddenCharacters(text).text.replace(/^(\s*["']*)(?=sep\s*=)/i, "$1'");
-  // A blank behind an address that stays, or the next cells would be a part of it to who reads the file as mere text.
+  // Adds a space behind a kept URL, or a reader of the plain text would see the next cells as part of it.
   const known = table.replaceAll(CELL, (cell) => {
     const kept = guard.clean(cell);
     return endsInLink(kept) ? `${kept} ` : kept;
@@ -54,11 +60,14 @@ const MAX_DOCTYPE_CHARS = 2_000;
 const DOCTYPE_END = /\s{0,100}>/y;
 const INSTRUCTION = /<\?[^<>]{0,5000}\?>/g;
 const NUMBERED = /&#(x[0-9a-f]{1,6}|\d{1,7});/gi;
-/** Vocabularies that a browser runs, and what is left of a document type that was not understood. */
+/** XML vocabularies that a browser executes, and remains of a document type that was not understood. */
 const ACTIVE_XML =
   /<!DOCTYPE|<!ENTITY|<!ATTLIST|<\?|1999\/xhtml|2000\/svg|XSL\/Transform|MathML|1999\/xlink|XInclude/i;
 
-/** XML without document type, style sheets and other instructions; null if it could act all the same. */
+/**
+ * Returns XML without document type, style sheets and other processing instructions; null if it could still execute
+ * something.
+ */
 export function harmlessXml(text: string): string | null {
   const bare = withoutDoctype(text.replace(DECLARATION, "")).replaceAll(INSTRUCTION, "");
   const read = bare.replaceAll(NUMBERED, (_whole, code: string) =>
@@ -67,7 +76,7 @@ export function harmlessXml(text: string): string | null {
   return ACTIVE_XML.test(read) ? null : `<?xml version="1.0" encoding="UTF-8"?>\n${bare.trim()}\n`;
 }
 
-/** Returns a text without its first document type that has an end, with an internal subset or none. */
+/** Returns a text without its first complete document type declaration, with or without an internal subset. */
 function withoutDoctype(text: string): string {
   const nextMark = nextOf(text, /[[\]>]/g);
   const nextClose = nextOf(text, /\]/g);
@@ -82,7 +91,7 @@ function withoutDoctype(text: string): string {
   return text;
 }
 
-/** Finds the first of some marks at or behind a place, or the end; the places asked for go forward. */
+/** Returns a function that finds the first match at or behind a position, or the end. Positions must not decrease. */
 function nextOf(text: string, marks: RegExp): (from: number) => number {
   let next = -1;
   return (from) => {

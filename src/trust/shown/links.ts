@@ -2,41 +2,41 @@ import { findLink, MAX_LINK_CHARS, siteOf } from "./find-link.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { LEFT_OUT, type LinkGuard, readableLink } from "../../mail/writing/markdown.ts";
 
-/** The texts that a run has been shown, by who wrote them. */
+/** The texts that a run has been shown, sorted by who wrote them. */
 export interface Trust {
-  /** Whether the model has seen any text that is not of a person with authority. */
+  /** Whether the model has read any text not written by a person with authority. */
   tainted: boolean;
-  /** Words of the person with authority and of the owner's own documents. */
+  /** The words of the person with authority, and the owner's own documents. */
   trusted_text: string;
-  /** Everything untrusted that the model was shown. */
+  /** All untrusted text that the model was shown. */
   material: string;
 }
 
-/** Marks that may follow an address without being part of it. */
+/** Punctuation that may follow a URL without being part of it. */
 const CLOSERS = /[)'*,;.!?:~_]{1,8}$/;
 const NO_SPACES = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}]/u;
 const PREFIX = new RegExp(`^(?:[\`'{|}/*~_]{1,8}|${NO_SPACES.source}+)`, "u");
-/** More of them could be a message of their own. */
+/** Punctuation kept behind a kept link; more of it could carry a message. */
 const AFTER_LINK = /^[)\]}'*_~.,;:!?`|]{0,4}/;
 const NOT_ASCII = /[^!-~]/;
 const WEB = /^(?:https?|ftps?|wss?):/i;
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
 const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
 /**
- * At most so many links of a site that only the material names are kept: which links a text chooses among very many could
- * tell a secret.
+ * How many links of a site that only the material names are kept: the choice among very many links could encode a
+ * secret.
  */
 const MAX_OF_SITE = 10;
-/** A host name has at most 253; what is longer takes a URL parser the square of its length. */
+/** Host names have at most 253 characters; for a longer one a URL parser takes quadratic time. */
 const MAX_HOST_CHARS = 300;
-/** Addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
+/** How many kept URLs per word may have text attached without a space; each is parsed to its end. */
 const MAX_GLUED = 50;
 
 /**
- * Which links of an answer may stay. The model has read what others wrote, and whatever it then makes up, in the
- * host or the path as well as in a query, may be a message to them. So a link stays if a person with authority
- * wrote it, or if it stood in the material and has no place for anything to be added to, and then ten to a site,
- * unless that is a site of the trusted words. Any other loses its address. In a run that read nothing of others all stay.
+ * Decides which links of an answer are kept. The model has read text of others, so anything it makes up in a host, path
+ * or query may carry a message to them. A link is kept if a person with authority wrote it, or if it stood in the
+ * material without room for additions; of the latter ten for each site, unless the trusted text names that site. Any
+ * other link loses its URL. In a run that read nothing of others all are kept.
  */
 export function linkGuard(trust: Trust): LinkGuard {
   if (!trust.tainted) return { left_out: 0, keeps: (url) => !isMailWithQuery(url), clean: (text) => text };
@@ -65,12 +65,12 @@ export function linkGuard(trust: Trust): LinkGuard {
 }
 
 interface Known {
-  /** The address in its one form. */
+  /** The URL in its normal form. */
   key: string;
   by: "trusted" | "material";
 }
 
-/** Returns a function that says who vouches for an address; undefined where nobody does. */
+/** Returns a function that tells whether the trusted text or the material holds a URL; undefined where neither does. */
 function vouching(trust: Trust): (url: string) => Known | undefined {
   let known: { trusted: Set<string>; sites: Set<string>; material: Set<string> } | undefined;
   return (url) => {
@@ -87,12 +87,12 @@ function vouching(trust: Trust): (url: string) => Known | undefined {
 
 function knownIn({ trusted_text, material }: Trust) {
   const trusted = keysIn(trusted_text);
-  // A mail address is no page: everybody at a large provider has one of its name.
+  // A mail address names no site: everybody at a large provider shares its domain.
   const pages = [...trusted].filter((key) => WEB.test(key));
   return { trusted, sites: new Set(pages.map(siteOf)), material: keysIn(material) };
 }
 
-/** Markdown without the addresses that may not stay; the words of its links do. */
+/** Returns Markdown without the URLs of refused links; the text of these links stays. */
 export function guardMarkdown(markdown: string, guard: LinkGuard): string {
   const visible = stripHiddenCharacters(markdown).text;
   const plain = visible.replaceAll(INLINE_LINK, (link: string, words: string, address: string) => {
@@ -105,14 +105,14 @@ export function guardMarkdown(markdown: string, guard: LinkGuard): string {
   return guard.clean(plain);
 }
 
-/** The addresses in the arguments of calls (JSON) that the model itself has made up, in their one form. */
+/** Returns the normal forms of URLs in a tool call's arguments (JSON) that the model made up. */
 export function madeUpLinks(trust: Trust, args: string): string[] {
   const knownBy = vouching(trust);
   const given = new Set(textsIn(args).flatMap((text) => Array.from(rawLinks(text))));
   return [...given].filter((raw) => knownBy(raw) === undefined).flatMap(keysOf);
 }
 
-/** Adds what a tool said to the material. What was made up is no better for coming back from there. */
+/** Adds what a tool returned to the material, without URLs that the model had made up: an echo proves nothing. */
 export function learnFrom(trust: Trust, said: { text: string; made_up: Set<string> }): void {
   const isMadeUp = (raw: string): boolean =>
     endsOf(raw).some((end) => keysOf(raw.slice(0, end)).some((key) => said.made_up.has(key)));
@@ -121,7 +121,7 @@ export function learnFrom(trust: Trust, said: { text: string; made_up: Set<strin
   trust.tainted = true;
 }
 
-/** Every text of a JSON value, names included. */
+/** Returns every string of a JSON value, member names included. */
 function textsIn(json: string): string[] {
   const texts: string[] = [];
   try {
@@ -130,18 +130,18 @@ function textsIn(json: string): string[] {
       return value;
     });
   } catch {
-    // What is no JSON was no call either, and whatever it says is said by the model.
+    // Arguments that are not JSON made no call; the model wrote all of them.
     texts.push(json);
   }
   return texts;
 }
 
-/** Whether it is a link that may not stay; `address` may be as Markdown writes it, with escapes of its own. */
+/** Returns whether `address`, maybe with Markdown escapes, is a link that has to be removed. */
 export function isRefusedLink(address: string, guard: LinkGuard): boolean {
   return isLink(address) && !guard.keeps(address) && !guard.keeps(readableLink(address));
 }
 
-/** Whether an address reaches to the end of a text. */
+/** Returns whether a text ends inside a URL. */
 export function endsInLink(text: string): boolean {
   for (let link = findLink(text, 0); link; link = findLink(text, link.end))
     if (link.end === text.length) return true;
@@ -155,7 +155,7 @@ function isLink(address: string): boolean {
   return findLink(address, 0) !== undefined;
 }
 
-/** `keptOf` says how many characters of an address may stay, if any. */
+/** Removes links from a text; `keptOf` returns how many characters of a URL may be kept, if any. */
 function cleanText(
   text: string,
   keptOf: (raw: string) => number | undefined,
@@ -184,24 +184,24 @@ function cleanText(
   return { text: parts.join("") + text.slice(at), left_out };
 }
 
-/** Marks, or words of a script without spaces, that stand right before an address and are none of it. */
+/** Returns the length of punctuation, or of words in a script without spaces, right before a URL and not part of it. */
 function prefixOf(raw: string): number {
   return PREFIX.exec(raw)?.[0].length ?? 0;
 }
 
-/** Returns the end of a kept address with the marks behind it. */
+/** Returns the end of a kept URL including the punctuation behind it. */
 function edgeAfter(text: string, end: number): number {
   return end + (AFTER_LINK.exec(text.slice(end, end + 4))?.[0].length ?? 0);
 }
 
-/** A space, where something is glued to a kept address that a mail program could take for a part of it. */
+/** Returns a space if the text right behind a kept URL could be taken for a part of it. */
 function gapAt(text: string, at: number): string {
-  // Behind the words of a Markdown link stands a link that is looked at itself.
+  // The URL behind the text of a Markdown link is judged by itself.
   const isApart = /^(?:$|[\s<>"]|\((?:https?:|mailto:))/i.test(text.slice(at, at + 8));
   return isApart ? "" : " ";
 }
 
-/** Returns where an address may end that has other marks or other scripts behind it, the longest first. */
+/** Returns the possible ends of a URL that is followed by punctuation or another script, the longest first. */
 function endsOf(raw: string): number[] {
   const stops = [raw.length, raw.search(NOT_ASCII), unbalanced(raw)].filter((stop) => stop > 0);
   const ends = stops.flatMap((stop) => {
@@ -211,7 +211,7 @@ function endsOf(raw: string): number[] {
   return ends.filter((end) => end > 0).sort((one, other) => other - one);
 }
 
-/** The first closing bracket that was not opened inside. */
+/** Returns the index of the first closing bracket without an opening one. */
 function unbalanced(raw: string): number {
   let depth = 0;
   for (let at = 0; at < raw.length; at += 1) {
@@ -233,7 +233,7 @@ function keysIn(text: string): Set<string> {
   return new Set([...rawLinks(stripHiddenCharacters(text).text)].flatMap(keysOf));
 }
 
-/** An address in the one form of all that lead to the same; without a scheme, as either of the web's. */
+/** Returns the normal forms of a URL; one without a scheme has two, http and https. */
 function keysOf(raw: string): string[] {
   const address = MAIL.exec(raw)?.[1];
   if (address !== undefined) return [`mailto:${address.toLowerCase()}`];

@@ -1,13 +1,12 @@
 import { readMimeValue } from "../../../mail/reading/mime-value.ts";
 import type { Part, Reading } from "./part.ts";
 
-/** The name of a first field. A link with a query is no form. */
+/** The name of a first field. A URL with a query is not a form. */
 const FIRST_FIELD = /^[?&\s\uFEFF]*[\w.+%[\]$*~()-]{1,200}[=&]/;
 const NEXT_FIELD = /&[\w.+%[\]$*~()-]{1,200}=/;
 
 /**
- * Reads the fields of a form in `application/x-www-form-urlencoded`. Settings of many lines look like one, but have no
- * `&`.
+ * Reads the fields of a form in `application/x-www-form-urlencoded`. Configuration files look similar, but have no `&`.
  */
 export function readForm(text: string, max_chars: number): Reading | undefined {
   if (!FIRST_FIELD.test(text)) return undefined;
@@ -33,7 +32,7 @@ export function readFormParts(text: string, max_chars: number): Reading | undefi
   return { parts: lines.split(boundary).slice(1).flatMap(fieldOf), chars: text.length };
 }
 
-/** Reads one field; its key is null where programs may read the name in more than one way. */
+/** Reads one field; its key is null where programs may read the name differently. */
 function fieldOf(part: string): Part[] {
   const text = part.replaceAll("\r\n", "\n");
   const gap = text.indexOf("\n\n");

@@ -6,9 +6,9 @@ const COMMENT = /[\s,\uFEFF]*\/([/*])/y;
 const CONSTANT = /^[+-]?(?:true|false|null|undefined|none|nan|infinity)$/i;
 
 /**
- * Reads every name and value of a text in JSON, also both values of a name that stands there twice. The looser forms that
- * programs accept are read too: with comments, with names and quotes as in JavaScript, with one text behind another. What
- * follows the first whole value need not be JSON. Undefined for texts that begin with neither a bracket nor a comment.
+ * Reads every name and value of a JSON text, also both values of a duplicate name. Accepts looser forms as programs do:
+ * comments, names and quotes as in JavaScript, several texts in a row. What follows the first complete value need not
+ * be JSON. Undefined for texts that begin with neither a bracket nor a comment.
  */
 export function readJson(text: string, max_chars: number): Reading | undefined {
   if (!/^[\s\uFEFF]*(?:[[{]|\/[/*])/.test(text)) return undefined;
@@ -65,10 +65,10 @@ function commentAt(text: string, at: number): Token | undefined {
 }
 
 interface Outline {
-  /** Takes a token; false for one that cannot stand in JSON. */
+  /** Consumes a token; returns false for one that JSON cannot have there. */
   take: (token: RegExpExecArray) => boolean;
   all: () => Part[];
-  /** The parts of values that were complete. */
+  /** Returns the parts of complete values. */
   whole: () => Part[];
 }
 
@@ -126,7 +126,7 @@ function unquoted(quoted: string): string {
   const text = quoted.slice(1, -1);
   if (!text.includes("\\")) return text;
   try {
-    // `JSON.parse` is many times as fast, where it accepts the string.
+    // `JSON.parse` is many times faster, if it accepts the string.
     return String(JSON.parse(quoted));
   } catch {
     return unescaped(text);

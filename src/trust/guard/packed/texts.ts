@@ -4,36 +4,35 @@ import { readJson } from "./json.ts";
 import type { Part, Reader } from "./part.ts";
 import { readXml } from "./xml.ts";
 
-/** A text or number in the arguments of a call. */
+/** A string or number in the arguments of a call. */
 export interface Given {
-  /** The nearest name above the value. */
+  /** The name of the nearest enclosing member. */
   key: string;
   value: string | number;
-  /** Whether it stands in another text. */
+  /** Whether it is nested in another text, such as JSON in a string. */
   packed: boolean;
 }
 
 const READERS: Reader[] = [readJson, readXml, readFormParts, readForm, readBase64];
-/** Limits of one call for what is packed into its texts. */
+/** Limits, for one call, of texts nested in texts. */
 const MAX_PACKED_CHARS = 100_000;
 const MAX_LAYERS = 8;
-/** Characters that each text counts at least, because even a short one takes a look. */
+/** Characters that each text counts at least, because even a short one costs some work. */
 export const LOOK_CHARS = 30;
 const MAX_DEPTH = 40;
 export const TOO_MUCH = Symbol("more than can be looked through");
 
 interface Spot {
   key: string;
-  /** How many values it stands in. */
+  /** Depth in arrays and objects. */
   depth: number;
-  /** How many texts it stands in. */
+  /** Depth in nested texts. */
   layer: number;
 }
 
 /**
- * Yields every text and number in a value with the nearest name above it, and every name. Texts that are packed into
- * another text (JSON, XML, a form, base64) are taken apart. Ends with TOO_MUCH where more is packed in than can be looked
- * at.
+ * Yields every string and number in a value with the name of its nearest enclosing member, and every name. Parses texts
+ * nested in other texts (JSON, XML, forms, base64). Ends with TOO_MUCH at a limit.
  */
 export function* textsIn(value: unknown): Generator<Given | typeof TOO_MUCH> {
   yield* new Unpacking().textsIn(value, { key: "", depth: 0, layer: 0 });

@@ -2,21 +2,24 @@ import { withoutEntities } from "../as-read.ts";
 import type { Part, Reading } from "./part.ts";
 
 const words = (text: string): Set<string> => new Set(text.split(" "));
-/** Elements that web pages and SVG pictures begin with: these are for people, and no program takes them apart. */
+/** Elements with which web pages and SVG pictures begin: these are for people, and tools do not parse them as data. */
 const PAGES = words(
   "html head body svg math main article section header footer nav aside figure details template script style p div span br hr h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table thead tbody tr td th a img b i u s em strong small font center blockquote pre code",
 );
-/** Elements that say only how their text looks, in any document. */
+/** Elements for formatting only. */
 const LOOKS = words(
   "p div span br hr b i u s em strong small big sub sup font center h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table thead tbody tfoot tr td th caption a img blockquote pre code tt",
 );
-/** Attributes with the names of languages and schemas, which are written as addresses and lead nowhere. */
+/** Attributes that hold namespaces and schemas, which look like URLs and are never fetched. */
 const SCHEMA = /^xmlns(?::|$)|schemaLocation$/i;
 
 const OPENING = /<([\p{L}_][\p{L}\p{N}_.-]*(?::[\p{L}\p{N}_.-]+)?)(?=[\s/>])/uy;
 const ATTRIBUTE = /[\s/]*([^\s/=>"'<]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/y;
 
-/** The texts and attributes of a document in XML, by the names of their elements. A page is none, nor is a piece of one. */
+/**
+ * Reads texts and attributes of an XML document by the names of their elements. Undefined for a web page or part of
+ * one.
+ */
 export function readXml(text: string, max_chars: number): Reading | undefined {
   const root = rootOf(text);
   if (root === undefined || PAGES.has(localName(root).toLowerCase())) return undefined;
@@ -45,7 +48,7 @@ function localName(name: string): string {
   return name.slice(name.indexOf(":") + 1);
 }
 
-/** A comment, an instruction, a declaration or text as it is; undefined where none begins. */
+/** Skips a comment, processing instruction, declaration or CDATA; undefined where none begins. */
 function skippedAt(text: string, at: number): Piece | undefined {
   const upTo = (mark: string, from: number): number => {
     const found = text.indexOf(mark, from);
@@ -61,13 +64,13 @@ function skippedAt(text: string, at: number): Piece | undefined {
   const bracket = text.slice(at, upTo(">", at + 2)).indexOf("[");
   const close = upTo(">", bracket < 0 ? at : upTo("]", at + bracket));
   const value = text.slice(at, close);
-  // Texts that others are made of.
+  // Entities, of which other text may be composed.
   return { end: close + 1, parts: /<!ENTITY/i.test(value) ? [{ key: "", value }] : [] };
 }
 
 interface Element {
   key: string | null;
-  /** What stands directly in it. */
+  /** The text directly in it. */
   texts: string[];
 }
 
