@@ -23,9 +23,9 @@ const MAX_WRITTEN_CHARS = 500;
 const MAX_QUOTED_CHARS = 100;
 
 /**
- * An address list (RFC 5322 §3.4). Address literals, the obsolete forms (routes, comments inside an address) and quoted
- * local parts are problems: no person's mail needs them, and two readers may see two senders in them. People have local
- * parts with dots at an end or side by side, though, and write them with quotes and without: they mean the same.
+ * Parses an address list (RFC 5322 §3.4). Address literals, obsolete forms (routes, comments inside an address) and
+ * quoted local parts are problems: no person's mail needs them, and two readers may see two senders in them. But people
+ * do have local parts with dots at an end or side by side, written with or without quotes: both mean the same.
  */
 export function parseAddressList(value: string): AddressList {
   const tokens = tokenize(value);
@@ -46,7 +46,9 @@ export function parseAddressList(value: string): AddressList {
   return { ok: true, mailboxes, groups };
 }
 
-/** RFC 5322 §3.4: a group is `name: addresses;`, and groups do not nest. */
+/**
+ * Returns whether a separator is out of place: a group is `name: addresses;`, and groups do not nest (RFC 5322 §3.4).
+ */
 function isMisplaced(end: string, words: Token[], inGroup: boolean): boolean {
   if (end === ":") return inGroup || words.length === 0 || has(words, "angle");
   return end === ";" && !inGroup;
@@ -105,7 +107,9 @@ function endOfComment(value: string, start: number): number {
   return -1;
 }
 
-/** The runs of words between separators, each with the separator that ends it; the last run ends with a comma. */
+/**
+ * Returns the runs of words between separators, each with the separator that ends it; the last run ends with a comma.
+ */
 function splitEntries(tokens: Token[]): { words: Token[]; end: string }[] {
   const entries: { words: Token[]; end: string }[] = [];
   let words: Token[] = [];
@@ -123,7 +127,7 @@ function has(words: Token[], kind: Token["kind"]): boolean {
   return words.some((word) => word.kind === kind);
 }
 
-/** The mailbox that these words name, or a sentence about the problem with them. */
+/** Returns the mailbox that these words name, or a sentence about the problem with them. */
 function toMailbox(words: Token[]): Mailbox | string {
   const phrase = words.slice(0, -1);
   const last = words.at(-1);
@@ -167,7 +171,7 @@ function normalizeAddress(written: string): string | undefined {
   return fits ? address : undefined;
 }
 
-/** A domain in lower case and A-labels; undefined for what is no domain name, such as an IP address. */
+/** Returns a domain in lower case and A-labels; undefined for what is no domain name, such as an IP address. */
 function normalizeDomain(text: string): string | undefined {
   const domain = (ASCII.test(text) ? text : domainToASCII(text)).toLowerCase();
   const labels = domain.split(".");

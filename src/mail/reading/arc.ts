@@ -10,7 +10,7 @@ const MAX_SETS = 10;
 const SEALING_FIELDS = ["arc-seal", "arc-message-signature"];
 const SET_FIELDS = [...SEALING_FIELDS, "arc-authentication-results"];
 
-/** What one server on the way found out, and who sealed it. */
+/** The results of one server on the way, and who sealed them. */
 export interface SealedResults {
   sealer: string;
   results: AuthResults;
@@ -19,14 +19,14 @@ export interface SealedResults {
 export interface ArcCheck {
   /** Results of trusted sealers, newest first, up to the first sealer that is not trusted. */
   trusted: SealedResults[];
-  /** The form that has not changed since the newest seal, by the message signature of its set. */
+  /** The form of the mail that is unchanged since the newest seal, by the message signature of its set. */
   signed: SignedForm[];
 }
 
 /**
- * The sealed results of a mail whose whole chain is valid (RFC 8617 §5.2), as far as `sealers` vouch for them: the last
- * seal must be by one of them, and an earlier one is believed only if its sealer is one of them too. `undecided` where
- * the DNS did not answer for the key of one of them, so that a later attempt may find a valid chain.
+ * Returns the sealed results of a mail whose whole chain is valid (RFC 8617 §5.2), as far as `sealers` vouch for them:
+ * the last seal must be by one of them, and an earlier one counts only if its sealer is one of them too. Returns
+ * `undecided` when the DNS did not answer for a key of one of them, so that a later attempt may find a valid chain.
  */
 export async function checkArc(
   mail: Envelope,
@@ -48,7 +48,7 @@ export async function checkArc(
   return { trusted, signed: valid.signed };
 }
 
-/** A resolver that remembers the names for which the DNS did not answer. */
+/** Returns a resolver that remembers the names for which the DNS did not answer. */
 function notingUnanswered(resolver: Resolver): { resolver: Resolver; unanswered: string[] } {
   const unanswered: string[] = [];
   const noting: Resolver = async (name, ...rest) => {
@@ -62,7 +62,7 @@ function notingUnanswered(resolver: Resolver): { resolver: Resolver; unanswered:
   return { resolver: noting, unanswered };
 }
 
-/** The names of the keys with which these sealers say they have sealed and signed. */
+/** Returns the names of the keys with which these sealers say they have sealed and signed. */
 function keysOf({ headers }: Envelope, sealers: string[]): Set<string> {
   const theirs = headers.fields.filter(
     ({ name, value }) => SEALING_FIELDS.includes(name) && sealers.includes(tagValue(value, "d") ?? ""),
@@ -71,8 +71,8 @@ function keysOf({ headers }: Envelope, sealers: string[]): Set<string> {
 }
 
 /**
- * The chain; `invalid_seal` unless every seal is good and the newest signature is, and undefined where that signature could
- * not count anyway, as it does not cover the whole mail and its author.
+ * Returns the chain, with `invalid_seal` unless every seal and the newest signature are valid. Returns undefined when
+ * that signature could not count anyway, because it does not cover the whole mail and its author.
  */
 async function validChain(
   mail: Envelope,
@@ -89,7 +89,7 @@ async function validChain(
   return status.result === "pass" ? { chain, signed: [form] } : "invalid_seal";
 }
 
-/** What the newest signature covers, whether it is good or not; undefined if that is not the whole mail and its author. */
+/** Returns what the newest signature covers, valid or not; undefined if that is not the whole mail and its author. */
 function wholeForm(
   mail: Envelope,
   chain: ARCChainEntry[],

@@ -4,7 +4,7 @@ import { domainOf, inSameHands } from "../../net/domain-owner.ts";
 export interface MethodResult {
   method: string;
   result: string;
-  /** By `ptype.property`. */
+  /** Properties by `ptype.property`. */
   properties: Map<string, string>;
 }
 
@@ -14,13 +14,13 @@ export interface AuthResults {
   results: MethodResult[];
 }
 
-/** What another server found out about a mail, for the domain of its author. */
+/** The results of another server for the domain of a mail's author. */
 export interface Findings {
   dkim: { result: string; aligned: string[] };
   spf: { result: string; aligned: string[]; sender: string };
 }
 
-/** The value of an Authentication-Results field (RFC 8601 §2.2); undefined when it cannot be read. */
+/** Parses an Authentication-Results field (RFC 8601 §2.2); undefined when it is malformed. */
 export function readAuthResults(value: string): AuthResults | undefined {
   const parts = splitParts(value);
   const [id = "", ...rest] = parts ?? [];
@@ -33,18 +33,18 @@ export function readAuthResults(value: string): AuthResults | undefined {
   };
 }
 
-/** Reads ARC-Authentication-Results, which begins with the number of its set (RFC 8617 §4.1.1). */
+/** Parses ARC-Authentication-Results, which begins with the number of its set (RFC 8617 §4.1.1). */
 export function readArcResults(value: string): AuthResults | undefined {
   return readAuthResults(value.replace(/^[^;]*;/, ""));
 }
 
 /**
- * Keeps of the results those that say `pass` for a domain of the same owner as the author's. Whether they suffice is
- * decided by the caller.
+ * Returns the results that say `pass` for a domain of the same owner as the author's. The caller decides whether they
+ * suffice.
  */
 export function findingsOf(all: AuthResults[], from_domain: string): Findings {
   const results = all.flatMap((one) => one.results);
-  // A server that has found a forgery has not also found a proof: words of the client's may stand in a comment of its field.
+  // A server that reports a DMARC failure cannot also report a proof: a client's text in a comment may imitate one.
   const isForged = results.some(({ method, result }) => method === "dmarc" && result === "fail");
   const ours = (domain: string): boolean => !isForged && inSameHands(domain, from_domain);
   const dkim = results.filter(({ method }) => method === "dkim");
@@ -67,7 +67,7 @@ function signer({ properties }: MethodResult): string {
   return properties.get("header.d") ?? domainOf(properties.get("header.i") ?? "");
 }
 
-/** The name of the greeting counts only where the envelope names no sender (RFC 7208 §2.4). */
+/** Returns the SPF result. The HELO name counts only where the envelope has no sender (RFC 7208 §2.4). */
 function spfResult(results: MethodResult[]): { result: string; sender: string } {
   const all = results.filter(({ method }) => method === "spf");
   const named = all.map(({ result, properties }) => ({
@@ -98,12 +98,14 @@ function readResult(text: string): MethodResult | undefined {
   return { method: method.toLowerCase(), result: result.toLowerCase(), properties };
 }
 
-/** A value without its quotes. In an address with a quoted local part (RFC 8601 §2.2) they stay. */
+/** Returns a value without its quotes. In an address with a quoted local part (RFC 8601 §2.2) they stay. */
 function unquoted(value: string): string {
   return value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value;
 }
 
-/** The parts of a value between semicolons, without comments; undefined if a quote or a comment does not end. */
+/**
+ * Returns the parts of a value between semicolons, without comments; undefined if a quote or a comment is not closed.
+ */
 function splitParts(value: string): string[] | undefined {
   const parts = [""];
   for (let at = 0; at < value.length;) {
@@ -117,7 +119,7 @@ function splitParts(value: string): string[] | undefined {
   return parts;
 }
 
-/** The position behind the comment, the quoted string or the character that begins at `at`. */
+/** Returns the position behind the comment, the quoted string or the character at `at`. */
 function endOfPiece(value: string, at: number): number | undefined {
   if (value[at] === "(") return endOfComment(value, at);
   if (value[at] !== '"') return at + 1;
@@ -127,7 +129,9 @@ function endOfPiece(value: string, at: number): number | undefined {
 
 const QUOTED = /"(?:[^"\\]|\\.)*"/y;
 
-/** The position behind a comment. RFC 5322 §3.2.2: comments nest, and a backslash escapes the next character. */
+/**
+ * Returns the position behind a comment: comments nest, and a backslash escapes the next character (RFC 5322 §3.2.2).
+ */
 function endOfComment(value: string, start: number): number | undefined {
   let depth = 0;
   for (let at = start; at < value.length; at++) {

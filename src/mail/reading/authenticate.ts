@@ -22,7 +22,7 @@ export interface Envelope {
   /** The name of this server. */
   hostname: string;
   resolver: Resolver;
-  /** `network=authserv-id` of relays in front that the operator trusts to report what they saw. */
+  /** `network=authserv-id` of relays that receive mail for us and whose results the operator trusts. */
   trusted_relays?: string[];
   /** Domains whose ARC seals are believed. */
   arc_sealers?: string[];
@@ -37,7 +37,7 @@ export interface Identity {
     dkim: string;
     dmarc: string;
     aligned: boolean;
-    /** Who found this out, if this server did not: `relay:mx.front.example`, `arc:forwarder.example`. */
+    /** Who determined this, if not this server: `relay:mx.front.example`, `arc:forwarder.example`. */
     via?: string;
   };
   /** The domain asks that its unauthenticated mail be refused: 550 5.7.26. */
@@ -46,7 +46,7 @@ export interface Identity {
   direct: boolean;
   /** It would have been direct if the domain had a DMARC record. */
   lacks_dmarc?: true;
-  /** What each of the signatures covers that vouch for the From domain. */
+  /** What each signature that vouches for the From domain covers. */
   signed: SignedForm[];
   /** The DNS did not answer, so that a later attempt may be authenticated. */
   problem?: "temporary";
@@ -86,7 +86,10 @@ const UNANSWERED: Identity = {
   problem: "temporary",
 };
 
-/** The result of one method, and the domains of the From domain's owner that passed, or that the DNS kept from passing. */
+/**
+ * The result of one method, the domains of the From domain's owner that passed, and those that could not be checked
+ * because the DNS did not answer.
+ */
 export interface Check {
   result: string;
   aligned: string[];
@@ -113,7 +116,7 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
   return vouched ? { ...vouched, auth: { ...own.auth, aligned: true, via: vouched.auth.via } } : own;
 }
 
-/** What those signatures cover that prove the author by themselves. */
+/** Returns what those signatures cover that prove the author by themselves. */
 function formsOf({ signed }: SignatureCheck, mayVouch: (domain: string) => boolean): SignedForm[] {
   return signed.filter(({ domain }) => mayVouch(domain)).map(({ form }) => form);
 }
@@ -125,11 +128,11 @@ interface Seen {
 }
 
 interface Weighed extends Omit<Identity, "direct" | "lacks_dmarc" | "signed"> {
-  /** Whether a signature of this domain, which is of the From domain's owner, counts as the From domain's own. */
+  /** Returns whether a signature of this domain, owned by the From domain's owner, counts as the From domain's own. */
   mayVouch: (domain: string) => boolean;
 }
 
-/** Evaluates DMARC with what passed. */
+/** Evaluates DMARC (RFC 9989) with the results of DKIM and SPF. */
 async function weigh(mail: Envelope, { dkim, sender }: Seen): Promise<Weighed> {
   // Loaded by the first mail that needs it: it would take a third of the time and a fifth of the memory of a start.
   const { dmarc } = await import("mailauth");
@@ -153,8 +156,8 @@ async function weigh(mail: Envelope, { dkim, sender }: Seen): Promise<Weighed> {
 }
 
 /**
- * Whether the author's own server sent the mail: the envelope names the author, and the server may send for that
- * domain.
+ * Returns whether the author's own server sent the mail: the envelope names the author, and the server may send for
+ * that domain.
  */
 function wayOf(
   { from }: Envelope,
@@ -167,15 +170,16 @@ function wayOf(
 }
 
 /**
- * Whether the sending server proves the author. A signature alone does not, because others may have brought it there
- * (RFC 6376 §8.6).
+ * Returns whether the sending server proves the author. A signature alone does not, because others may have brought it
+ * there (RFC 6376 §8.6).
  */
 function provesAuthor({ dmarc }: Identity["auth"], { aligned }: Seen["sender"]): boolean {
   return dmarc === "pass" && aligned.length > 0;
 }
 
 /**
- * What a relay of ours saw. The client address is only the relay's own, so its results replace those of this server.
+ * Returns what a relay of ours saw. The client address here is only the relay's, so its results replace those of this
+ * server.
  */
 function seenByRelay(mail: Envelope, authserv_id: string): Seen {
   return asSeen(mail, resultsOfRelay(mail.headers, authserv_id));
@@ -183,15 +187,15 @@ function seenByRelay(mail: Envelope, authserv_id: string): Seen {
 
 function asSeen({ from }: Envelope, results: AuthResults[]): Seen {
   const { dkim, spf } = findingsOf(results, domainOf(from.address));
-  // Nothing is undecided: to ask the relay again would not change what it wrote.
+  // Nothing is undecided: asking again would not change what the relay wrote.
   return { dkim: { ...dkim, undecided: [] }, sender: { ...spf, undecided: [] } };
 }
 
 type Sealed = Identity & { auth: { via: string } };
 
 /**
- * The identity that a trusted server on the way saw and sealed; undefined if none did, and `undecided` while the DNS does not
- * tell.
+ * Returns the identity that a trusted server on the way saw and sealed (ARC); undefined if none did, and `undecided`
+ * while the DNS does not answer.
  */
 async function judgeSealed(
   mail: Envelope,

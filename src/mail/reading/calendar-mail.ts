@@ -9,8 +9,7 @@ const CALENDAR_FILE = /^(text\/(x-v)?calendar|application\/ics)\b/;
 const METHOD = /^method[;:][^\n]{0,500}$/gim;
 
 /**
- * Whether a part shows that a calendar program wrote the mail around it. A calendar file that a person attached does
- * not.
+ * Returns whether a part shows that a calendar program wrote the mail. A calendar file that a person attached does not.
  */
 export function isCalendarMail(part: Part): boolean {
   const { contentType, node, parent } = part;
@@ -28,7 +27,10 @@ const MEETING_HEAD_CHARS = 2_000;
 const MEETING_HEAD_LINES = 8;
 const MEETING_RULE = /^[ \t]*(?:\*~){5,20}\*?[ \t]*$/m;
 
-/** Whether what a winmail.dat says of a mail, or a line in its own words, shows that Outlook wrote it about a meeting. */
+/**
+ * Returns whether Outlook wrote a mail about a meeting, by the message class in its winmail.dat or by a line in its
+ * text.
+ */
 export function isMeetingMail(
   packed: readonly { message_class: string; attached: boolean }[],
   own_words: string,
@@ -39,7 +41,7 @@ export function isMeetingMail(
   return isMeeting || hasMeetingHead(own_words);
 }
 
-/** Lines like fields above the line: others draw such lines too. */
+/** Returns whether lines like fields precede Outlook's separator: others draw such lines too. */
 function hasMeetingHead(text: string): boolean {
   const at = text.search(MEETING_RULE);
   if (at === -1) return false;
@@ -50,7 +52,7 @@ function hasMeetingHead(text: string): boolean {
   return above.some((line) => /^[ \t]*\p{L}[\p{L} ]{1,20}[:：][ \t]*\S/u.test(line));
 }
 
-/** Whether a file is an answer of a calendar program, whatever its part is called. */
+/** Returns whether a file is an answer of a calendar program, whatever its declared type. */
 export function isCalendarAnswer({ content_type, filename, bytes }: MailAttachment): boolean {
   if (!CALENDAR_FILE.test(content_type) && !/\.ics$/i.test(filename)) return false;
   const text = Buffer.from(bytes).toString("latin1").replaceAll("\0", "");
@@ -60,7 +62,7 @@ export function isCalendarAnswer({ content_type, filename, bytes }: MailAttachme
   );
 }
 
-/** The `method` parameter of the part's type (RFC 6047 §2.4). */
+/** Returns the `method` parameter of the part's type (RFC 6047 §2.4). */
 function methodOf({ headers }: Part): string {
   const type = headers.get("content-type") as { params?: Record<string, string> } | undefined;
   return type?.params?.["method"]?.trim() ?? "";

@@ -27,8 +27,8 @@ export function decodeCharset(bytes: Buffer, charset: string | undefined): strin
 }
 
 /**
- * Decodes each line by itself: it begins and ends in ASCII (RFC 1468), and a set that somebody's name has switched to
- * must not swallow the line ends and the marks of a quote behind it.
+ * Decodes each line by itself: a line begins and ends in ASCII (RFC 1468), and a character set that somebody's name has
+ * switched to must not swallow the line ends and quote marks behind it.
  */
 function japaneseLines(bytes: Buffer): string {
   const lines: string[] = [];

@@ -32,7 +32,9 @@ export function chooseBody(parts: Part[]): Body {
   return { ...chosen, others: unnamed.filter((part) => !own.has(part)), named };
 }
 
-/** A part and those that continue it: Apple's programs begin a new part below each picture between the words. */
+/**
+ * Returns a part and those that continue it: Apple's programs begin a new part below each picture between the words.
+ */
 function writtenOn(first: Part | undefined): Part[] {
   if (first === undefined) return [];
   const around = first.parent?.contentType === "multipart/mixed" ? first.parent.children : [first];
@@ -63,7 +65,7 @@ function alternativeOf(part: Part): Part | null {
   return found;
 }
 
-/** Whether a part is a mail that was attached. */
+/** Returns whether a part is an attached mail. */
 export function isMail({ contentType, node }: Part): boolean {
   return (contentType || "").startsWith("message/") || /\.eml\W*$/i.test((node.filename || "").slice(-20));
 }

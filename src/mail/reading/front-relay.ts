@@ -4,7 +4,10 @@ import { type AuthResults, readAuthResults } from "./auth-results.ts";
 import { domainOf, paidDomain } from "../../net/domain-owner.ts";
 import type { MailHeaders } from "./headers.ts";
 
-/** The authserv-id of the relay at this address, under which it writes its results; undefined for any other client. */
+/**
+ * Returns the authserv-id of the relay at this address, under which it writes its results (RFC 8601); undefined for any
+ * other client.
+ */
 export function relayAt(address: string, trusted_relays: string[]): string | undefined {
   if (trusted_relays.length === 0 || isIP(address) === 0) return undefined;
   for (const entry of trusted_relays) {
@@ -15,8 +18,8 @@ export function relayAt(address: string, trusted_relays: string[]): string | und
 }
 
 /**
- * The party that a client counts as, where something is shared among those who bring mail: the network it comes from
- * or, behind a relay of ours, through which all mail comes, the domain in the envelope.
+ * Returns the party that a client counts as for shared limits: the network it comes from or, behind a relay of ours
+ * through which all mail comes, the domain in the envelope.
  */
 export function senderParty(
   { remote_address, mail_from }: { remote_address: string; mail_from: string },
@@ -28,8 +31,8 @@ export function senderParty(
 }
 
 /**
- * The results that a relay wrote above its own Received field. What is below was in the mail when the relay got it, and
- * anybody may have written it, also under the relay's name (RFC 8601 §7.1).
+ * Returns the results that a relay wrote above its own Received field. Anything below was in the mail when the relay
+ * got it, and may be forged, also under the relay's name (RFC 8601 §7.1).
  */
 export function resultsOfRelay(headers: MailHeaders, authserv_id: string): AuthResults[] {
   const received = headers.fields.findIndex(({ name }) => name === "received");

@@ -20,7 +20,7 @@ export interface HeaderBlock {
   problem: string | null;
 }
 
-/** The fields of a raw mail, read no further than the given limits; `size` is still that of the whole block. */
+/** Returns the fields of a raw mail, read up to the given limits; `size` is still that of the whole block. */
 export function readHeaderBlock(raw: Uint8Array, limits: { bytes: number; lines: number }): HeaderBlock {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const size = headerBytes(raw);
@@ -31,8 +31,8 @@ export function readHeaderBlock(raw: Uint8Array, limits: { bytes: number; lines:
 }
 
 /**
- * Bytes of the header block, its closing empty line included. It ends at the first empty line; a bare LF ends a line
- * too, as the signature check reads it.
+ * Returns the size of the header block with its closing empty line, in bytes. The block ends at the first empty line; a
+ * bare LF ends a line too, as the signature check reads it.
  */
 export function headerBytes(raw: Uint8Array): number {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
@@ -40,7 +40,7 @@ export function headerBytes(raw: Uint8Array): number {
   if (bytes[0] === 0x0d && bytes[1] === 0x0a) return 2;
   const afterCrlf = bytes.indexOf("\n\r\n");
   const end = afterCrlf < 0 ? bytes.length : afterCrlf + 3;
-  // The other kind of end is not looked for behind the first: a mail has only one of them, and may be long.
+  // Searches for the other line end only before the first match: a mail usually has one kind, and may be long.
   const afterLf = bytes.subarray(0, end).indexOf("\n\n");
   return afterLf < 0 ? end : afterLf + 2;
 }
@@ -67,7 +67,7 @@ function splitRows(block: string): Row[] {
   return rows;
 }
 
-/** Where the text of a line ends, before its line end; `end` is behind that. */
+/** Returns where the text of a line ends, before its line end; `end` is behind that. */
 function endOfText(block: string, start: number, end: number): number {
   if (block.charCodeAt(end - 1) !== LF) return end;
   return end - 2 >= start && block.charCodeAt(end - 2) === CR ? end - 2 : end - 1;
@@ -151,8 +151,8 @@ function readable(latin1: string): string {
 }
 
 /**
- * Text without SP and HTAB around it. `trim` would also remove NBSP and others, which are no white space in the syntax
- * of mail.
+ * Returns a text without SP and HTAB around it. `trim` would also remove NBSP and others, which are no white space in
+ * the syntax of mail.
  */
 export function withoutBlanks(text: string): string {
   let start = 0;

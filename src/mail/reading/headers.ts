@@ -24,7 +24,7 @@ export const MAX_HEADER_LINES = 2_000;
 /** No honest mail has passed more servers than this: it is going in circles. */
 export const MAX_RECEIVED_FIELDS = 30;
 
-/** Reads only the header block, whatever the bytes are; of a block over the limits only the part within them. */
+/** Reads only the header block, from any bytes; of a block over the limits only the part within them. */
 export function readHeaders(raw: Uint8Array): MailHeaders {
   const limits = { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES };
   const { fields, size, lines, problem } = readHeaderBlock(raw, limits);
@@ -40,7 +40,9 @@ export function readHeaders(raw: Uint8Array): MailHeaders {
   };
 }
 
-/** The one author of a mail, or a sentence about why there is none to be believed; the mail is then refused. */
+/**
+ * Returns the one author of a mail, or a sentence on why there is none that can be trusted; the mail is then refused.
+ */
 export function fromMailbox(headers: MailHeaders): FromMailbox {
   if (!headers.complete)
     return { ok: false, problem: "The header of the mail is too large; send fewer fields." };
@@ -56,7 +58,7 @@ export function fromMailbox(headers: MailHeaders): FromMailbox {
   return { ok: true, ...author };
 }
 
-/** The addresses of a To, Cc, Reply-To or From value, those inside groups too, with their names decoded. */
+/** Returns the addresses of a To, Cc, Reply-To or From value, those inside groups too, with their names decoded. */
 export function mailboxes(value: string): AddressList {
   const list = parseAddressList(value);
   if (!list.ok) return list;
@@ -64,7 +66,7 @@ export function mailboxes(value: string): AddressList {
   return { ...list, mailboxes: decoded };
 }
 
-/** How many servers say that they have handled the mail. */
+/** Returns the number of servers that have handled the mail (Received fields). */
 export function receivedCount(headers: MailHeaders): number {
   return headers.all("received").length;
 }
@@ -72,7 +74,7 @@ export function receivedCount(headers: MailHeaders): number {
 // RFC 5322 §3.6.4; an id is not longer than a line may be.
 const MESSAGE_ID = /<([^<>\s]{1,998})>/g;
 
-/** The ids of a Message-ID, In-Reply-To or References value, without their angle brackets. */
+/** Returns the ids of a Message-ID, In-Reply-To or References value, without their angle brackets. */
 export function messageIds(value: string): string[] {
   return Array.from(value.matchAll(MESSAGE_ID), ([, id = ""]) => id);
 }
@@ -81,7 +83,7 @@ export function messageIds(value: string): string[] {
 const BLANK = /^[ \t\r\n]*$/;
 const ENCODED_WORD = /=\?([^?*\s]{1,40})(?:\*[^?\s]{0,40})?\?([bq])\?([^?\s]*)\?=/gi;
 
-/** The text of a value with its encoded words decoded; a word of an unknown charset stays as written. */
+/** Returns the text of a value with its encoded words decoded; a word in an unknown charset stays as written. */
 export function decodeWords(value: string): string {
   let text = "";
   let end = 0;
@@ -111,8 +113,8 @@ export function decodeWords(value: string): string {
 }
 
 /**
- * Whether a character may be cut across two words. Not in UTF-7: there the end of a word may end a run of letters that
- * nothing else closes (RFC 2152).
+ * Returns whether a character may be cut across two words. Not in UTF-7, where the end of a word may end a run of
+ * letters that nothing else closes (RFC 2152).
  */
 function mayBeCut(open: string | undefined, charset: string): boolean {
   return open === charset.toLowerCase() && !/utf-?7$/.test(open);

@@ -14,13 +14,13 @@ type SoftReason = (typeof SOFT_REASONS)[number];
 interface SoftMark {
   reason: SoftReason;
   /**
-   * True for a mark that forwarders, providers and people leave as well: it does not count against mail that is surely
-   * its author's (`standingOf`).
+   * True for a mark that forwarders, providers and people leave as well. It does not count against a mail that is
+   * certainly its author's (`standingOf`).
    */
   doubtful: boolean;
 }
 
-/** Whether this reason says that a machine sent the mail. */
+/** Returns whether this reason means that a machine sent the mail. */
 export function isMachineReason(reason: string | null): boolean {
   return [...HARD_REASONS, ...SOFT_REASONS].some((one) => one === reason);
 }
@@ -42,7 +42,7 @@ export interface MailSigns {
   from_address: string;
 }
 
-/** What tells a mail of this server from others' mail. */
+/** How to recognize a mail of this server. */
 export interface OwnMail {
   is_own_address: boolean;
   own_message_id: (id: string) => boolean;
@@ -62,7 +62,7 @@ export function machineMarks(signs: MailSigns): MachineMarks {
   };
 }
 
-/** Who wrote a mail: a person, or a machine that must not be answered (RFC 3834 §2). */
+/** Returns whether a person wrote a mail, or a machine that must not be answered (RFC 3834 §2). */
 export function classifyMail(marks: MachineMarks, own: OwnMail): MailClass {
   const hard = hardReason(marks, own);
   if (hard) return { kind: "hard", reason: hard };
@@ -86,7 +86,7 @@ export interface BounceDetails {
   action?: string;
   /** The Message-ID of the mail it is about, without angle brackets. */
   original_message_id?: string;
-  /** What the other server said, cut to the length that is looked at. */
+  /** What the other server said, cut to `MAX_SAID_CHARS`. */
   said?: string;
 }
 
@@ -117,7 +117,7 @@ export function bounceDetails(raw: string): BounceDetails {
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-/** The action of a report. Some servers have words of their own for RFC 3464's "failed". */
+/** Returns the action of a report. Some servers have words of their own for RFC 3464's "failed". */
 function actionOf(fields: Map<string, string>): string | undefined {
   const action = /^[a-z]+/.exec(fields.get("action") ?? "")?.[0];
   return action !== undefined && FAILED.has(action) ? "failed" : action;
@@ -126,9 +126,9 @@ function actionOf(fields: Map<string, string>): string | undefined {
 const FAILED = new Set(["failed", "failure", "fail", "error", "expired"]);
 
 /**
- * The status of a report. The code that the other server gave behind its reply code is more exact than that of the
- * reporting server, which may be 5.0.0, 5.1.1 or nothing, whatever happened. But the class is the reporting server's,
- * since days of retries may have made a temporary failure final.
+ * Returns the status of a report. A code behind the other server's reply code is more exact than the reporting server's
+ * own, which may be 5.0.0, 5.1.1 or missing in any case. But the class (4 or 5) is the reporting server's, since days
+ * of retries may have made a temporary failure final.
  */
 function statusOf(fields: Map<string, string>): string | undefined {
   const status = /^[245]\.\d{1,3}\.\d{1,3}(?!\d)/.exec(fields.get("status") ?? "")?.[0];
@@ -139,7 +139,7 @@ function statusOf(fields: Map<string, string>): string | undefined {
   return status === undefined || known?.startsWith(status.charAt(0)) === true ? known : status;
 }
 
-/** Whether a status is unspecific (RFC 3463 §3.1). */
+/** Returns whether a status is unspecific (RFC 3463 §3.1). */
 function saysNothing(status: string | undefined): boolean {
   return status === undefined || status.endsWith(".0.0");
 }
@@ -189,8 +189,8 @@ function doubtfulSoft(headers: MailHeaders): SoftReason | null {
 }
 
 /**
- * Whether Feedback-ID shows a campaign. Senders of campaigns count complaints by it, but mailbox providers (Fastmail,
- * Proton, Zoho, Titan, QQ) and relays write one into every mail.
+ * Returns whether Feedback-ID shows a campaign. Senders of campaigns count complaints by it, but mailbox providers
+ * (Fastmail, Proton, Zoho, Titan, QQ) and relays write one into every mail.
  */
 function isCampaign(headers: MailHeaders): boolean {
   return headers.all("feedback-id").some((value) => value !== "" && !ANYBODYS_FEEDBACK.test(value));
@@ -253,19 +253,19 @@ function saysYes(value: string): boolean {
   return value !== "" && !["no", "false"].includes(keyword(value));
 }
 
-/** Whether a mail is a report (RFC 6522): a delivery report, a read receipt or a complaint. */
+/** Returns whether a mail is a report (RFC 6522): a delivery report, a read receipt or a complaint. */
 function isReport(headers: MailHeaders): boolean {
   return /^multipart\/report\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** Whether a mail is what somebody complains of, in the form that mail providers write (RFC 5965). */
+/** Returns whether a mail is a complaint report in the form that mail providers write (RFC 5965). */
 export function isComplaint(headers: MailHeaders): boolean {
   return (
     isReport(headers) && /\breport-type\s*=\s*"?feedback-report\b/i.test(headers.get("content-type") ?? "")
   );
 }
 
-/** The keyword of a value, before any parameter and without comments (RFC 3834 §5). */
+/** Returns the keyword of a value, before any parameter and without comments (RFC 3834 §5). */
 function keyword(value: string): string {
   const found = /^\s*(?:\([^()]*\)\s*)*([^\s;()]+)/.exec(value);
   return (found?.[1] ?? "").toLowerCase();
@@ -280,7 +280,7 @@ function localPart(address: string): string {
   return address.slice(0, Math.max(address.lastIndexOf("@"), 0)).toLowerCase();
 }
 
-/** The lines of a part behind its own header, up to the next boundary. */
+/** Returns the lines of a part behind its own header, up to the next boundary. */
 function partOf(lines: string[], contentType: RegExp): string[] {
   const start = lines.findIndex((line) => contentType.test(line));
   const body = start < 0 ? -1 : lines.indexOf("", start);
@@ -290,8 +290,8 @@ function partOf(lines: string[], contentType: RegExp): string[] {
 }
 
 /**
- * The groups of fields of a report (RFC 3464 §2.1): one about the message, then one for each recipient, with empty
- * lines between.
+ * Returns the groups of fields of a report (RFC 3464 §2.1): one about the message, then one for each recipient, with
+ * empty lines between.
  */
 function recipientFields(lines: string[]): Map<string, string>[] {
   const groups = [new Map<string, string>()];
@@ -303,7 +303,9 @@ function recipientFields(lines: string[]): Map<string, string>[] {
   return groups.filter((fields) => fields.has("action") || fields.has("status"));
 }
 
-/** The field of a line. The name is empty if the line is no field, or has a character that ends lines elsewhere. */
+/**
+ * Returns the field of a line. The name is empty if the line is no field, or has a character that ends lines elsewhere.
+ */
 function fieldOf(line: string): { name: string; value: string } {
   const colon = line.indexOf(":");
   const name = line.slice(0, Math.max(0, colon)).trimEnd();

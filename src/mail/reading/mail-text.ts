@@ -1,11 +1,11 @@
 import type { MailAttachment, ParsedMail } from "./parse.ts";
 
-/** All text of a mail except that of its files. */
+/** Returns all text of a mail except that of its files. */
 export function allText({ new_text, rest_text, interleaved, signature }: ParsedMail): string {
   return [interleaved ? "" : new_text, rest_text, signature].filter((text) => text !== "").join("\n\n");
 }
 
-/** The files of a mail but for the pictures in its signature, which its author sends with every mail. */
+/** Returns the files of a mail without the pictures in its signature, which its author sends with every mail. */
 export function filesOf({ attachments }: Pick<ParsedMail, "attachments">): MailAttachment[] {
   return attachments.filter(({ of_signature }) => of_signature !== true);
 }

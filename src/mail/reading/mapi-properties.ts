@@ -49,8 +49,8 @@ function endOfName(list: Uint8Array, at: number, id: number): number {
 }
 
 /**
- * The first value of a property, and where its values end. Undefined for an unknown type, and for a length beyond the
- * list.
+ * Returns the first value of a property, and where its values end. Undefined for an unknown type, and for a length
+ * beyond the list.
  */
 function valuesOf(
   list: Uint8Array,
@@ -73,7 +73,10 @@ function valuesOf(
   return { first, end: at };
 }
 
-/** The text of a property, "" if there is none. `codepage`: the Windows code page of texts that are not in Unicode. */
+/**
+ * Returns the text of a property, "" if there is none. `codepage` is the Windows code page of texts that are not in
+ * Unicode.
+ */
 export function propertyText(properties: MapiProperties, id: number, codepage: number): string {
   const property = properties.get(id);
   if (property?.type === UNICODE) return untilNull(Buffer.from(property.data).toString("utf16le"));
@@ -102,7 +105,7 @@ function padded(length: number): number {
   return 4 * Math.ceil(length / 4);
 }
 
-/** Little-endian; missing bytes count as 0. */
+/** Reads a little-endian number; missing bytes count as 0. */
 export function uint16(bytes: Uint8Array, at: number): number {
   return (bytes[at] ?? 0) + (bytes[at + 1] ?? 0) * 256;
 }

@@ -27,7 +27,7 @@ const MAX_ATTACHED_DEPTH = 3;
 const MAX_ATTACHED_MAILS = 5;
 const MAX_ATTACHMENTS = 1_000;
 
-/** Reads one raw mail, as it came or in a signed form. A problem of the mail is an outcome; only a bug throws. */
+/** Reads one raw mail, as received or in its signed form. A problem of the mail is an outcome; only a bug throws. */
 export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0): Promise<ParseOutcome> {
   const signed = form && inSignedForm(came, readHeaders(came), form);
   const raw = signed ?? came;
@@ -46,8 +46,8 @@ export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0
 }
 
 /**
- * The text of the beginning of a mail. mailparser stops at a limit before it has handled what came ahead of it, so the
- * beginning is read anew.
+ * Returns the text of the beginning of a mail. mailparser stops at a limit before it has handled what came ahead of it,
+ * so the beginning is parsed separately.
  */
 async function textOfBeginning(raw: Uint8Array): Promise<string> {
   for (const bytes of PARTIAL_BYTES) {
@@ -107,7 +107,7 @@ function markShown(files: MailAttachment[], cids: Set<string>): void {
   }
 }
 
-/** The signature of a signed mail is no file of its author's (RFC 1847 §2.1). */
+/** Removes the signature part of a signed mail, which is no file of its author's (RFC 1847 §2.1). */
 function withoutSignature(parts: Part[], files: MailAttachment[]): MailAttachment[] {
   const signed = parts.find(({ contentType }) => contentType === "multipart/signed");
   const type = signed?.children.length === 2 ? signed.children[1]?.contentType : undefined;
@@ -136,7 +136,7 @@ function takeForMaterial(mail: ParsedMail): void {
   mail.in_doubt = null;
 }
 
-/** Whether a mail neither answers nor passes on another one, as far as its signed fields show. */
+/** Returns whether a mail is neither a reply nor a forward, as far as its signed fields show. */
 function isFresh(headers: MailHeaders, form: SignedForm | undefined): boolean {
   const has_subject = form === undefined || form.fields.includes("subject");
   return has_subject && !mayAnswer(headers, form) && !hasReplyMark(subjectOf(headers));
@@ -149,8 +149,8 @@ function doubtful(why: string): string {
 const TOO_LONG = "The mail's text is very long; only its beginning was read.";
 
 /**
- * Whether the words of a part are others': a calendar program writes the organiser's words into an answer, and a report
- * or a digest has the words of other mails.
+ * Returns whether a part has words of others: a calendar program writes the organiser's words into an answer, and a
+ * report or digest contains other mails.
  */
 function isOfOthers(part: Part): boolean {
   return isCalendarMail(part) || /^multipart\/(report|digest)\b/.test(part.contentType || "");
@@ -235,7 +235,7 @@ function readMaterial(text: string, isHtml: boolean, mail: ParsedMail): string {
   return readable.text;
 }
 
-/** The text of attached mails. Their files are added to the mail's own. */
+/** Returns the text of attached mails. Adds their files to the mail's own. */
 async function readAttachedMails(
   mail: ParsedMail,
   attached: number,
@@ -284,7 +284,7 @@ function shownSubject(subject: string): string {
   return visibleLine(subject).slice(0, MAX_SUBJECT_CHARS);
 }
 
-/** The time of the Date field; null if there is none, or none that can be read. */
+/** Returns the time of the Date field in unix seconds; null if there is none, or none that can be read. */
 function dateOf(headers: MailHeaders): number | null {
   const value = (headers.get("date") ?? "")
     .slice(0, 200)

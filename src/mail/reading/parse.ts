@@ -4,7 +4,7 @@ import type { WorkProblem } from "../../lib/worker-pool.ts";
 import type { Doubt } from "../../trust/own-words/reply-doubt.ts";
 import type { SignedForm } from "./signed-form.ts";
 
-/** Bytes of a mail that are copied before others get their turn: new memory for 30 MB alone can cost 100 ms. */
+/** Bytes of a mail that are copied in one turn of the event loop: allocating 30 MB at once can take 100 ms. */
 const COPIED_AT_ONCE = 1_048_576;
 /** Milliseconds after which reading a mail is given up, and its thread ended. */
 const READ_WITHIN_MS = 2_000;
@@ -90,7 +90,7 @@ export interface MailParser extends AsyncDisposable {
   ): Promise<ParseOutcome>;
 }
 
-/** Creates a parser that reads mails on threads of its own, started by the first mail and ended when idle. */
+/** Creates a parser with threads that start with the first mail and end when idle. */
 export function createMailParser({
   workers = THREADS_FOR_ALL,
   readWithinMs = READ_WITHIN_MS,

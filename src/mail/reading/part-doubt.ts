@@ -38,8 +38,8 @@ const SINGULAR = [
 ];
 
 /**
- * Returns why another program could read a part, or where it begins, in another way; null if none could. Words that are
- * in doubt are no part of an instruction: the author saw the mail in another program than ours.
+ * Returns why another program could read a part, or its borders, differently; null if none could. Doubtful text is no
+ * part of an instruction: the author saw the mail in another program than ours.
  */
 export function doubtIn(part: SplitPart): string | null {
   const raw = Buffer.concat(part._headersLines);
@@ -143,7 +143,7 @@ export function watchBorders(splitter: Splitter, doubt: (why: string) => void): 
   };
 }
 
-/** The direct part of `outer` that is `node`, or has `node` in it. */
+/** Returns the child of `outer` that is `node` or contains it. */
 function childTowards(node: SplitPart, outer: SplitPart): SplitPart {
   let part = node;
   while (part._parentBoundaryOwner !== false && part._parentBoundaryOwner !== outer)
@@ -158,8 +158,8 @@ function isInHeader(node: SplitPart): boolean {
 const BEHIND_BORDER = /^(?:--)?[ \t]*\r*\n?$/;
 
 /**
- * The part whose border a line is, or false. RFC 2046 §5.1.1: blanks may follow a border, and the border of an outer
- * part ends the inner ones as well.
+ * Returns the part whose border a line is, or false. Blanks may follow a border, and the border of an outer part ends
+ * the inner ones as well (RFC 2046 §5.1.1).
  */
 function borderedBy(line: Uint8Array, node: SplitPart): SplitPart | false {
   const start = line[0] === CR ? 1 : 0;

@@ -4,7 +4,7 @@ import { type BounceDetails, bounceDetails, MAX_SCAN_CHARS, MAX_SAID_CHARS } fro
 const STILL_TRYING =
   /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend|could not send mail for past)/i;
 
-/** Phrases of mail servers that give up a mail, in a notification that holds that mail. */
+/** Phrases of mail servers that give up a mail, in a notification that contains that mail. */
 const GIVEN_UP =
   /\b(?:(?:could|can|was|were|has|have|is)(?: ?not|n't)(?: been)?(?: be)? (?:deliver|reach|found|accept|complet)|undeliver|unable to (?:deliver|relay|reach)|delivery (?:has |status notification \()?fail|fail(?:ed|ure|s)? (?:to deliver|permanently|delivery)|returned (?:mail|to sender)|permanent (?:fatal )?(?:error|failure)|error (?:has )?occurred while (?:attempting|trying) to deliver|did not reach|had (?:delivery|permanent fatal) (?:errors|problems)|user unknown|unknown (?:user|address|recipient|host)|no such (?:user|mailbox|address)|no valid recipients?|account is disabled|(?:does|did)(?: not|n't) exist|rejected|bounced|unzustellbar|nicht zugestellt|non (?:remis|distribu)|no (?:se )?pudo (?:ser )?entreg|non (?:è stato )?(?:possibile )?(?:consegn|recapit))/i;
 
@@ -12,23 +12,23 @@ const GIVEN_UP =
 const GIVEN_UP_SUBJECT =
   /^(?:\[postmaster\] ?)?(?:undeliver|returned (?:mail|message)|failure (?:notice|delivery)|mail system error|delivery status notification[ :(]{1,3}(?:failure|error)|delivery notification: delivery has failed|(?:(?:permanent|e-?mail|mail|message) )?(?:delivery |could not be )?(?:fail|error|has failed|deliver(?:ed|y fail))|unzustellbar|nicht zustellbar|non (?:remis|recapitabile)|onbestelbaar)/i;
 
-/** Names and addresses of mail systems. A note of absence has the name of its person instead. */
+/** Names and addresses of mail systems. An absence notice has the name of its person instead. */
 const MAIL_SYSTEM = /mailer[- ]?daemon|post_?master|mail deliver|<>|ndr administrator/i;
 
 /** The first line of the returned mail. */
 const RETURNED =
   /^(?:(?:received|return-path|dkim-signature|message-id)[ \t]*:|content-type:[ \t]*(?:message\/rfc822|text\/rfc822-headers))/i;
 
-/** Addresses that a notification names; only the first `MAX_NAMED` are looked at. */
+/** Addresses in a notification; only the first `MAX_NAMED` are examined. */
 const ADDRESS = /[^\s<>()[\]:;,"'|]{1,64}@[^\s<>()[\]:;,"'|]{1,255}/g;
 const MAX_NAMED = 20;
 
 export interface BounceReport extends BounceDetails {
-  /** Whether the notification has no report for programs, only words. */
+  /** Whether the notification is only text, without a machine-readable report (RFC 3464). */
   in_words: boolean;
   /**
-   * Recipients in lower case that a mail system says it could not reach: only in a notification in words that does not
-   * hold the mail.
+   * Recipients, in lower case, that a mail system says it could not reach: only in a textual notification that does not
+   * contain the mail.
    */
   named?: string[];
 }
@@ -72,13 +72,13 @@ function failureIn(subject: string, words: string): BounceDetails | undefined {
   };
 }
 
-/** A field of a header without folds; empty if there is none. */
+/** Returns a field of an unfolded header; empty if there is none. */
 function fieldIn(head: string, name: string): string {
   const line = head.split("\n").find((one) => one.toLowerCase().startsWith(`${name}:`));
   return line?.slice(name.length + 1).trim() ?? "";
 }
 
-/** The body, decoded if it has one encoding; parts with an encoding of their own stay as they are. */
+/** Returns the body, decoded if it has one encoding; parts with an encoding of their own stay as they are. */
 function decoded(head: string, body: string): string {
   const encoding = fieldIn(head, "content-transfer-encoding").toLowerCase();
   if (encoding.startsWith("base64")) return `\n\n${Buffer.from(body, "base64").toString("latin1")}`;
@@ -92,7 +92,7 @@ function unquoted(text: string): string {
     .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** The words before the returned mail, whose header is not looked at. */
+/** Returns the text before the returned mail, whose header is not examined. */
 function wordsBefore(body: string, end: number): string {
   const lines = body.slice(0, end).split("\n");
   const returned = lines.findIndex((line) => RETURNED.test(line.replace(/^[> \t]+/, "")));
@@ -111,8 +111,8 @@ const LINE_ENDS = "\n\r\u2028\u2029";
 const ID = /[ \t]*(?:\n[ \t]*)?<([^<>\s]{1,500})>/y;
 
 /**
- * The Message-ID of a mail inside this one, perhaps quoted, and where its line begins. Linear: the text around one
- * occurrence of the field's name is not looked at again for another.
+ * Returns the Message-ID of a mail inside this one, perhaps quoted, and where its line begins. Linear: the text around
+ * one occurrence of the field's name is not examined again for another.
  */
 function originalIn(body: string): { id: string; at: number } | undefined {
   for (const { index } of body.matchAll(/message-id:/gi)) {

@@ -85,8 +85,8 @@ const MAX_SUBJECT_CHARS = 600;
 const PATCH_TAG = /(?:^|[\s/:-])(?:PATCH(?:v\d{1,3})?|GIT PULL|PULL REQUEST|PULL)(?:$|[\s/:,-])/;
 
 /**
- * Whether a mail says of itself that it was written by a program that writes what others gave it, in whoever's name:
- * one of a web page, a shop, a ticket system or a server. Programs for people write none of these marks.
+ * Returns whether a mail's own fields say that a program wrote it from what others entered: a web page, a shop, a
+ * ticket system or a server. Mail programs for people write none of these marks.
  */
 export function isProgramMail(headers: MailHeaders): boolean {
   return (

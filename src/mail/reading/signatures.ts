@@ -21,7 +21,7 @@ const PIECE_BYTES = 32_768;
 const MAX_LINE_BYTES = 1_048_576;
 
 export interface SignatureCheck extends Check {
-  /** What each aligned valid signature covers, and whose it is. */
+  /** What each aligned valid signature covers, and its domain. */
   signed: { domain: string; form: SignedForm }[];
   /** What the verifier threw. That is a bug, but no reason to put a stranger's mail off for ever. */
   verifier_fault?: string;
@@ -65,12 +65,15 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
 /** Results by priority: of several, the first in this list counts. */
 const WORDS = ["pass", "temperror", "fail", "policy", "neutral"];
 
-/** The mail as the verifier reads it: with CRLF line ends, in pieces that hold nobody up, ended by the signal. */
+/**
+ * Returns the mail as the verifier reads it: with CRLF line ends, in small chunks that block nobody, and ended by the
+ * signal.
+ */
 export function streamOf(mail: Envelope, left_out: Set<HeaderField>, signal: AbortSignal): Readable {
   return Readable.from(pieces(mail, left_out, signal), { objectMode: false });
 }
 
-/** Whether checking the signatures in these fields is work that one mail may ask for. */
+/** Returns whether checking these signatures is an amount of work that one mail may cause. */
 export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
   const { complete, problem } = mail.headers;
   const readable = fields.every((field) => isWorthIt(field) && hasKnownForm(field));
@@ -78,16 +81,16 @@ export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
 }
 
 /**
- * The result of a signature. If it covers only part of the body, it does not count: anything may have been added behind
- * that (RFC 6376 §8.2).
+ * Returns the result of a signature. One that covers only part of the body does not count: anything may have been added
+ * behind that (RFC 6376 §8.2).
  */
 function outcomeOf(row: DKIMResult): string {
   return row.status.result === "pass" && row.canonBodyLengthLimited ? "policy" : row.status.result;
 }
 
 /**
- * The signatures that are worth checking: of bearable size, in a known form, over the whole body, not by SHA-1 (RFC
- * 8301 §3.1).
+ * Returns the signatures worth checking: of limited size, in a known form, over the whole body, not by SHA-1 (RFC 8301
+ * §3.1).
  */
 function chooseSignatures(fields: HeaderField[], from: string): Set<HeaderField> {
   const usable = fields.filter(
@@ -111,14 +114,14 @@ function isWorthIt({ value, start, end }: HeaderField): boolean {
 }
 
 /**
- * Whether the canonicalization is named as it must be. The verifier throws at some other values (`c=/relaxed`), which
- * would cost the mail its good signatures.
+ * Returns whether c= has a known value. The verifier throws at some others (`c=/relaxed`), which would cost the mail
+ * its good signatures.
  */
 function hasKnownForm({ value }: HeaderField): boolean {
   return tagsNamed(value, "c").every((form) => /^(simple|relaxed)(\s*\/\s*(simple|relaxed))?$/.test(form));
 }
 
-/** The value of a tag of a signature, in lower case. */
+/** Returns the value of a tag of a signature, in lower case. */
 export function tagValue(value: string, name: string): string | undefined {
   return tagsNamed(value, name)[0];
 }

@@ -22,7 +22,7 @@ export interface SignedForm {
   body_hash: string;
 }
 
-/** The form that a DKIM-Signature or ARC-Message-Signature field names. */
+/** Returns the form that a DKIM-Signature or ARC-Message-Signature field describes. */
 function formNamed(signature: string, body_hash: string): SignedForm | undefined {
   const tags = tagsOf(signature);
   // RFC 6376 §3.5: without c= both are simple; if c= names only that of the header, the body's is simple.
@@ -57,7 +57,8 @@ interface Verified {
 }
 
 /**
- * The form of a valid signature; undefined if this server would not read exactly the bytes that the verifier hashed.
+ * Returns the form of a valid signature; undefined if this server would not read exactly the bytes that the verifier
+ * hashed.
  */
 export function formVerified(
   { raw, headers }: { raw: Uint8Array; headers: { fields: readonly HeaderField[] } },
@@ -74,7 +75,7 @@ export function formVerified(
   return isWhole ? form : undefined;
 }
 
-/** The signed fields as they were hashed, each with its line end, in the order of h= (RFC 6376 §5.4.2). */
+/** Returns the signed fields as they were hashed, each with its line end, in the order of h= (RFC 6376 §5.4.2). */
 export function signedHeader(raw: Uint8Array, fields: readonly HeaderField[], form: SignedForm): Buffer {
   const left = Map.groupBy(fields, ({ name }) => name);
   const lines = form.fields.flatMap((name) => {
@@ -86,7 +87,7 @@ export function signedHeader(raw: Uint8Array, fields: readonly HeaderField[], fo
   return Buffer.from(lines.join(""), "latin1");
 }
 
-/** A field in canonical form (RFC 6376 §3.4.1 and §3.4.2). */
+/** Returns a field in canonical form (RFC 6376 §3.4.1 and §3.4.2). */
 function canonicalField(text: string, canonicalization: Canonicalization): string {
   if (canonicalization === "simple") return text.replaceAll(/\r?\n/g, "\r\n");
   const [name = ""] = text.split(":", 1);
@@ -97,7 +98,7 @@ function canonicalField(text: string, canonicalization: Canonicalization): strin
   return `${withoutBlanks(name).toLowerCase()}:${withoutBlanks(value)}`;
 }
 
-/** The whole mail in its signed form; undefined if its body is not the one that was signed. */
+/** Returns the mail in its signed form; undefined if its body is not the one that was signed. */
 export function inSignedForm(
   raw: Uint8Array,
   { fields, body_offset }: { fields: readonly HeaderField[]; body_offset: number },
@@ -109,8 +110,8 @@ export function inSignedForm(
 }
 
 /**
- * The body in canonical form (RFC 6376 §3.4.3 and §3.4.4). A bare LF ends a line, as it does for the verifier; a bare
- * CR does not.
+ * Returns the body in canonical form (RFC 6376 §3.4.3 and §3.4.4). A bare LF ends a line, as it does for the verifier;
+ * a bare CR does not.
  */
 function canonicalBody(body: Uint8Array, canonicalization: Canonicalization): Uint8Array {
   const relaxed = canonicalization === "relaxed";

@@ -58,7 +58,7 @@ const HEAD_BYTES = 6;
 const MAX_DEPTH = 3;
 const NOTHING = new Uint8Array();
 
-/** Whether a file is what Outlook calls winmail.dat, whatever its name. */
+/** Returns whether a file is in TNEF (Outlook's winmail.dat), whatever its name. */
 export function isTnef(bytes: Uint8Array): boolean {
   return uint32(bytes, 0) === 0x223e9f78;
 }
@@ -130,8 +130,8 @@ function itemsOf(stream: Uint8Array, max: number): [Item, ...Item[]] {
 type Attributes = Map<number, Uint8Array>;
 
 /**
- * The attributes of a stream (§2.1.1): each is a level, an id, a length, that many bytes and their checksum. Those of
- * the mail come first, then those of each file.
+ * Returns the attributes of a stream (§2.1.1): each has a level, an id, a length, that many bytes and a checksum. Those
+ * of the mail come first, then those of each file.
  */
 function attributesOf(stream: Uint8Array, max: number): { message: Attributes; attached: Attributes[] } {
   const message: Attributes = new Map();

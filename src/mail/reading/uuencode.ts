@@ -1,7 +1,7 @@
 /** Values of Content-Transfer-Encoding that mean uuencode (RFC 2045 §6.3 leaves such names to private use). */
 export const UUENCODED = /^x-?uue(?:ncode)?$|^uuencode$/i;
 
-/** A file that stood in a text. */
+/** A file that was embedded in a text. */
 export interface UuFile {
   name: string;
   bytes: Uint8Array;
@@ -32,13 +32,13 @@ export function takeUuencoded(text: string, max: number): { text: string; files:
   return { text: left.join("\n"), files };
 }
 
-/** The first file of a part in uuencode; the bytes as they are if it has none. */
+/** Returns the first file of a part in uuencode; the bytes unchanged if it has none. */
 export function uudecode(bytes: Buffer): Uint8Array {
   const text = bytes.toString("latin1").replaceAll("\r\n", "\n");
   return takeUuencoded(text, 1).files[0]?.bytes ?? bytes;
 }
 
-/** The index of "end", behind the line of length 0 that ends the data; -1 if anything else comes before it. */
+/** Returns the index of "end", behind the line of length 0 that ends the data; -1 if anything else comes before it. */
 function endOfFile(lines: string[], start: number): number {
   let isWhole = true;
   for (let at = start; at < lines.length; at++) {

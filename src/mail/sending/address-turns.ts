@@ -6,42 +6,42 @@ import type { MailError } from "./send-outcome.ts";
 
 export const NO_TURN: MailError = new Error("it has many other mails from here to take first");
 
-/** Milliseconds after which a mail without a place looks for one again, should the call to it have been missed. */
+/** How often a mail without a place checks for one, in case it was not told. */
 const LOOK_AGAIN_MS = 30_000;
 
-/** A mail that wants a turn: the server's address, whose mail it is, and until when it may wait (Unix milliseconds). */
+/** A mail that waits for a turn: the server's address, its account, and until when it may wait (Unix milliseconds). */
 interface Guest {
   address: string;
   share: Share | null;
   deadline: number;
 }
 
-/** Too many mails wait for the address already; `room` resolves once another one may wait there. */
+/** The answer when too many mails wait for the address; `room` resolves once another may wait there. */
 export interface Crowded {
   room: Promise<void>;
 }
 
 /**
- * Does a piece of work with a mail server once it is the account's turn at its address; rejects with NO_TURN when the
- * turn would come after the deadline. A mail for which there is no room to wait is told so at once (`Crowded`), so that
- * its job can let other mails go first.
+ * Runs `work` with a mail server when it is the account's turn at its address. Rejects with NO_TURN when the turn would
+ * come after the deadline. Resolves with `Crowded` at once when there is no room to wait, so that the job can let other
+ * mails go first.
  */
 export type AddressTurns = <T>(guest: Guest, work: () => Promise<T>) => Promise<T | Crowded>;
 
 /** The state of one address. */
 interface Desk {
-  /** The mails that have their turn, or wait for it. */
+  /** Mails that have their turn or wait for it. */
   guests: Uses;
   turns: FairTurns;
   /** Turns within a group of accounts (such as all strangers), by group: the group has one turn among the accounts. */
   among: Map<string, FairTurns>;
-  /** The mails that have no room to wait, each with the function that tells it of room. */
+  /** Mails without room to wait, each with a function that tells it of room. */
   outside: Map<() => void, Use>;
 }
 
 /**
- * Makes turns of which each address has `size` at once, and room for as many mails that wait. All accounts share both as
- * they share the slots of a pool of workers; the accounts of a group share the group's part in the same way.
+ * Creates turns: each address has `size` at once, and room for as many waiting mails. Accounts share both as they share
+ * the slots of a worker pool, and so do the accounts of a group with the group's part.
  */
 export function createAddressTurns(size: number): AddressTurns {
   const desks = new Map<string, Desk>();
@@ -118,5 +118,5 @@ async function inTurn<T>(
   }
 }
 
-/** All those without a share. */
+/** The share of all mails without one. */
 const NOBODY: Share = { account: "", slots: null };

@@ -13,17 +13,17 @@ export interface MailServer {
 export interface Connection {
   smtp: SMTPConnection;
   server: MailServer;
-  /** Whether STARTTLS is left out, because it failed before. */
+  /** Whether STARTTLS is skipped, because it failed before. */
   plain: boolean;
   /** Undefined when the session is not encrypted. */
   tls: TLSSocket | undefined;
   offers_utf8: boolean;
-  /** How many mails the session was given. */
+  /** How many mails were sent over the session. */
   mails: number;
 }
 
 export interface ConnectionOptions {
-  /** The name this server introduces itself by. */
+  /** The name in EHLO. */
   name: string;
   port: number;
   connect_ms: number;
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
   ca?: string;
 }
 
-/** An error before a session was there. `tls_failed`: the server offers STARTTLS and cannot do it. */
+/** An error before a session existed. `tls_failed`: the server offers STARTTLS, and it fails. */
 export interface ConnectError extends MailError {
   tls_failed?: boolean;
 }
@@ -45,25 +45,27 @@ interface Wish {
 
 export interface Connections extends Disposable {
   /**
-   * Lends a session that is open already, or a new one; waits while the server has MAX_PER_ADDRESS of ours. Callers have
-   * had their turn at the address before, so they wait only until a session of an earlier mail is closed. Rejects with a
-   * ConnectError.
+   * Lends an open session or a new one; waits while the server has MAX_PER_ADDRESS of ours. Callers already have a turn
+   * at the address, so they wait only until a session of an earlier mail is closed. Rejects with a ConnectError.
    */
   take(server: MailServer, wish: Wish): Promise<Connection>;
-  /** Called after a mail went well: the session is kept for KEEP_MS for the next mail. */
+  /** Returns a session after a successful mail; it is kept for KEEP_MS for the next one. */
   giveBack(connection: Connection): void;
-  /** Called after a mail did not go well. `politely`: the server still answers, and is sent a QUIT. */
+  /** Ends a session after a failed mail. `politely`: the server still answers, and is sent a QUIT. */
   end(connection: Connection, politely: boolean): void;
 }
 
-/** Sessions with one address at a time. Many servers refuse more, and mail for a slow server must not hold up the rest. */
+/**
+ * Sessions with one address at the same time. Many servers refuse more, and mail for a slow server must not hold up the
+ * rest.
+ */
 export const MAX_PER_ADDRESS = 10;
 const MAX_MAILS = 100;
 const MAX_KEPT = 100;
 const KEEP_MS = 4_000;
 const QUIT_MS = 2_000;
 
-/** What is known of one address: its sessions, and the callers who wait for one. */
+/** The state of one address: its sessions, and the callers who wait for one. */
 interface Desk {
   open: number;
   kept: Map<Connection, Timer>;
@@ -112,7 +114,7 @@ export function createConnections(options: ConnectionOptions): Connections {
       }
     },
     giveBack(connection) {
-      // A session that ended while it was lent is not kept: nothing would remove it again.
+      // A session that ended while lent is not kept, because nothing would remove it.
       if (connection.smtp.destroyed) return;
       if (connection.mails >= MAX_MAILS || open.size > MAX_KEPT) return hangUp(connection);
       const desk = deskOf(connection.server);
@@ -142,8 +144,8 @@ function settingsOf(options: ConnectionOptions, { host, address }: MailServer, p
     // The sending of a mail has time limits of its own.
     socketTimeout: NEVER_MS,
     secure: false,
-    // RFC 7435: a certificate nobody checked still keeps listeners out, and the alternative is plain text. Where more is
-    // asked for, the certificate is looked at before the first mail.
+    // Opportunistic TLS (RFC 7435): even an unchecked certificate stops eavesdroppers, and the alternative is plain
+    // text. Where more is required, the certificate is checked before the first mail.
     opportunisticTLS: !plain,
     ignoreTLS: plain,
     tls: { rejectUnauthorized: false, ...(options.ca === undefined ? {} : { ca: options.ca }) },

@@ -4,7 +4,7 @@ import { dnsErrorCode, isNoRecord, type Resolver } from "../../net/dns.ts";
 import type { Tlsa } from "../../net/dns-reply.ts";
 import { refuseOwnFault } from "../../lib/own-faults.ts";
 
-/** RFC 6698 section 2.1.1: the certificate that its server shows itself, and one that vouches for it. */
+/** Certificate usages (RFC 6698 §2.1.1): the server's own certificate, and a trust anchor that issued it. */
 const DANE_EE = 3;
 const DANE_TA = 2;
 const MAX_ISSUERS = 10;
@@ -17,9 +17,9 @@ export interface Route {
 }
 
 /**
- * What the DNS says of the certificate of a mail server, where it is signed all the way (RFC 7672 section 2.2):
- * undefined when it says nothing, `unknown` when it should have answered and did not. An empty list: TLS there must be,
- * but none of the records is of a kind that tells what certificate.
+ * Returns the certificates that the DNS pins for a mail server, if it is signed all the way (RFC 7672 §2.2): undefined
+ * for none, `unknown` when the DNS should have answered and did not. An empty list means that TLS is required but no
+ * record says which certificate.
  */
 export async function pinnedCertificates(
   { domain, host, port }: Route,
@@ -41,7 +41,7 @@ export async function pinnedCertificates(
   }
 }
 
-/** Why the certificate is not one that is pinned; undefined if it is. */
+/** Returns why the certificate does not match a pin; undefined if it does. */
 export async function pinFault(
   socket: TLSSocket,
   { domain, host }: Pick<Route, "domain" | "host">,
@@ -53,7 +53,7 @@ export async function pinFault(
   const certificate = new X509Certificate(shown.raw);
   const matches = (list: Tlsa[]): boolean =>
     list.length > 0 && verifyCertAgainstTlsa(certificate, list.map(toRecord), issuersOf(shown)).valid;
-  // RFC 7671 section 5.1: of a certificate that is pinned itself neither the name nor the date counts.
+  // Of a certificate that is pinned itself neither name nor date count (RFC 7671 §5.1).
   if (matches(pins.filter(({ usage }) => usage === DANE_EE))) return undefined;
   const isNamed = [host, domain].some((name) => checkServerIdentity(name, shown) === undefined);
   const isCurrent = Date.parse(certificate.validTo) > Date.now();
@@ -77,7 +77,9 @@ function isAbsent(error: unknown): boolean {
   return isNoRecord(error) || dnsErrorCode(error) === "EINSECURE";
 }
 
-/** RFC 7672 section 3.1.3: those of the public authorities (0 and 1) say nothing in mail. */
+/**
+ * Returns whether a record is usable; those about public authorities (0 and 1) mean nothing for mail (RFC 7672 §3.1.3).
+ */
 function isUsable({ usage, selector, matching_type }: Tlsa): boolean {
   return (usage === DANE_TA || usage === DANE_EE) && selector <= 1 && matching_type <= 2;
 }

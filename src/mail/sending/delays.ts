@@ -3,25 +3,31 @@ import { afterCommit, type Db } from "../../db/database.ts";
 import { DEFERRED } from "../../db/unfinished.ts";
 import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
-/** RFC 5321 §4.5.4.1: a server tries for four to five days and then returns the mail, which takes its time as well. */
+/**
+ * How long a delay is waited for: servers retry for four to five days and then return the mail, which takes time as
+ * well (RFC 5321 §4.5.4.1).
+ */
 const PATIENCE_SECONDS = 6 * DAY_SECONDS;
 const AT_ONCE = 20;
 
 const QUIET_END =
   "A server on the way to the recipient has the mail and needed longer for it. In six days nothing more was heard, and servers return after five what they could not deliver: the mail has most likely arrived. If the recipient misses it, reach them in another way.";
 
-/** Says in words what a report of a delay means for a mail that was handed over then. `status` is of RFC 3463. */
+/**
+ * Returns a sentence on what a delay report means for a mail handed over at a time (unix seconds). `status` is from RFC
+ * 3463.
+ */
 export function wordsOfDelay(handed_over: number, status: string | undefined): string {
   const last_day = dayAt(endOf(handed_over));
   return `A server on the way to the recipient has the mail, could not hand it on yet (status ${status ?? "unknown"}) and goes on trying. If it does not come back by ${last_day}, it counts as sent. Here is nothing to be done; if it is urgent, reach the recipient in another way.`;
 }
 
-/** Whether a server that was given a mail then may still be trying. */
+/** Returns whether a server that got a mail at that time may still be trying. */
 export function mayBeDelayed(app: App, handed_over: number): boolean {
   return endOf(handed_over) > app.calmNow();
 }
 
-/** Ends some delays of which nothing more was heard; false when there are no more of them. */
+/** Ends some delays without further reports. Returns false when there are no more of them. */
 export async function endDelays(app: App, tx: Db): Promise<boolean> {
   const mails = await tx
     .selectFrom("outgoing_mails")

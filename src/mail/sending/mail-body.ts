@@ -1,11 +1,13 @@
 import { Readable } from "node:stream";
 
-/** How much of a mail a server was given; `all` may still be on its way to it. */
+/** How much of a mail was passed to the server; `all` may still be in transit. */
 export type Given = "nothing" | "part" | "all";
 
 const PIECE_BYTES = 65_536;
 
-/** The mail as a stream, which is read piece by piece as the server takes it. `onBegin`: it wants the first. */
+/**
+ * Returns the mail as a stream that is read as the server takes it. `onBegin` is called when it reads the first chunk.
+ */
 export function bodyOf(raw: Buffer, onBegin: () => void = () => undefined): Readable {
   let at = 0;
   return new Readable({

@@ -14,18 +14,20 @@ export function matchReplies(): void {
   Object.assign(SMTPConnection.prototype, MATCHED);
 }
 
-/** The code of the error for an address that the server cannot be given. */
+/** The error code for an address that the server cannot accept. */
 export const NO_UTF8 = "ENOUTF8";
 const BEYOND_ASCII = /[^\0-\x7f]/;
 
-/** Entries of the list of commands that are none: the connection itself, and the mail before and after its last dot. */
+/**
+ * Entries in the list of commands that are not commands: the connection, and the mail before and after its final dot.
+ */
 const CONNECTION = "the connection";
 const UNENDED = "the mail before its end";
 const MAIL = "the mail";
 
 /**
- * The replies that fit each command (RFC 5321 §4.3.2). An unknown code of the mail system (25z) counts as one of its kind
- * (§4.2). The greeting is left to the library.
+ * Replies that fit each command (RFC 5321 §4.3.2). An unknown code of class 25z counts like the others of that class
+ * (§4.2). nodemailer checks the greeting.
  */
 const ANY = /^\d{3}$/;
 const DONE_OR_NOT = /^(?:25|[45]\d)\d$/;
@@ -47,7 +49,7 @@ const LOGIN = /^(?:235|334|[45]\d\d)$/;
 /** A whole reply: all its lines have one code (RFC 5321 §4.2.1). */
 const REPLY = /^(\d{3})(?:-[^\n]*\n\1)*(?: [^\n]*)?$/;
 const AHEAD = "it said more than it was asked";
-/** The code of our own errors on their way through the library, which calls a lost connection ECONNECTION. */
+/** The code of our own errors within nodemailer, which would otherwise report a lost connection as ECONNECTION. */
 const MISMATCH = "EMISMATCH";
 
 interface Session {
@@ -59,7 +61,7 @@ interface Session {
   close(): void;
   _responseQueue: string[];
   _responseActions: ((reply: string) => void)[];
-  /** The part of an incomplete reply that has arrived, and whether whole lines of it stand in the queue. */
+  /** The part of an incomplete reply that has arrived, and whether complete lines are queued. */
   _remainder: string;
   _responsePartial: boolean;
   _sendCommand(command: string, logged?: string): void;
@@ -102,7 +104,7 @@ const MATCHED: Methods & ThisType<Session> = {
     const all_good = this._responseQueue.every((one) => one.startsWith("2") || isLeaving(one));
     const fault = faultOf(command, reply, { is_ahead, all_good });
     if (fault !== undefined) return giveUp(this, fault);
-    // A further command would be taken for a part of the mail.
+    // The server would take a further command as part of the mail.
     if (command === UNENDED) this.is_ahead = true;
     _processResponse.call(this);
     if (command === UNENDED) this.close();
@@ -115,7 +117,8 @@ const MATCHED: Methods & ThisType<Session> = {
       if (at !== -1) asked[at] = MAIL;
     });
   },
-  // By itself the library says such an address to servers that do not take any (RFC 6531 §3.2), in bytes that they guess at.
+  // nodemailer would send such an address to servers without SMTPUTF8 (RFC 6531 §3.2), as bytes whose meaning they
+  // guess.
   _setEnvelope(envelope, done) {
     const needs_utf8 = BEYOND_ASCII.test([envelope.from || "", ...envelope.to].join(""));
     if (!needs_utf8 || this._supportedExtensions.includes("SMTPUTF8"))
@@ -127,7 +130,7 @@ const MATCHED: Methods & ThisType<Session> = {
   },
 };
 
-/** Why the reply cannot be that to the command; undefined when it can. */
+/** Returns why a reply does not fit the command; undefined when it does. */
 function faultOf(
   command: string | undefined,
   reply: string,
@@ -136,7 +139,7 @@ function faultOf(
   if (command === undefined) return `it said without being asked: ${reply}`;
   const code = REPLY.exec(reply)?.[1] ?? "";
   if (!(FITTING[command] ?? LOGIN).test(code)) return `it answered ${command} with: ${reply}`;
-  // With more behind it, it may be a reply too many itself.
+  // If more follows, this may be a surplus reply.
   const is_unsure = (command === MAIL && !all_good) || (command === "DATA" && code === "354");
   return is_ahead && is_unsure ? AHEAD : undefined;
 }
@@ -145,7 +148,10 @@ function askedOf(session: Session): string[] {
   return (session.asked ??= [CONNECTION]);
 }
 
-/** Whether it has said more than it was asked. What is left over before TLS begins, the library drops (RFC 3207 §6). */
+/**
+ * Returns whether the server has sent more than it was asked for. nodemailer drops what is left before TLS begins (RFC
+ * 3207 §6).
+ */
 function isAhead(session: Session): boolean {
   const asked = askedOf(session);
   if (asked[0] === "STARTTLS") return false;
@@ -155,17 +161,17 @@ function isAhead(session: Session): boolean {
   return session.is_ahead;
 }
 
-/** Whether a reply is nothing, an empty line, or not whole yet: then the library waits for more. */
+/** Returns whether a reply is empty or incomplete: nodemailer then waits for more. */
 function isUnready(reply: string): boolean {
   return reply.trim() === "" || /(?:^|\n)\d+-[^\n]*$/.test(reply);
 }
 
-/** RFC 5321 §3.8: before it ends the session, whatever it was asked. Some say 221 then. */
+/** Returns whether the server is closing (421, RFC 5321 §3.8), which it may say at any time. Some say 221. */
 function isLeaving(reply: string): boolean {
   return /^[24]21(?: |$)/.test(reply);
 }
 
-/** Ends a session as a lost connection does: nothing more is known about the mail than was said before. */
+/** Ends a session like a lost connection: nothing more is known about the mail than before. */
 function giveUp(session: Session, why: string): void {
   session._onError(new Error(why), MISMATCH, false, "CONN");
 }

@@ -6,10 +6,13 @@ import type { Log } from "../../lib/log.ts";
 import { messageOf } from "../../errors.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 
-/** RFC 8461: which servers of a domain may be given its mail. `none` is also what holds where no policy is. */
+/**
+ * An MTA-STS policy (RFC 8461): which servers of a domain may get its mail. `none` is also used where there is no
+ * policy.
+ */
 export interface TransportPolicy {
   mode: "enforce" | "testing" | "none";
-  /** Names, or `*.` and the rest of one. */
+  /** Host names, or `*.` with a domain. */
   mx: string[];
 }
 
@@ -18,11 +21,11 @@ export type PolicyOf = (domain: string) => Promise<TransportPolicy>;
 const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
 const FETCH_MS = 15_000;
 const MAX_POLICY_BYTES = 65_536;
-/** RFC 8461 section 3.3: a policy that could not be had is not asked for all the time. */
+/** How long a failed fetch is not repeated (RFC 8461 §3.3). */
 const RETRY_SECONDS = 300;
 const MAX_REMEMBERED_FAILURES = 1_000;
 
-/** Whether a policy that asks for something names this server. */
+/** Returns whether a policy that restricts anything lists this server. */
 export async function isListed(host: string, policy: TransportPolicy): Promise<boolean> {
   if (policy.mode === "none") return true;
   const { validateMx } = await import("mailauth/lib/mta-sts");
@@ -40,8 +43,8 @@ interface Parts {
 }
 
 /**
- * Finds the policy of a domain: the one that was fetched before, for as long as it said, unless the DNS names another.
- * Without an answer the policy that is known goes on, and where none is known, none holds. Throws NoHandlesError where
+ * Creates a function that finds the policy of a domain: the fetched one while it is valid, unless the DNS names
+ * another. Without an answer the known policy stays, and none holds where none is known. Throws NoHandlesError if
  * nobody could be asked.
  */
 export function createPolicyFinder(parts: Parts): PolicyOf {
@@ -96,9 +99,10 @@ async function knownPolicy({ db, now }: Parts, domain: string) {
 async function fetchPolicy(fetch: SafeFetch, domain: string): Promise<TransportPolicy & { max_age: number }> {
   const signal = timeoutSignal(FETCH_MS);
   const response = await fetch(`https://mta-sts.${domain}/.well-known/mta-sts.txt`, { signal });
-  // RFC 8461 section 3.3: redirects are not followed.
+  // Redirects are not followed (RFC 8461 §3.3).
   if (response.status !== 200) throw new Error(`the answer is ${response.status}`);
-  // Section 3.2: a place where anybody can leave other files must not be able to speak for the domain.
+  // The type must be text/plain (RFC 8461 §3.2): a site where anybody can upload other files must not speak for the
+  // domain.
   const type = response.headers.get("content-type") ?? "";
   if (!/^text\/plain\s*(;|$)/i.test(type)) throw new Error(`the answer is ${type || "of no type"}`);
   const { parsePolicy } = await import("mailauth/lib/mta-sts");

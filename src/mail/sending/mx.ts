@@ -3,10 +3,10 @@ import { refuseOwnFault } from "../../lib/own-faults.ts";
 import { allowedByOperator, isPublicAddress } from "../../net/guarded-fetch.ts";
 import { messageOf } from "../../errors.ts";
 
-/** Why a mail could not even be offered to a server; `lasting` when trying again would end the same way. */
+/** Why a mail could not be offered to any server; `lasting` when a retry would fail the same way. */
 export interface NoHost {
   lasting: boolean;
-  /** RFC 3463 */
+  /** Enhanced status code (RFC 3463). */
   enhanced: string;
   sentence: string;
 }
@@ -15,7 +15,7 @@ const MAX_HOSTS = 5;
 const MAX_ADDRESSES_PER_HOST = 4;
 
 /**
- * The names of the mail servers of a domain (A-labels), the ones to try first in front (RFC 5321 section 5.1). Throws
+ * Returns the names of a domain's mail servers (A-labels) in the order in which to try them (RFC 5321 §5.1). Throws
  * NoHandlesError, as `hostAddresses` does.
  */
 export async function mailHosts(domain: string, resolver: Resolver): Promise<string[] | NoHost> {
@@ -41,9 +41,9 @@ export async function mailHosts(domain: string, resolver: Resolver): Promise<str
 }
 
 /**
- * The addresses of a mail server which may be dialled: public ones, and those the operator allows. Of IPv4 and IPv6 in
- * turns, so that neither is left out; IPv4 first, because more servers have no reverse name for their IPv6 address, and
- * are refused for it.
+ * Returns the addresses of a mail server that may be dialled: public ones, and those the operator allows. IPv4 and IPv6
+ * alternate, so that neither is left out; IPv4 first, because more servers lack a reverse name for their IPv6 address
+ * and are refused for it.
  */
 export async function hostAddresses(
   host: string,

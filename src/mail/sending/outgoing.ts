@@ -15,7 +15,7 @@ import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { MAX_RESPONSE_CHARS, recordSending, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
 import { suppressionOf } from "./suppressions.ts";
 
-/** Mails without a job that one transaction ends. */
+/** How many mails without a job one transaction ends. */
 const ORPHANS_AT_ONCE = 100;
 
 export interface QueuedMail {
@@ -26,20 +26,20 @@ export interface QueuedMail {
   envelope_from: string;
   envelope_to: string;
   rfc_message_id: string;
-  /** Signed: what every attempt sends, byte for byte. */
+  /** The signed mail that every attempt sends, byte for byte. */
   raw: Buffer;
-  /** The event that webhooks are told once the first attempt has been made. */
+  /** The event that is announced to webhooks after the first attempt. */
   event_id?: string | null;
   /** Whether its bytes are deleted as soon as they have been handed over. */
   private?: boolean;
-  /** Whether it carries what somebody was told had been taken. */
+  /** Whether somebody was told that its content has been accepted. */
   entrusted?: boolean;
 }
 
 /** `entrusted` is as in the job. */
 export type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
 
-/** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
+/** Queues a mail in the caller's transaction. In `capture` mode it goes to the capture box and is done. */
 export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
   const suppressed = await suppressionOf(tx, mail);
   if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
@@ -61,7 +61,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   return status;
 }
 
-/** Writes down a mail that is not sent, and why. */
+/** Stores a mail that is not sent, and why. */
 async function keepBack(app: App, tx: Db, mail: QueuedMail, reason: string): Promise<ReplyStatus> {
   const response = reason.slice(0, MAX_RESPONSE_CHARS);
   const row = {
@@ -92,21 +92,21 @@ function newRow(app: App, mail: QueuedMail) {
 /** A mail whose bytes are still there. */
 export type WaitingMail = Omit<OutgoingMailRow, "raw"> & { raw: Buffer };
 
-/** A mail as it is to be sent now. */
+/** The review of a mail just before an attempt. */
 export interface AtSending {
-  /** Why it must not go out any more. */
+  /** Why it must not be sent any more. */
   why?: string | undefined;
-  /** Why it has to wait: for somebody whom it can go to. */
+  /** Why it has to wait until there is somebody to send it to. */
   not_yet?: string;
-  /** Its new values, if they have changed. */
+  /** New values of the mail, if any. */
   changed?: Partial<Pick<WaitingMail, "raw" | "envelope_from" | "envelope_to" | "user_id">>;
-  /** Writes before that, in the same transaction. */
+  /** Further writes in the same transaction, before these. */
   alongside?: (tx: Db) => Promise<void>;
 }
 
 type Review = (app: App, mail: WaitingMail, carrying: Carrying) => Promise<AtSending>;
 
-/** Makes one attempt to hand a queued mail over, as it may go out by now, and records what came of it. */
+/** Makes one attempt to hand over a queued mail, after its review, and records the outcome. */
 export async function sendNow(
   app: App,
   job: Job<"send_mail">,
@@ -129,7 +129,7 @@ export async function sendNow(
   let refusal: Error | undefined;
   const onBegin = (): void => {
     refusal = app.lockGone();
-    // Another one, into which the library may write a code of its own.
+    // A new error, because the library may set a code on it.
     if (refusal) throw new Error("it must not be given to anybody now");
     app.worker?.waitForWord(job);
   };
@@ -150,7 +150,7 @@ export async function sendNow(
       return;
     }
     const result = finalOf(outcome);
-    // What the relay refused to all mail is not this one's fault: it can be sent once that is mended.
+    // If the relay refuses all mail, this one is kept to be sent once that is fixed.
     const waits = job.payload.entrusted === true || isOfRelay(outcome);
     const is_owed = waits && result.status === "bounced";
     await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
@@ -167,7 +167,7 @@ function isOfRelay(outcome: Outcome): boolean {
   return outcome.status === "deferred" && outcome.of_relay === true;
 }
 
-/** Remembers what keeps the relay from taking anything, until it takes a mail or refuses a single one. */
+/** Remembers why the relay accepts nothing, until it accepts a mail or refuses a single one. */
 function noteRelay({ relay, now }: App, outcome: Outcome): void {
   if (outcome.status === "suppressed") return;
   relay.trouble = isOfRelay(outcome)
@@ -175,7 +175,7 @@ function noteRelay({ relay, now }: App, outcome: Outcome): void {
     : null;
 }
 
-/** Whether the operator can mend it: the relay does not work, or others do not think well of this server. */
+/** Returns whether the operator can fix it: the relay does not work, or others distrust this server. */
 function isOurMatter(app: App, outcome: Outcome): boolean {
   if (outcome.status === "failed") return outcome.enhanced?.startsWith("5.7.") === true;
   if (outcome.status !== "deferred" || app.config.outbound.mode !== "relay") return false;
@@ -189,7 +189,7 @@ async function waitForRoom(
   signal: AbortSignal,
   { room, response: error }: { room: Promise<void>; response: string },
 ): Promise<void> {
-  // Before it can be claimed again.
+  // Called before the job can be claimed again.
   app.worker?.waitForRoom(job, room);
   await writeOutcome(app, signal, (tx) => returnJob(tx, job, { error }));
 }
@@ -209,7 +209,7 @@ function measure(
 
 type Outcome = Exclude<SendOutcome, { status: "crowded" }> | { status: "suppressed"; response: string };
 
-/** Writes the changes of a mail before the attempt: it may get to somebody who answers to what is in it. */
+/** Stores the changes of a mail before the attempt, because its recipient may reply to what is in it. */
 async function reviewed(
   app: App,
   mail: WaitingMail,
@@ -237,7 +237,7 @@ async function attempt(
   if (not_yet !== undefined) return { status: "deferred", response: not_yet };
   const outcome = await app.sender.send({ raw, envelope_from, envelope_to, share }, onBegin);
   if (outcome.status !== "failed" || outcome.no_null_sender !== true) return outcome;
-  // Nobody answers what comes to it, so that a return of the notice calls for nothing.
+  // An address that causes no reply, so a bounce of the notice has no effect.
   const returns_to = bounceAddress(app, id, domainOf(authorOf(raw)));
   return app.sender.send({ raw, envelope_from: returns_to, envelope_to, share }, onBegin);
 }
@@ -247,13 +247,13 @@ const FAULT: Result = {
   response: "The mail could not be sent because of a fault of this server; its log says more.",
 };
 
-/** The queue has given up on a mail because of a fault of ours, and keeps its job. */
+/** Ends a mail that the queue gave up because of a fault of ours; its job is kept. */
 export async function giveUpSending(app: App, tx: Db, { payload }: Job<"send_mail">): Promise<void> {
   const mail = await waitingMail(tx, payload.outgoing_id);
   if (mail) await recordSending(app, tx, mail, { ...FAULT, is_owed: true });
 }
 
-/** The operator takes a mail out of the queue, for this reason. */
+/** Ends a mail that the operator dropped from the queue, with the reason. */
 export async function dropSending(
   app: App,
   tx: Db,
@@ -266,7 +266,7 @@ export async function dropSending(
   else await endOrphanMails(app, tx, job, result);
 }
 
-/** Ends the mails of an account that are to be sent, and that no job is for, which only a damaged database makes. */
+/** Ends unsent mails of an account that have no job, which happens only in a damaged database. */
 export async function endOrphanMails(
   app: App,
   tx: Db,
@@ -282,7 +282,7 @@ export async function endOrphanMails(
   }
 }
 
-/** Puts a mail that was given up back into the queue; false when there is nothing to send any more. */
+/** Queues a mail again that was given up. Returns false when there is nothing left to send. */
 export async function sendAgain(app: App, tx: Db, payload: Job<"send_mail">["payload"]): Promise<boolean> {
   const mail = await tx
     .selectFrom("outgoing_mails")

@@ -1,7 +1,7 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import { type WaitLimit, waitLimit } from "../../lib/wait-limit.ts";
 
-/** The clock that a session of the library has until it is greeted and encrypted, and what that calls. */
+/** The timer of a nodemailer session until it is greeted and encrypted, and its callback. */
 interface Phases {
   options: { greetingTimeout?: number };
   phase_limit?: WaitLimit | undefined;
@@ -12,9 +12,9 @@ interface Phases {
 }
 
 /**
- * Has the library wait as `waitLimit` does for a connection, its greeting and its encryption, in all sessions: after a time
- * in which nothing was read, its own clock ends what has been answered. Each phase has its time for itself, for after such
- * a pause there would be none left for the next.
+ * Makes nodemailer wait like `waitLimit` for a connection, its greeting and its encryption, in all sessions: after a
+ * pause in which nothing was read, its own timer would end sessions that have been answered. Each phase has its own
+ * time, because after such a pause none would be left for the next.
  */
 export function waitPatiently(): void {
   Object.assign(SMTPConnection.prototype, PATIENT);

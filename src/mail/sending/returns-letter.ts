@@ -8,10 +8,10 @@ import { prepareLetter, type QueueLetter } from "../writing/letters.ts";
 import { dayAt, DAY_MS } from "../../lib/durations.ts";
 
 const MAX_LISTED = 50;
-/** How many returns one letter tells of; the rest follows the next day. */
+/** How many bounces one letter reports; the rest follows the next day. */
 const MAX_AT_ONCE = 1_000;
 
-/** Tells an owner which answers came back, unless that was done today already: then tomorrow. */
+/** Mails an owner which answers bounced, unless that was done today: then tomorrow. */
 export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal: AbortSignal): Promise<void> {
   const { user_id } = job.payload;
   const user = await app.db
@@ -65,7 +65,10 @@ function returnedTo(db: Db, user_id: string): Promise<Returned[]> {
     .execute();
 }
 
-/** Undefined when only answers to the owner came back: a mail to that very address would do the same. */
+/**
+ * Returns the letter; undefined when only answers to the owner bounced, because a mail to that address would bounce
+ * too.
+ */
 async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<QueueLetter | undefined> {
   const others = returned.filter(({ envelope_to }) => envelope_to.toLowerCase() !== user.email);
   if (others.length === 0) return undefined;

@@ -5,12 +5,12 @@ import type { OutgoingMailRow } from "../../db/schema.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import { enqueue } from "../../jobs/queue.ts";
 
-/** How long returns are gathered for one letter. */
+/** How long bounces are collected for one letter. */
 const GATHER_SECONDS = 300;
 
 /**
- * Has the owner told that an answer came back, or that nobody has heard of a failure; once a day (UTC) at most, however
- * many do.
+ * Enqueues a letter that tells the owner about a bounced answer, or about a failure that nobody was told of; at most
+ * one a day (UTC).
  */
 export async function tellOfReturnLater(
   app: App,
@@ -18,7 +18,7 @@ export async function tellOfReturnLater(
   mail: Pick<OutgoingMailRow, "id" | "user_id" | "kind" | "message_id">,
 ): Promise<void> {
   const { user_id, message_id } = mail;
-  // What the server says about itself is told of nowhere: two such mails would call for each other for ever.
+  // Bounces of letters are not reported: two such letters would cause each other for ever.
   if (message_id === null) return;
   if (mail.kind === "notice") return tellOwnerLater(app, tx, { user_id, kind: "failure_untold", message_id });
   await tx

@@ -31,7 +31,7 @@ const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
 const SERVER_CLOSING = 421;
 const MOMENT_MS = 2_000;
 
-/** Hands every mail to a server of its recipient's domain. */
+/** Creates a sender that delivers every mail to a server of its recipient's domain (MX). */
 export function directSender(options: SenderOptions, timeouts: Timeouts): Sender {
   const port = options.port ?? SMTP_PORT;
   const connections = createConnections({
@@ -74,16 +74,16 @@ interface Attempt {
   confirm_ms: number;
 }
 
-/** The security that a server has to show before it is given a mail. */
+/** The security that a server must provide before it gets a mail. */
 interface Demand {
-  /** A certificate that an authority vouches for (MTA-STS). */
+  /** A certificate of a trusted authority (MTA-STS). */
   trusted: boolean;
-  /** One of these (DANE); undefined when none are named. */
+  /** One of these certificates (DANE); undefined when none are published. */
   pins: Tlsa[] | undefined;
   policy: TransportPolicy;
 }
 
-/** Offers the mail to one server of the domain after the other, until one takes or refuses it. */
+/** Offers the mail to one server of the domain after the other, until one accepts or refuses it. */
 async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
   const { domain, options, deadline } = attempt;
   if (domain === "") return noDomain(attempt.mail.envelope_to);
@@ -120,15 +120,15 @@ async function offerToHost(attempt: Attempt, host: string, policy: TransportPoli
     if (Date.now() >= deadline) break;
     const next = await beside(outcome, offer(attempt, { host, address }, demand));
     if (isVerdict(next)) return next;
-    // The last address tells most, unless an earlier one may have the mail.
+    // The last result counts, unless an earlier server may have the mail.
     outcome = weightier(next, outcome ?? next);
   }
   return outcome ?? { status: "deferred", response: `There was no time left to reach ${host}.` };
 }
 
 /**
- * What came of an offer, after what another server has made of the mail before: that this one has no room for it, or that
- * there is no handle to reach it with, takes nothing back of what the other has said, or may have taken.
+ * Returns the outcome of an offer, or the earlier one of another server. If this server has no room, or no handle is
+ * left to reach it, the earlier outcome stands: the other may have accepted the mail.
  */
 async function beside(before: SendOutcome | undefined, offered: Promise<SendOutcome>): Promise<SendOutcome> {
   const counts = before?.status === "deferred" && (before.may_have_it || before.code !== undefined);
@@ -141,7 +141,9 @@ async function beside(before: SendOutcome | undefined, offered: Promise<SendOutc
   }
 }
 
-/** One that may have the mail counts most; then one that may come back, whatever is wrong with the others. */
+/**
+ * Returns the outcome with more weight: first one where the server may have the mail, then one that may succeed later.
+ */
 function weightier(one: SendOutcome | undefined, other: SendOutcome): SendOutcome {
   if (one?.status !== "deferred") return other;
   return other.status === "deferred" && other.may_have_it === true && one.may_have_it !== true ? other : one;
@@ -163,7 +165,10 @@ function crowdedAt(host: string): string {
   return `${host} has as many mails from here as it may have at once; this one goes as soon as there is room.`;
 }
 
-/** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
+/**
+ * Offers the mail encrypted if that works. Where the server offers STARTTLS and fails, sends in the clear, unless the
+ * mail requires security.
+ */
 async function offerNow(
   attempt: Attempt,
   server: Connection["server"],
@@ -188,7 +193,7 @@ async function offerNow(
       return unsafeConnection(server.host, fault);
     }
     const said = await converse(attempt, connection);
-    // A session that was kept may have ended meanwhile: that says nothing about this mail.
+    // A kept session may have ended meanwhile, which says nothing about this mail.
     if (said !== "stale") return said;
   }
 }
@@ -197,7 +202,7 @@ function isStrict({ trusted, pins }: Demand): boolean {
   return trusted || pins !== undefined;
 }
 
-/** Why the session is not safe enough for a mail of the domain. */
+/** Returns why the session is not secure enough for the domain; undefined if it is. */
 async function safetyFault(
   attempt: Attempt,
   { tls, server }: Connection,
@@ -218,12 +223,15 @@ function certificateDoubt(tls: NonNullable<Connection["tls"]>): string | undefin
     : `its certificate is not good for its name (${String(tls.authorizationError)})`;
 }
 
-/** RFC 8461 section 5: in testing, a fault is told and the mail goes all the same. */
+/** Logs a fault; in MTA-STS mode testing the mail is sent all the same (RFC 8461 §5). */
 function tellFault({ options, domain }: Attempt, host: string, fault: string): void {
   options.log?.info({ domain, host, fault }, "a mail server would break the MTA-STS policy of its domain");
 }
 
-/** `stale`: the session was an old one and had ended before anything was said about the mail. */
+/**
+ * Sends the mail over a session. Returns `stale` for a kept session that had ended before anything was said about the
+ * mail.
+ */
 function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome | "stale"> {
   const { mail, to, connections, deadline, idle_ms, confirm_ms } = attempt;
   const { smtp, server, tls } = connection;
@@ -243,7 +251,7 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
     if (isOld && isClosed && isUnsaid && !isOurs(error)) resolve("stale");
     else resolve(outcomeOf(error, server.host, { to, given }));
   };
-  // Where the process stood still until now, the server has all the same a moment to say whether it wants the mail.
+  // After a pause of the process, the server still gets a moment to answer.
   const left_ms = Math.max(MOMENT_MS, deadline - Date.now());
   let timer = waitLimit(Math.min(idle_ms, left_ms), () => fail(TOO_LONG));
   const body = bodyOf(mail.raw, () => {

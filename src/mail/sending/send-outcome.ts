@@ -5,7 +5,7 @@ import type { Given } from "./mail-body.ts";
 import type { NoHost } from "./mx.ts";
 import type { SendOutcome } from "./send.ts";
 
-/** An error of the SMTP client; `command` is the one the server answered, `responseCode` its answer. */
+/** An error of the SMTP client; `responseCode` is the server's answer to `command`. */
 export interface MailError {
   message?: string | undefined;
   code?: string | undefined;
@@ -16,7 +16,7 @@ export interface MailError {
 
 const RESPONSE_CHARACTERS = 500;
 
-/** Mends for the owner of a refused mail, by the server's enhanced status code (RFC 3463). */
+/** Advice for the owner of a refused mail, by the enhanced status code (RFC 3463). */
 const MENDS: [RegExp, string][] = [
   [/^5\.1\./, "Check the address."],
   [/^5\.2\.2$/, "The mailbox is full; its owner has to make room."],
@@ -26,8 +26,8 @@ const MENDS: [RegExp, string][] = [
 ];
 
 /**
- * Whether an outcome ends the attempt: the server's own answer to this mail does, and so does a queue in front of it.
- * After anything else the next server may do better.
+ * Returns whether an outcome ends the attempt: the server's answer to this mail does, and so does a queue in front of
+ * it. After anything else the next server may succeed.
  */
 export function isVerdict(outcome: SendOutcome): boolean {
   return (
@@ -41,8 +41,8 @@ export function isVerdict(outcome: SendOutcome): boolean {
 export const MAIL_COMMANDS: readonly string[] = ["MAIL FROM", "RCPT TO", "DATA"];
 
 /**
- * The outcome that an error of the SMTP client stands for; `server` is how a sentence about it begins. Without `given`
- * there was no session with it.
+ * Returns the outcome for an error of the SMTP client; `server` is the beginning of a sentence. Without `given` there
+ * was no session.
  */
 export function outcomeOf(
   error: MailError,
@@ -52,7 +52,7 @@ export function outcomeOf(
   const { responseCode: code, code: kind = "", command = "" } = error;
   if (kind === "EAUTH" || kind === "ETLS") return misconfigured(error, server);
   if (code === undefined) {
-    // Refused on our side: no server would be offered it.
+    // Refused by the client: every server would get the same.
     const isOurs = kind === "EENVELOPE" || kind === "EMESSAGE";
     return isOurs
       ? { status: "failed", response: `${server} cannot be given the mail for ${to}: ${messageOf(error)}` }
@@ -69,7 +69,7 @@ export function outcomeOf(
       };
 }
 
-/** A relay that cannot be logged in to is the operator's matter and not the mail's: it waits until that is mended. */
+/** Returns the outcome for a relay whose login or TLS fails: the operator has to fix that, and the mail waits. */
 function misconfigured(error: MailError, server: string): SendOutcome {
   const login = offersNoLogin(error) ? NO_LOGIN : "refused the user name or password";
   const response =
@@ -80,8 +80,8 @@ function misconfigured(error: MailError, server: string): SendOutcome {
 }
 
 /**
- * The outcome where a relay takes nothing of this server or of this sender, whoever it is for: like a refused login, that
- * is the operator's matter, and the mail waits until it is mended. Undefined for every other error.
+ * Returns the outcome for a relay that accepts nothing from this server or this sender, whoever the recipient is: like
+ * a refused login, the operator has to fix that, and the mail waits. Returns undefined for any other error.
  */
 export function notRelayed(error: MailError, server: string): SendOutcome | undefined {
   const { responseCode: code = 0, response: reply = "" } = error;
@@ -102,23 +102,26 @@ export function notRelayed(error: MailError, server: string): SendOutcome | unde
   };
 }
 
-/** Whether a refusal is about who sends: the account at the relay, or the address that it sends as. */
+/** Returns whether a refusal is about the sender: the account at the relay, or the sender address. */
 function isOfSender(error: MailError, words: string): boolean {
   const { responseCode: code, command = "" } = error;
   const { enhanced = "" } = replyPart(error);
   if (code === 552 || OF_CONTENT.test(enhanced)) return false;
-  // The recipient has not been named yet.
+  // At this point the recipient is not known yet.
   if (command === "MAIL FROM") return true;
   if (!MAIL_COMMANDS.includes(command) || OF_RECIPIENT.test(enhanced)) return false;
   return OF_SENDER.test(enhanced) || SENDER_WORDS.test(words);
 }
 
-/** RFC 3463: too large, or in a form that is not taken. */
+/** Status codes about the content (RFC 3463): too large, or in an unaccepted form. */
 const OF_CONTENT = /^5\.(?:2\.3|3\.4|6\.\d+)$/;
 const OF_RECIPIENT = /^5\.(?:1\.(?:1|2|3|4|6|10)|2\.[124])$/;
-/** RFC 3463 and 7372; 5.4.5 is a limit of the account at Gmail, the others are its standing at Exchange Online. */
+/**
+ * Status codes about the sender (RFC 3463, RFC 7372); 5.4.5 is a limit of the account at Gmail, the 5.7.x ones are its
+ * reputation at Exchange Online.
+ */
 const OF_SENDER = /^5\.(?:1\.[78]|4\.5|7\.(?:3|57|60|50[1-3]|70[58]|750))$/;
-/** Many relays have one status for everything. */
+/** Words about the sender, because many relays use one status for everything. */
 const SENDER_WORDS =
   /\bsender (?:address|identity|domain)\b|\bnot owned by\b|\b(?:address|domain|sender|identity) (?:is )?not verified\b|\bsubmission ?quota|\b(?:sending|daily|hourly|monthly) (?:\w{1,20} ){0,3}(?:limit|quota)\b|\bsend as\b|\byour (?:account|plan|ip|host)\b|\bclient host\b/i;
 
@@ -129,14 +132,14 @@ const TAKES_NOTHING =
 export const NO_LOGIN = "offers no login at this port, although a user and a password are set for it";
 
 /**
- * Whether the server does not know AUTH, or not at this port (RFC 5321 section 4.2.4, RFC 4954 section 4). A wrong
- * password is 535 and not among these.
+ * Returns whether the server does not offer AUTH at this port (RFC 5321 §4.2.4, RFC 4954 §4). A wrong password is 535,
+ * which is not meant here.
  */
 export function offersNoLogin({ code, responseCode = 0 }: MailError): boolean {
   return code === "EAUTH" && [500, 502, 503, 504].includes(responseCode);
 }
 
-/** The relay's name in quotation marks: `server` is the beginning of a sentence, which ends with that name. */
+/** Returns the relay's name in quotation marks: `server` ends with it. */
 function quoted(server: string): string {
   return `"${server.slice(server.lastIndexOf(" ") + 1)}"`;
 }
@@ -165,7 +168,7 @@ function reasonOf(error: MailError): string {
   return messageOf(error);
 }
 
-/** Nobody answered, or not to the end. */
+/** Returns the outcome when there was no answer, or an incomplete one. */
 function brokenOff(error: MailError, server: string, given: Given | undefined): SendOutcome {
   const reason = replyOnOneLine(reasonOf(error));
   if (given === "all") return unconfirmed(server, reason);
@@ -178,7 +181,10 @@ function brokenOff(error: MailError, server: string, given: Given | undefined): 
   return { status: "deferred", response: `${server} ${what}: ${reason}` };
 }
 
-/** RFC 5321 section 4.5.3.2.6: nobody can tell whether it has the mail. The same Message-ID lets its reader tell. */
+/**
+ * Returns the outcome when the server got the whole mail and did not answer: nobody knows whether it has it (RFC 5321
+ * §4.5.3.2.6). The reader can recognize a duplicate by its Message-ID.
+ */
 function unconfirmed(server: string, reason: string): SendOutcome {
   return {
     status: "deferred",
@@ -187,7 +193,10 @@ function unconfirmed(server: string, reason: string): SendOutcome {
   };
 }
 
-/** The mail waits: what looks like a fault of the server may be somebody in between (RFC 8461 section 5, RFC 7672). */
+/**
+ * Returns the outcome for an insecure connection. The mail waits, because what looks like a fault of the server may be
+ * an attacker in between (RFC 8461 §5, RFC 7672).
+ */
 export function unsafeConnection(server: string, fault: string): SendOutcome {
   return {
     status: "deferred",
@@ -197,17 +206,17 @@ export function unsafeConnection(server: string, fault: string): SendOutcome {
 }
 
 export function notOffered({ lasting, enhanced, sentence }: NoHost): SendOutcome {
-  // The names of servers are what a stranger's DNS says they are.
+  // Server names come from a stranger's DNS, so they are cleaned.
   return { status: lasting ? "failed" : "deferred", enhanced, response: replyOnOneLine(sentence) };
 }
 
-/** An address of which the part behind the @ is no name, such as an IP address in brackets. */
+/** Returns the outcome for an address without a domain name, such as one with an IP address in brackets. */
 export function noDomain(to: string): SendOutcome {
   const response = replyOnOneLine(`${to} has no domain name that mail could be sent to. Check the address.`);
   return { status: "failed", enhanced: "5.1.2", response };
 }
 
-/** RFC 6531 section 3.2 */
+/** Returns the outcome for a server without SMTPUTF8 (RFC 6531 §3.2). */
 export function noUtf8(host: string, to: string): SendOutcome {
   return {
     status: "failed",
@@ -216,18 +225,18 @@ export function noUtf8(host: string, to: string): SendOutcome {
   };
 }
 
-/** The address with its domain as A-labels; the part before the @ stays as it is. */
+/** Returns the address with its domain as A-labels; the local part stays as it is. */
 export function asciiDomain(address: string): string {
   const at = address.lastIndexOf("@");
   return at < 0 ? address : `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
 }
 
-/** How an address stands in a command: dots at an end or side by side are in quotes there (RFC 5321 §4.1.2). */
+/** Returns an address as written in an SMTP command: odd dots are quoted there (RFC 5321 §4.1.2). */
 export function commandAddress(address: string): string {
   return withQuotes(asciiDomain(address));
 }
 
-/** A server's reply of one or several lines as one, without its repeated codes. */
+/** Returns a server's reply as one line, without repeated codes. */
 export function replyOnOneLine(reply: string): string {
   return reply
     .replaceAll(/\r?\n(?:\d{3}[ -](?:\d\.\d{1,3}\.\d{1,3} )?)?/g, " ")

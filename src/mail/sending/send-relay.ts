@@ -22,7 +22,9 @@ import {
 } from "./send-outcome.ts";
 import { NEVER_MS, waitLimit } from "../../lib/wait-limit.ts";
 
-/** More mails at once would wait for each other, out of sight of those who know whose turn it is. */
+/**
+ * Connections to the relay. More mails at once would wait inside nodemailer, where the queue's fairness does not apply.
+ */
 export const RELAY_CONNECTIONS = 10;
 const MAILS_PER_CONNECTION = 1_000;
 
@@ -30,7 +32,7 @@ interface Streamed extends SendMailOptions {
   stream: () => Readable;
 }
 
-/** Hands every mail to one server, which sees to the rest. */
+/** Creates a sender that hands every mail to one relay. */
 export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender {
   const relay = readRelayUrl(options);
   const pool = createTransport({
@@ -48,7 +50,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  // In place of the stream that the library makes of `raw`, from which nobody learns how much was sent.
+  // Replaces the stream that nodemailer makes of `raw`, because that does not show how much was sent.
   pool.use("stream", ({ data, message }, done) => {
     message.processFunc((data as Streamed).stream);
     done();
@@ -63,12 +65,12 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
       const begin = (): void => {
         onBegin?.();
         timer.clear();
-        // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
+        // A server that scans a mail before accepting it needs time: giving up on it would send the mail twice.
         timer = listen(timeouts.confirm_ms);
       };
       try {
         const envelope = { from: nullable(commandAddress(envelope_from)), to: [to] };
-        // Another one for each session, of which one may have ended before it took anything.
+        // A new stream for each session: an earlier one may have ended before it took anything.
         const stream = (): Readable => (body = bodyOf(raw, begin));
         const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
         const info = await pool.sendMail(mail);
@@ -111,26 +113,29 @@ function outcomeAt(
   return isOfRelay ? { ...outcome, of_relay: true } : outcome;
 }
 
-/** RFC 5321 §4.5.5 has every server take it, and some relays do not. */
+/**
+ * Returns whether a server refused the null reverse-path, which every server must accept (RFC 5321 §4.5.5) and some
+ * relays do not.
+ */
 function isOfNullSender({ command, responseCode: code = 0 }: MailError): boolean {
   return command === "MAIL FROM" && code >= 500;
 }
 
-/** Whether an answer is to a command about one mail, and not to the greeting, the login or STARTTLS. */
+/** Returns whether an answer is to a command about one mail, and not to the greeting, the login or STARTTLS. */
 function isOfMail({ command = "" }: MailError): boolean {
   return MAIL_COMMANDS.includes(command);
 }
 
-/** The ports on which a relay speaks first, in the clear (RFC 5321 section 4.5.4.2, RFC 6409 section 3.1). */
+/** Ports on which a relay greets first, without TLS (RFC 5321 §4.5.4.2, RFC 6409 §3.1). */
 const CLEAR_PORTS = new Set([25, 587]);
 
 interface Trouble {
-  /** What stands in the way, as the rest of a sentence about the relay. */
+  /** The problem, as the rest of a sentence about the relay. */
   words: string;
   mend: string;
 }
 
-/** The fault where one side speaks TLS from the first byte and the other waits for STARTTLS; null for every other. */
+/** Returns the problem where one side expects implicit TLS and the other STARTTLS; null for any other. */
 function tlsMixUp(
   { message = "", code }: MailError,
   { secure, port = secure ? 465 : 587 }: { secure: boolean; port?: number },
@@ -152,8 +157,8 @@ function tlsMixUp(
 const REFUSED = /^connect ECONNREFUSED (\S+)$/;
 
 /**
- * Connects, logs in where there is a login, and sends nothing. `trouble`: what stands in the way, as a sentence, and what
- * to do about it, if that is known; null when nothing does.
+ * Connects, logs in if a login is set, and sends nothing. `trouble` is the problem as a sentence, with the mend if
+ * known; null when there is none.
  */
 export async function tryRelay(
   options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
@@ -164,7 +169,7 @@ export async function tryRelay(
   const timeouts = {
     connectionTimeout: timeout_ms,
     greetingTimeout: timeout_ms,
-    // Longer, so that it is said what did not come.
+    // Longer than the specific time-outs, so that the error names what did not arrive.
     socketTimeout: 2 * timeout_ms,
   };
   const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
@@ -186,18 +191,18 @@ export async function tryRelay(
   }
 }
 
-/** Whether nothing of the mail was sent, and nothing was said about it. */
+/** Returns whether nothing of the mail was sent, and nothing was said about it. */
 function isUnreached({ responseCode }: MailError, body: Readable): boolean {
   return responseCode === undefined && givenOf(body) === "nothing";
 }
 
-/** Returns how much of the mail was given to the relay. Before that, it is not known whether there was a session. */
+/** Returns how much of the mail the relay got; empty if it is unknown whether there was a session. */
 function givenTo({ code }: MailError, body: Readable): { given?: Given } {
   const given = givenOf(body);
   return given === "nothing" && code !== "ECONNECTION" ? {} : { given };
 }
 
-/** nodemailer's word for the null sender. */
+/** Returns the sender for nodemailer, which writes the null reverse-path as false. */
 function nullable(sender: string): string | false {
   return sender === "" ? false : sender;
 }
@@ -215,14 +220,14 @@ function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_ur
   const secure = url.protocol === "smtps:";
   const user = decodeURIComponent(url.username);
   const isTrusted = isThisMachine(host) || allowedByOperator(host, host, egress_allow);
-  // A password never travels in the clear, nor to somebody who only says to be the relay, even if STARTTLS is taken out
-  // of the greeting.
+  // Requires STARTTLS with a password: it must never be sent in the clear, even if an attacker removes STARTTLS from
+  // the greeting.
   const requireTLS = !secure && user !== "" && !isTrusted;
-  // No certificate authority vouches for a host of a private network.
+  // Hosts in private networks have no certificates of public authorities.
   const isChecked = !isTrusted && (user !== "" || !isPrivateHost(host));
   return {
     host,
-    /** Else the relay decides, by offering STARTTLS or not. */
+    /** Otherwise the relay decides, by offering STARTTLS or not. */
     always_tls: secure || requireTLS,
     transport: {
       host,
@@ -230,7 +235,7 @@ function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_ur
       requireTLS,
       tls: { rejectUnauthorized: isChecked },
       ...(url.port === "" ? {} : { port: Number(url.port) }),
-      // A login is asked for where there is one for it, whether the relay offers it or not: it is the operator's word.
+      // A configured login is used whether the relay offers AUTH or not.
       ...(user === ""
         ? {}
         : { auth: { user, pass: decodeURIComponent(url.password) }, forceAuth: true as const }),

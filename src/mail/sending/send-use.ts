@@ -8,18 +8,18 @@ import { domainOf, paidDomain } from "../../net/domain-owner.ts";
 import type { QueuedMail } from "./outgoing.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
-/** Copies of a mail in memory while it is sent: as stored, as sent, and what the socket has not taken yet. */
+/** Copies of a mail in memory while it is sent: as stored, as sent, and in the socket's buffer. */
 const COPIES = 3;
-/** The group, in place of an account, of all whose address nobody has proven; each domain in it has its share. */
+/** The group of all recipients with unproven addresses, in place of an account; each domain in it has its share. */
 const UNPROVEN = "unproven";
 
 type Addressed = Pick<QueuedMail, "user_id" | "message_id" | "envelope_to">;
 
 /**
- * What a mail takes while it is sent. An account with many slow recipients must not hold up the mails of others, nor a slow
- * domain those to the rest, nor all of them fill the memory. Whoever asks for login codes may name any number of
- * addresses, at any number of subdomains and even domains: those addresses have together what one account has, and the
- * subdomains are one domain. So have all strangers together, who may write to every account from as many.
+ * Returns the slot, memory and target that a mail uses while it is sent. An account with many slow recipients must not
+ * hold up others, a slow domain not the rest, and together they must not fill the memory. Sign-in codes can be
+ * requested for any number of addresses, subdomains and domains; these addresses have together as much as one account,
+ * and subdomains count as their domain. All strangers to all accounts count together as well.
  */
 export async function sendUse(tx: Db, mail: Addressed & { raw: Uint8Array }): Promise<Use> {
   const named = domainOf(asciiDomain(mail.envelope_to)).toLowerCase();

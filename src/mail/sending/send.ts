@@ -11,18 +11,18 @@ import { relaySender } from "./send-relay.ts";
 export interface OutgoingMail {
   /** The signed mail, CRLF line ends. */
   raw: Buffer;
-  /** "" is the null sender <>. */
+  /** The envelope sender; "" is the null reverse-path <>. */
   envelope_from: string;
   envelope_to: string;
-  /** Whose share of the sessions with a server it takes, as in the job; those without one have one together, and wait for their turn however many they are. */
+  /** Whose share of a server's sessions it takes, as in the job. Mails without a share have one together. */
   share?: Share | null | undefined;
 }
 
 /**
- * What became of one attempt. `deferred` is worth another attempt later, `failed` is not; `response` is a
- * sentence for people, with the server's words in it. `code` and `enhanced` are the server's (RFC 5321, RFC 3463).
- * `may_have_it`: the server was given all of the mail and did not say what became of it. `crowded`: there was no attempt,
- * because its server has as many mails from here as it may have at once; it is worth one after `room`.
+ * The outcome of one attempt. `deferred` may succeed later, `failed` will not; `response` is a sentence for people with
+ * the server's words in it. `code` and `enhanced` are the server's (RFC 5321, RFC 3463). `may_have_it`: the server got
+ * all of the mail and did not answer. `crowded`: there was no attempt, because the server has as many mails from here
+ * as it may have at once; retry after `room`.
  */
 export type SendOutcome =
   | { status: "sent"; response: string; mx?: string; tls: boolean }
@@ -32,7 +32,7 @@ export type SendOutcome =
       enhanced?: string;
       response: string;
       may_have_it?: true;
-      /** It is about the relay itself, and would be the same for any mail. */
+      /** The problem is the relay itself, and would be the same for any mail. */
       of_relay?: true;
     }
   | {
@@ -40,7 +40,7 @@ export type SendOutcome =
       code?: number;
       enhanced?: string;
       response: string;
-      /** The null sender was refused: with another one it may be taken. */
+      /** The null reverse-path was refused: with another sender it may be accepted. */
       no_null_sender?: true;
     }
   | { status: "crowded"; response: string; room: Promise<void> };
@@ -49,10 +49,10 @@ export interface SenderOptions {
   mode: "capture" | "relay" | "direct";
   /** smtp:// or smtps://, with user and password if the relay wants them; only for `relay`. */
   relay_url: string;
-  /** The name this server introduces itself by. */
+  /** The name in EHLO. */
   hostname: string;
   resolver: Resolver;
-  /** Networks, addresses or names outside of the public internet that may be dialled. */
+  /** Networks, addresses or names outside of the public internet that may be dialled (`egress.allow`). */
   egress_allow: string[];
   /** MTA-STS, in `direct`; without it no domain has a policy. */
   policyOf?: PolicyOf;
@@ -67,23 +67,26 @@ export interface SenderOptions {
 export interface Timeouts {
   connect_ms: number;
   greeting_ms: number;
-  /** From a session to the moment at which the server wants the mail. */
+  /** From the start of a session to the server's request for the mail's content. */
   idle_ms: number;
-  /** From the last byte of a mail to the server's word: given up too early, it would come twice (RFC 5321 §4.5.3.2.6). */
+  /**
+   * From the last byte of a mail to the server's answer: giving up too early would send it twice (RFC 5321 §4.5.3.2.6).
+   */
   confirm_ms: number;
-  /** One attempt as a whole, however many servers it tries, but for the wait for a server's word. */
+  /** One attempt as a whole, with all servers it tries, except the wait for the final answer. */
   attempt_ms: number;
 }
 
 export interface Sender extends AsyncDisposable {
   /**
-   * Never rejects for what a server or the network does; with NoHandlesError where this machine could not even try.
-   * `onBegin`: a server wants the mail; from then on only its word tells what becomes of it. One that throws has it get nothing.
+   * Sends a mail. Faults of servers and the network are outcomes; rejects with NoHandlesError if this machine could not
+   * even try. `onBegin` is called when a server wants the content; from then on only its answer decides. If it throws,
+   * the server gets nothing.
    */
   send(mail: OutgoingMail, onBegin?: () => void): Promise<SendOutcome>;
 }
 
-/** An attempt and the last wait in it end before the lease of its job does. */
+/** Default time-outs. An attempt with its last wait ends before the lease of its job. */
 const TIMEOUTS: Timeouts = {
   connect_ms: 10_000,
   greeting_ms: 30_000,
@@ -94,12 +97,12 @@ const TIMEOUTS: Timeouts = {
 
 export const KEPT_HERE = "kept in the capture box";
 
-/** Whether a mail went nowhere, because outgoing mail is captured. */
+/** Returns whether a mail was captured instead of sent. */
 export function isKeptHere({ status, response }: { status: string; response: string | null }): boolean {
   return status === "sent" && response === KEPT_HERE;
 }
 
-/** Whether a mail was queued for delivery and waits here, because outgoing mail is captured now. */
+/** Returns whether a mail was queued for delivery and waits, because outgoing mail is captured now. */
 export function isHeldHere(
   { mode }: Pick<SenderOptions, "mode">,
   { completed }: { completed: number | null },
@@ -107,7 +110,7 @@ export function isHeldHere(
   return mode === "capture" && completed === null;
 }
 
-/** Sends mail the way `outbound.mode` says. In `capture` nothing leaves: keeping the mail is the caller's part. */
+/** Creates the sender for `outbound.mode`. In `capture` it sends nothing: the caller keeps the mail. */
 export function createSender(options: SenderOptions): Sender {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   waitPatiently();

@@ -14,13 +14,13 @@ export const MAX_RESPONSE_CHARS = 500;
 
 export type Result = Return & {
   status: "sent" | "deferred" | "bounced" | "suppressed";
-  /** As in `SendOutcome`: it says nothing of the recipient. */
+  /** As in `SendOutcome`: the problem is the relay's, not the recipient's. */
   of_relay?: true;
-  /** Its job is kept for the operator, who can have it sent again. */
+  /** Whether its job is kept for the operator, who can send it again. */
   is_owed?: true;
 };
 
-/** Writes the state of an outgoing mail, on it and on the message it answers. */
+/** Stores the state of an outgoing mail, on it and on the message it answers. */
 export async function recordSending(
   app: App,
   tx: Db,
@@ -35,7 +35,7 @@ export async function recordSending(
     .where("id", "=", mail.id)
     .where("completed", "is", null)
     .executeTakeFirst();
-  // A report of its return may come before the word of the server that took it has been written down.
+  // A bounce may arrive before the acceptance by the server has been stored.
   if (numUpdatedRows === 0n) return;
   if (completed !== null && result.is_owed !== true) await forgetPrivate(app, tx, mail.id);
   if (mail.attempts === 0) await tellEvent(app, tx, mail);
@@ -49,7 +49,10 @@ export async function recordSending(
 /** A mail that has been handed over. */
 export type HandedMail = Omit<OutgoingMailRow, "raw" | "response" | "created" | "private" | "envelope_from">;
 
-/** Writes what a report says of a mail that had been handed over. `certain`: only who was given the mail can have made it. */
+/**
+ * Stores what a delivery report says about a mail that was handed over. `certain`: only the server that got the mail
+ * can have written it.
+ */
 export async function recordReport(
   app: App,
   tx: Db,
@@ -76,7 +79,7 @@ export async function recordReport(
   await tellOfReturnLater(app, tx, mail);
 }
 
-/** Keeps a letter that came back later as one is kept that was refused at once: as a job that was given up. */
+/** Keeps a letter that bounced later in the same way as one refused at once: as a job that was given up. */
 async function keepForOperator(
   app: App,
   tx: Db,
@@ -95,7 +98,10 @@ async function keepForOperator(
   if (job) await buryJob(tx, job, response);
 }
 
-/** Whether a report says anything new: not of a mail that has bounced, nor of one that waits here for its next attempt. */
+/**
+ * Returns whether a report is news: not about a mail that has bounced, nor about one that waits here for its next
+ * attempt.
+ */
 function isNews(app: App, { status: before, completed }: HandedMail, status: HandedMail["status"]): boolean {
   if (before === "bounced" || before === status) return false;
   if (status === "deferred") return completed !== null && mayBeDelayed(app, completed);

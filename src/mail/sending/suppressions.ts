@@ -7,31 +7,31 @@ import { asciiDomain } from "./send-outcome.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 const MAX_SOFT_BOUNCES = 3;
-/** The rest of a longer answer is not looked at. */
+/** Characters of an answer that are examined. */
 const MAX_RESPONSE_CHARS = 1_000;
-/** Soft ones that lie further back than this say nothing any more. */
+/** How long a soft bounce counts. */
 const SOFT_MEMORY_SECONDS = 30 * DAY_SECONDS;
 
 /**
- * RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all. 5.1.0 says nothing of it, and 5.2.1 is
- * said of mailboxes that are disabled, and as well of those that get too much mail or filter it.
+ * Status codes of a dead address (RFC 3463): no such mailbox, no such domain, moved, accepts no mail. Not 5.1.0, which
+ * is unspecific, and not 5.2.1, which servers use for disabled mailboxes but also for limits and filters.
  */
 const DEAD_ADDRESS = /^5\.1\.(1|2|3|4|6|10)$/;
-/** Servers give the status of a dead address to what they keep out, and to boxes that are full, as well. */
+/** Words that contradict such a code: servers use it for mail they block, and for full mailboxes, as well. */
 const FULL = /\b(?:full|quota|exceed(?:s|ed)?)\b/i;
 const KEPT_OUT =
   /\b(?:too (?:many|much|fast)|(?:at a )?rate|limit(?:ed|s)?|block(?:ed|ing|list(?:ed)?|s)?|black ?list(?:ed)?|spam\w{0,20}|filter(?:ed|s)?|policy|policies|reputation|spf|dkim|dmarc|authenticat\w{0,10}|denied|reverse dns|ptr)\b/i;
 /**
- * About this server, this mail or the path, and nothing about the address: 1.7 and 1.8 are the sender's, and a DNS that
- * did not answer (4.4.3) may be ours.
+ * Status codes about this server, this mail or the path, not about the address: 1.7 and 1.8 concern the sender, and a
+ * DNS without answer (4.4.3) may be ours.
  */
 const NOT_THE_ADDRESS = /^([45]\.(1\.[789]|2\.3|3\.\d+|5\.\d+|6\.\d+|7\.\d+)|4\.4\.3)$/;
-/** RFC 3463 §3.3: disabled, or full. A limit is the mailbox's there, and that of whoever sends elsewhere. */
+/** Status codes of a disabled or full mailbox (RFC 3463 §3.3). */
 const OF_MAILBOX = /^[45]\.2\.[12]$/;
-/** RFC 3463 §3.1: what it is about is not said. */
+/** Unspecific status codes (RFC 3463 §3.1). */
 const SAYS_NOTHING = /^[45]\.0\.\d+$/;
 
-/** A refusal of a server, or in a report. */
+/** A bounce: the refusal of a server, or that in a delivery report. */
 export interface Return {
   code?: number | undefined;
   enhanced?: string | undefined;
@@ -40,7 +40,10 @@ export interface Return {
   said?: string | undefined;
 }
 
-/** `hard`: the address is dead. `soft`: it may be. `other`: it is not what is wrong. */
+/**
+ * Returns the kind of a bounce. `hard`: the address is dead. `soft`: it may be. `other`: the address is not the
+ * problem.
+ */
 export function kindOfReturn({
   code,
   enhanced,
@@ -59,7 +62,7 @@ function isOfOthers(enhanced: string, isKeptOut: boolean): boolean {
   return NOT_THE_ADDRESS.test(enhanced) || (isKeptOut && !OF_MAILBOX.test(enhanced));
 }
 
-/** An address may have any word in it. */
+/** Removes addresses from a text, since they may contain any word. */
 function withoutAddresses(words: string): string {
   return words
     .split(/\s+/)
@@ -67,7 +70,7 @@ function withoutAddresses(words: string): string {
     .join(" ");
 }
 
-/** Counts an answer that came back for good; after one hard return, or three soft ones, the address gets no more. */
+/** Counts a final bounce of an answer; after one hard bounce, or three soft ones, the address gets no more answers. */
 export async function countReturn(
   app: App,
   tx: Db,
@@ -95,8 +98,8 @@ export async function countReturn(
 }
 
 /**
- * Why a mail of an account may not go to its recipient; undefined if it may. What the server writes by itself always
- * goes, to whoever has to know.
+ * Returns why a mail of an account may not go to its recipient; undefined if it may. Letters of the server are always
+ * sent.
  */
 export async function suppressionOf(
   tx: Db,
@@ -120,7 +123,7 @@ const byKey = remembered((db, key: { user_id: string; address: string }) =>
     .where("suppressions.address", "=", key.address),
 );
 
-/** Somebody who writes, and is who they say, can be written to. */
+/** Lifts the suppression of an address whose owner has written, authenticated: mail can reach them again. */
 export async function liftSuppression(tx: Db, user_id: string, address: string): Promise<void> {
   const key = keyOf(user_id, address);
   const [row] = await byKey(tx, key);

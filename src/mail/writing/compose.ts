@@ -17,7 +17,7 @@ export interface ReplyInput {
   from: { name: string; address: string };
   to: string;
   reply_to?: string;
-  /** Where a bounce goes; "" is the null sender <>. */
+  /** The envelope sender, to which bounces go; "" is the null reverse-path <>. */
   envelope_from: string;
   /** The subject of the mail that a reply answers, or a notice's own. */
   subject: string;
@@ -26,9 +26,9 @@ export interface ReplyInput {
   message_id: string;
   hop: number;
   words: Written;
-  /** Lines below the answer, however long that is. */
+  /** Notes below the answer, which are kept even if that is cut. */
   notes?: Written;
-  /** Encodes the mail, by default right here. */
+  /** Encodes the mail; by default on this thread. */
   build?: (parts: MailParts) => Promise<Buffer>;
   /** One line of plain text under the answer. */
   footer?: string;
@@ -38,9 +38,9 @@ export interface ReplyInput {
 }
 
 export interface ComposedMail {
-  /** Not signed yet; CRLF line ends. The same input gives the same bytes. */
+  /** The unsigned mail with CRLF line ends. The same input gives the same bytes. */
   raw: Buffer;
-  /** Without its angle brackets, as `messageIds` reads ids. */
+  /** The Message-ID without angle brackets. */
   rfc_message_id: string;
   envelope_from: string;
   envelope_to: string;
@@ -51,15 +51,15 @@ const SUBJECT_CHARACTERS = 250;
 const NAME_CHARACTERS = 100;
 const FILE_NAME_CHARACTERS = 150;
 const ATTACHMENTS_BYTES = 25 * 1024 * 1024;
-/** RFC 5322 section 2.1.1 ends a line at 998 octets, and an id cannot be folded. */
+/** Limit of a Message-ID: lines have at most 998 octets (RFC 5322 §2.1.1), and an id cannot be folded. */
 const MESSAGE_ID_OCTETS = 900;
 const LAST_REFERENCES = 20;
 
-/** Marks of mail programs in many languages before the subject of a reply or a forwarded mail. */
+/** Prefixes of replies and forwards in many languages. */
 const SUBJECT_PREFIXES =
   /^(?:(?:re|fwd?|aw|wg|sv|vs|vb|vl|rv|tr|res|enc|rif|antw|odp|pd|ynt|ilt|atb|回复|回覆|答复|转发|轉寄|轉發)\s?(?:\[\d+\]|\(\d+\)|\^\d+)?\s?[:：]\s?)+/i;
 
-/** Builds the mail. An address that cannot stand in a header and attachments over 25 MB throw an AppError. */
+/** Builds the mail. Throws an AppError for an address that cannot be in a header, and for attachments over 25 MB. */
 export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
   const rfc_message_id = bareId(input.message_id);
   if (rfc_message_id === undefined) {
@@ -90,25 +90,25 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
 
 export type MailParts = NonNullable<ConstructorParameters<typeof MailComposer>[0]>;
 
-/** The encoded mail. Each of its lines takes some time. */
+/** Encodes the mail, which takes time for each line. */
 export function buildMail(parts: MailParts): Promise<Buffer> {
   return new MailComposer({ ...parts, newline: "windows", disableFileAccess: true, disableUrlAccess: true })
     .compile()
     .build();
 }
 
-/** "Re: " once, whatever prefixes the subject had collected. */
+/** Returns the subject with one "Re: ", whatever prefixes it had. */
 export function replySubject(subject: string): string {
   const bare = headerText(subject, SUBJECT_CHARACTERS).replace(SUBJECT_PREFIXES, "").trim();
   return `Re: ${bare === "" ? "(no subject)" : bare}`;
 }
 
-/** The ids a reply refers to (RFC 5322 section 3.6.4), without angle brackets: the first and the last twenty. */
+/** Returns the ids a reply refers to (RFC 5322 §3.6.4), without angle brackets: the first and the last twenty. */
 export function references(parent_references: string[], parent_id?: string): string[] {
   const ids = [...parent_references, ...(parent_id === undefined ? [] : [parent_id])]
     .map(bareId)
     .filter((id) => id !== undefined);
-  // The last of several counts: the parent stands at the end even if its own References named it.
+  // Of a repeated id the last counts, so the parent is at the end even if its own References has it.
   const unique = [...new Set(ids.toReversed())].toReversed();
   return unique.length <= LAST_REFERENCES + 1
     ? unique
@@ -127,7 +127,7 @@ function addressFields(input: ReplyInput, to: string) {
       ? {}
       : {
           replyTo: {
-            // An answer to a notice goes to somebody else than its sender.
+            // Replies to a notice go to somebody else than its sender, so the name is left out.
             name: input.kind === "reply" ? from.name : "",
             address: checkedAddress("reply_to", input.reply_to),
           },
@@ -176,7 +176,10 @@ function fileName(name: string): string {
   return bare === "" ? "attachment" : bare;
 }
 
-/** A message or a multipart could not be base64-encoded (RFC 2045 section 6.4), and would be opened as mail. */
+/**
+ * Returns whether a type may be used for an attachment: a message or a multipart cannot be base64-encoded (RFC 2045
+ * §6.4), and would be opened as mail.
+ */
 function isFileType(type: string): boolean {
   return (
     /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+(?:; charset=[a-z0-9-]+)?$/i.test(type) &&
@@ -207,7 +210,7 @@ function isAddress(text: string): boolean {
   );
 }
 
-/** A message id without its angle brackets, or undefined when it is not one. */
+/** Returns a message id without angle brackets; undefined if it is invalid. */
 function bareId(id: string): string | undefined {
   const bare = id.trim().replace(/^<(.*)>$/, "$1");
   return bare.length <= MESSAGE_ID_OCTETS && /^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(bare) ? bare : undefined;

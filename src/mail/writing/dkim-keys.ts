@@ -5,7 +5,7 @@ import type { DkimKeyRow } from "../../db/schema.ts";
 import type { Secrets } from "../../lib/secrets.ts";
 import { type DkimKey, type DkimKeys, makeDkimKey, pemOf, publicPart } from "./dkim.ts";
 
-/** RSA in front: the algorithm that every receiver knows. */
+/** RSA first: the algorithm that every receiver knows. */
 export const ALGORITHMS = ["rsa", "ed25519"] as const;
 
 const SELECTOR_LETTERS = { rsa: "s", ed25519: "e" } as const;
@@ -26,13 +26,13 @@ export async function domainKeys(app: KeyHome, domain_id: string): Promise<DkimK
   return opened(app.secrets, chosenKeys(await rowsOfDomain(app.db, { domain_id })));
 }
 
-/** All keys of a domain, RSA first and the oldest first; null: the service's own. */
+/** Returns all keys of a domain, RSA first and the oldest first; null for the service's own domain. */
 export async function keyRows(db: Db, domain_id: string | null): Promise<DkimKeyRow[]> {
   const rows = await (domain_id === null ? rowsOfService(db, {}) : rowsOfDomain(db, { domain_id }));
   return ALGORITHMS.flatMap((algorithm) => rows.filter((row) => row.algorithm === algorithm));
 }
 
-/** A new key, sealed, for the caller to insert. Made before a transaction: RSA takes a while. */
+/** Returns a new sealed key for the caller to insert. Called before a transaction, because RSA takes a while. */
 export async function newKeyRow(
   app: { secrets: Secrets; now: () => number },
   key: Pick<DkimKeyRow, "domain_id" | "selector" | "algorithm" | "state" | "record">,
@@ -40,7 +40,7 @@ export async function newKeyRow(
   return sealedRow(app, { ...key, private_key: await makeDkimKey(key.algorithm) });
 }
 
-/** The row of a key at hand. */
+/** Returns the row for an existing key. */
 export function sealedRow(
   app: { secrets: Secrets; now: () => number },
   {
@@ -62,14 +62,14 @@ export function sealedRow(
   };
 }
 
-/** `s1`, `e1`: the name of the nth key of an algorithm. */
+/** Returns the selector of the nth key of an algorithm: `s1`, `e1`. */
 export function selectorOf(algorithm: DkimKey["algorithm"], number: number): string {
   return `${SELECTOR_LETTERS[algorithm]}${number}`;
 }
 
 /**
- * Those of a domain's keys that sign: of each algorithm one whose record is not known to be absent, the newest in use
- * before those it replaced. As long as no record has been seen at all, RSA signs whatever the DNS says.
+ * Returns the keys of a domain that sign: for each algorithm one whose record is not known to be absent, the newest in
+ * use before those it replaced. Until any record has been seen, RSA signs whatever the DNS says.
  */
 export function chosenKeys(rows: DkimKeyRow[]): DkimKeyRow[] {
   const [current, replaced] = (["signing", "retired"] as const).map((state) =>
@@ -92,7 +92,7 @@ const rowsOfDomain = prepared((db, key: { domain_id: string }) =>
   db.selectFrom("dkim_keys").selectAll().where("domain_id", "=", key.domain_id).orderBy("id"),
 );
 
-/** Opened once: reading a key costs more than signing with it. */
+/** Cache of opened keys: reading a key costs more than signing with it. */
 const openedKeys = new WeakMap<Secrets, Map<string, KeyObject>>();
 
 function opened(secrets: Secrets, rows: DkimKeyRow[]): DkimKeys {

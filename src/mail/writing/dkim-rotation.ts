@@ -4,13 +4,13 @@ import type { DkimKeyRow } from "../../db/schema.ts";
 import { ALGORITHMS, keyRows, newKeyRow, selectorOf } from "./dkim-keys.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
-/** How long mails that an old key has signed may still be on their way, and their signatures be checked. */
+/** How long mails signed with an old key may be in transit or have their signatures checked. */
 export const OVERLAP_SECONDS = 7 * DAY_SECONDS;
 
-/** What the DNS showed of each key's record, by the key's id; a key is missing where the DNS said nothing. */
+/** What the DNS showed for each key's record, by key id; a key is missing where the DNS did not answer. */
 export type Sightings = ReadonlyMap<string, "seen" | "absent">;
 
-/** Makes the keys that follow those of a domain. They sign once their records are seen. Null while others wait already. */
+/** Creates the next keys of a domain, which sign once their records are seen. Returns null while others are waiting. */
 export async function addNextKeys(app: App, domain_id: string | null): Promise<DkimKeyRow[] | null> {
   if (waits(await keyRows(app.db, domain_id))) return null;
   const number = 1 + Math.max(0, ...(await keyRows(app.db, domain_id)).map(numberOf));
@@ -32,7 +32,7 @@ export async function addNextKeys(app: App, domain_id: string | null): Promise<D
   });
 }
 
-/** Notes what the DNS shows, and takes the steps that follow from it: begin to sign, retire, drop, forget. */
+/** Records what the DNS shows, and changes key states accordingly: start signing, retire, drop, delete. */
 export async function settleKeys(
   app: App,
   tx: Db,
@@ -59,7 +59,9 @@ export async function settleKeys(
   return kept;
 }
 
-/** Whether what signs may change soon: a new record is awaited, or one that was there a day ago is gone. */
+/**
+ * Returns whether the signing keys may change soon: a new record is awaited, or one that existed a day ago is missing.
+ */
 export function isUnsettled(rows: DkimKeyRow[], now: number): boolean {
   return rows.some(
     ({ state, record, created, seen_at }) =>
@@ -81,11 +83,11 @@ function sighted(row: DkimKeyRow, seen: "seen" | "absent" | undefined, now: numb
   return { ...row, record: seen, seen_at: seen === "seen" ? now : row.seen_at };
 }
 
-/** `rows`: the keys of one algorithm. */
+/** Returns the keys of one algorithm after their next step. */
 function stepped(rows: DkimKeyRow[], { now, calm }: { now: number; calm: number }): DkimKeyRow[] {
   const next = rows.find(({ state, record }) => state === "waiting" && record === "seen");
   const turned = next ? rows.map((row) => (row === next ? signing(row) : replaced(row, now))) : rows;
-  // While the new record is not to be seen, the old key may have to step in.
+  // While the new record is not visible, the old key may have to sign again.
   const works = turned.some(({ state, record }) => state === "signing" && record !== "absent");
   return works ? turned.map((row) => (isOver(row, calm) ? dropped(row) : row)) : turned;
 }

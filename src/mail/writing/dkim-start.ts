@@ -19,8 +19,8 @@ interface Start {
 }
 
 /**
- * Sees to it that every domain has both of its keys. Those of the service are taken over from the file that earlier
- * versions kept them in, which goes then: in the database they are sealed.
+ * Creates missing DKIM keys, so that every domain has both. Takes the service's keys from the file in which earlier
+ * versions kept them, and deletes that: in the database they are sealed.
  */
 export async function prepareDkimKeys(app: Start, dir: string): Promise<void> {
   const path = join(dir, "dkim", "keys.json");
@@ -69,7 +69,7 @@ function checkedAlgorithm(name: DkimKey["algorithm"], key: KeyObject): DkimKey["
   throw new Error(`a key is of type ${key.asymmetricKeyType ?? "unknown"} and not ${name}`);
 }
 
-/** Only once all that it holds is in the database: else somebody has put it there, and may want it. */
+/** Deletes the key file only if the database has all its keys: otherwise somebody put it there, and may want it. */
 async function removeKeyFile(app: Start, path: string): Promise<void> {
   const stored = await readKeyFile(path).catch(() => []);
   if (!stored) return;
@@ -81,7 +81,10 @@ async function removeKeyFile(app: Start, path: string): Promise<void> {
     app.log.warn({ path }, "this file holds other DKIM keys than the database; it is not used: remove it");
 }
 
-/** Earlier versions gave a custom domain an RSA key alone. Nobody has been asked to publish the other yet. */
+/**
+ * Adds the second key to custom domains, which in earlier versions had only an RSA key. Its record is not published
+ * yet.
+ */
 async function completeDomains(app: Start): Promise<void> {
   const rows = await app.db
     .selectFrom("custom_domains")

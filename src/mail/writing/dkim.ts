@@ -21,7 +21,7 @@ export interface DnsRecord {
 const RSA_BITS = 2048;
 const FOLD_AT = 72;
 
-/** Each is signed once more than it occurs, so that none can be added later (RFC 6376 section 8.15). */
+/** Fields to sign. Each is signed once more than it occurs, so that none can be added later (RFC 6376 §8.15). */
 const SIGNED_FIELDS = [
   "From",
   "To",
@@ -38,24 +38,24 @@ const SIGNED_FIELDS = [
 ];
 
 const generate = promisify(generateKeyPair);
-/** Signs on the thread pool, as the callback form does: half a millisecond of RSA is kept off the loop. */
+/** Signs on the thread pool (the callback form does), because RSA would block the event loop for half a millisecond. */
 const signAside = promisify(sign);
 
-/** A new private key. RSA takes a part of a second, on the thread pool. */
+/** Returns a new private key. RSA takes a fraction of a second, on the thread pool. */
 export async function makeDkimKey(algorithm: DkimKey["algorithm"]): Promise<KeyObject> {
   const made =
     algorithm === "rsa" ? await generate("rsa", { modulusLength: RSA_BITS }) : await generate("ed25519");
   return made.privateKey;
 }
 
-/** The `p=` of a key's record. */
+/** Returns the `p=` of a key's record. */
 export function publicPart({ algorithm, private_key }: Omit<DkimKey, "selector">): string {
   const der = createPublicKey(private_key).export({ type: "spki", format: "der" });
   // RFC 8463 section 4.2: the bare 32 octets for Ed25519; RFC 6376 section 3.6.1: the whole structure for RSA.
   return (algorithm === "ed25519" ? der.subarray(-32) : der).toString("base64");
 }
 
-/** PKCS #8 in PEM form. */
+/** Returns a key in PEM (PKCS #8). */
 export function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" });
 }
@@ -78,8 +78,8 @@ export function dnsRecords(keys: DkimKeys, domain: string): DnsRecord[] {
 }
 
 /**
- * The mail with one DKIM-Signature per key in front. `raw` has CRLF line ends and a From of `domain`.
- * The signature's time is the mail's Date, so signing the same mail again gives the same bytes.
+ * Returns the mail with one DKIM-Signature per key in front. `raw` must have CRLF line ends and a From of `domain`. The
+ * signature's time is the mail's Date, so signing the same mail again gives the same bytes.
  */
 export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Promise<Buffer> {
   const headersEnd = raw.indexOf("\r\n\r\n");
@@ -101,7 +101,10 @@ export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Pro
   return Buffer.concat([...signatures.map((field) => Buffer.from(field + "\r\n", "latin1")), raw]);
 }
 
-/** A signature of another domain than the author's counts for nothing in DMARC, so to ask for one is a bug. */
+/**
+ * Throws unless From has this domain: a signature by another domain counts for nothing in DMARC, so asking for one is a
+ * bug.
+ */
 function requireFrom(fields: string[], domain: string): void {
   const from = fields.filter((field) => /^from:/i.test(field));
   const author = /@([^@\s>]+)>?\s*$/.exec(from[0] ?? "")?.[1];
@@ -161,7 +164,7 @@ function fold(parts: string[]): string {
   }, "");
 }
 
-/** RFC 6376 section 3.4.2 */
+/** Returns a header field in relaxed canonical form (RFC 6376 §3.4.2). */
 function relaxedField(field: string): string {
   const colon = field.indexOf(":");
   const value = field
@@ -172,7 +175,7 @@ function relaxedField(field: string): string {
   return `${field.slice(0, colon).trimEnd().toLowerCase()}:${value}`;
 }
 
-/** RFC 6376 section 3.4.4 */
+/** Returns the body in relaxed canonical form (RFC 6376 §3.4.4). */
 function relaxedBody(body: Buffer): Buffer {
   const text = body
     .toString("latin1")

@@ -1,16 +1,18 @@
-/** Letters two columns wide, behind each of which a line may end, with the marks that belong to them. */
+/** Characters two columns wide (East Asian), with their marks; a line may break behind each. */
 const WIDE =
   /[\u2E80-\u9FFF\uA960-\uA97F\uAC00-\uD7FF\uF900-\uFAFF\uFF01-\uFF60][、。，．！？；：」』）】〉》]{0,4}|[^\u2E80-\u9FFF\uA960-\uA97F\uAC00-\uD7FF\uF900-\uFAFF\uFF01-\uFF60]+/g;
 const HAS_WIDE = /[\u2E80-\u9FFF\uA960-\uA97F\uAC00-\uD7FF\uF900-\uFAFF\uFF01-\uFF60]/;
-/** At the beginning of a line these would be a mark of a quote, or of a signature. */
+/** At the beginning of a line these would look like a quote or a signature. */
 const NEVER_FIRST = /^(?:>|--?$)/;
 
-/** How many columns of a terminal a text takes. */
+/** Returns the width of a text in terminal columns. */
 export function widthOf(text: string): number {
   return Bun.stringWidth(text);
 }
 
-/** The lines of a text, folded where they are longer than `columns`; a longer word, such as an address, stays whole. */
+/**
+ * Returns the lines of a text, wrapped where they are longer than `columns`; a longer word, such as a URL, stays whole.
+ */
 export function folded(text: string, columns: number): string[] {
   return text.split("\n").flatMap((line) => (widthOf(line) <= columns ? [line] : foldedLine(line, columns)));
 }
@@ -33,7 +35,7 @@ function foldedLine(line: string, columns: number): string[] {
   return [...lines, now];
 }
 
-/** Parts a line into pieces that are not broken, each with the blank in front of it. */
+/** Splits a line into unbreakable pieces, each with the space in front of it. */
 function piecesOf(line: string): { piece: string; space: string }[] {
   return line.split(/[ \t]+/).flatMap((word) => {
     const isApart = HAS_WIDE.test(word) && !word.includes("://");

@@ -1,18 +1,18 @@
 import { escapeHtml } from "./markdown.ts";
 
-/** Text is written in pieces of so many characters, of which the last ones may find no room. */
+/** Text is written in chunks, of which the last may not fit. */
 const PIECE = /[\s\S]{1,1000}/gu;
 
-/** HTML that ends, with all of its elements, before it has more bytes of UTF-8 than there is room for. */
+/** Collects HTML up to a limit of bytes in UTF-8, with all elements closed. */
 export class HtmlRoom {
-  /** Whether something found no room; then all that follows is left out. */
+  /** Whether something did not fit; everything later is then left out. */
   full = false;
   #parts: string[] = [];
   #bytes = 0;
   /** End tags of the elements that are open, the innermost last. */
   #open: string[] = [];
   #closing_bytes = 0;
-  /** The last place where the page may end. */
+  /** The last place where the page may be cut. */
   #end = { parts: 0, bytes: 0, close: "" };
   readonly #room: number;
 
@@ -24,7 +24,7 @@ export class HtmlRoom {
     return this.#parts.length === 0;
   }
 
-  /** Whether this element, or any for "", is open. */
+  /** Returns whether this element is open, or with "" any. */
   isWithin(close = ""): boolean {
     return close === "" ? this.#open.length > 0 : this.#open.includes(close);
   }
@@ -42,7 +42,7 @@ export class HtmlRoom {
     for (const piece of text.match(PIECE) ?? []) this.put(escapeHtml(piece));
   }
 
-  /** `tag` is what stands between its brackets. */
+  /** Opens an element; `tag` is the text between the angle brackets. */
   open(tag: string, close: string): void {
     this.#closing_bytes += close.length;
     this.put(`<${tag}>`);
@@ -57,14 +57,14 @@ export class HtmlRoom {
     this.put(close);
   }
 
-  /** Notes that the page may end here, should there be no room for all that follows. */
+  /** Marks a place where the page may be cut if later parts do not fit. */
   mayEnd(): void {
     if (this.full) return;
     const close = this.#open.toReversed().join("");
     this.#end = { parts: this.#parts.length, bytes: this.#bytes, close };
   }
 
-  /** All of it, or what there was room for: up to where it may end, if that does not leave out most of it. */
+  /** Returns the HTML: all of it, or what fitted, up to the last place to cut unless that drops most of it. */
   text(): string {
     if (!this.full) return this.#parts.join("");
     const { parts, bytes, close } = this.#end;

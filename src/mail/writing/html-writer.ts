@@ -14,7 +14,7 @@ import {
 import { MAX_PICTURE_PX } from "./pictures.ts";
 import { type Column, type Table, tableAt } from "./tables.ts";
 
-/** Words of a cell that are to stay beside each other, and letters of a word that a telephone can show. */
+/** Length up to which a cell is not wrapped, and a word too long for a telephone's screen. */
 const SHORT_CELL_CHARS = 24;
 const LONG_WORD = /\S{25}/;
 const RIGHT_TO_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC]/;
@@ -24,7 +24,7 @@ const NAMES =
     " ",
   );
 
-/** Attributes that each element may have; for some only the values that are written. */
+/** Attributes that every element may have, some only with the values that the writer uses. */
 const ATTRIBUTES: sanitizeHtml.AllowedAttribute[] = [
   { name: "style", values: Object.values(LOOK) },
   { name: "dir", values: ["auto"] },
@@ -41,13 +41,13 @@ const MORE_ATTRIBUTES: Record<string, string[]> = {
   td: ["nowrap"],
 };
 
-/** The second wall, should the writer ever be wrong: no element, style or address but ours. */
+/** A second protection in case the writer is wrong: no element, style or URL scheme but those it uses. */
 const ALLOWED: sanitizeHtml.IOptions = {
   allowedTags: NAMES,
   allowedAttributes: Object.fromEntries(
     NAMES.map((name) => [name, [...ATTRIBUTES, ...(MORE_ATTRIBUTES[name] ?? [])]]),
   ),
-  // Each is one of ours, letter by letter.
+  // Every style is exactly one of ours.
   parseStyleAttributes: false,
   allowedSchemes: ["http", "https", "mailto"],
   allowedSchemesByTag: { img: ["cid"] },
@@ -57,20 +57,23 @@ const ALLOWED: sanitizeHtml.IOptions = {
 interface Wanted {
   /** In bytes of UTF-8. */
   room: number;
-  /** Whether we wrote it: a paragraph that is nothing but code then quotes a sentence, and is set as one. */
+  /** Whether this server wrote it: a paragraph of only code then quotes a sentence, and is shown as one. */
   own: boolean;
 }
 
 interface Page {
   html: HtmlRoom;
   own: boolean;
-  /** Whether directions are found block by block. */
+  /** Whether the text direction is set for each block. */
   auto: boolean;
-  /** Bytes of the longest code that has to end whole. */
+  /** Bytes up to which a block of code is not cut. */
   whole_code: number;
 }
 
-/** The blocks as HTML without scripts, styles of others or pictures from elsewhere; `cut`: there was no room for all. */
+/**
+ * Returns the blocks as HTML without scripts, foreign styles or remote pictures; `cut` says that not all fitted into
+ * `room`.
+ */
 export function writeHtml(tokens: readonly Token[], { room, own }: Wanted): { html: string; cut: boolean } {
   const html = new HtmlRoom(room);
   const auto = tokens.some(({ content }) => RIGHT_TO_LEFT.test(content));
@@ -79,7 +82,7 @@ export function writeHtml(tokens: readonly Token[], { room, own }: Wanted): { ht
   return { html: sanitizeHtml(html.text(), ALLOWED), cut: html.full };
 }
 
-/** Writes what begins with a token, and gives the index of what comes next. */
+/** Writes the block that begins with a token. Returns the index behind it. */
 function writeBlock(page: Page, tokens: readonly Token[], at: number): number {
   const token = tokens[at];
   if (token === undefined) return tokens.length;
@@ -106,7 +109,7 @@ function closeBlock(page: Page, { type, level }: Token): void {
 function openBlock(page: Page, token: Token): void {
   if (token.hidden) return;
   const { html } = page;
-  // What is inside goes the same way: an element with a direction of its own would not count for the one around it.
+  // Only at the outermost element: one with its own direction inside would not count for the direction of the outer.
   const dir = page.auto && token.level === 0 ? ' dir="auto"' : "";
   const style = `${dir} style="${LOOK[lookOf(page, token)]}"`;
   if (token.type === "footnote_open") {
@@ -128,7 +131,7 @@ function lookOf({ html, auto }: Page, token: Token): keyof typeof LOOK {
   return auto ? `${all}_auto` : all;
 }
 
-/** Line by line, so that it may end behind each. */
+/** Writes code line by line, so that it can be cut behind each. */
 function writeCode(page: Page, { content }: Token): void {
   page.html.open(`pre style="${LOOK.pre}"`, "</pre>\n");
   for (const line of content.split(/(?<=\n)/)) {
@@ -173,7 +176,7 @@ function writeRow(page: Page, columns: Column[], cells: Token[], isHead: boolean
   html.close();
 }
 
-/** A name begins where its column does; else a browser would centre it. */
+/** Returns the tag of a column's name, aligned like the column; a browser would centre it by default. */
 function headTag(column: Column, auto: boolean): string {
   const look = auto && column.side === undefined ? "th_auto" : "th";
   const align = auto ? alignOf(column) : alignOf({ ...column, side: column.side ?? "left" });
@@ -208,7 +211,7 @@ function writeInline(page: Page, { children }: Token): void {
   }
 }
 
-/** Behind a link stands where it leads, if its words do not say that. */
+/** Closes a link, and adds its host if the text does not name it. */
 function closeLink(page: Page, { target, shown }: { target: string; shown: string }): void {
   page.html.close();
   const host = hostToShow(target, shown);
@@ -233,7 +236,10 @@ function writeMarked(page: Page, tag: string, words: string): void {
   page.html.close();
 }
 
-/** Writes a picture of ours. Of others not even the address is kept: fetching it would tell its host that the mail was opened. */
+/**
+ * Writes a picture attached to the mail. Of others not even the URL is kept: fetching it would tell its host that the
+ * mail was opened.
+ */
 function writeImage(page: Page, token: Token): void {
   const { picture } = noteOf(token);
   if (!picture) return page.html.words(`[${token.content}]`);
@@ -246,7 +252,7 @@ function element(tag: string, style: string): string {
   return `<${tag} style="${style}" />`;
 }
 
-/** Markdown as HTML to stand in any page, whole. */
+/** Returns Markdown as HTML for use within a page, uncut. */
 export function markdownToHtml(text: string, guard?: LinkGuard): string {
   return writeHtml(parseMarkdown(text, { guard }), { room: Number.POSITIVE_INFINITY, own: false }).html;
 }

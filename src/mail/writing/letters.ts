@@ -7,9 +7,12 @@ import { sendLater } from "../sending/outgoing.ts";
 import { bounceAddress, newMessageId } from "./own-ids.ts";
 import { written } from "./written.ts";
 
-/** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
+/**
+ * A letter is a mail that the server writes by itself, such as a sign-in code: it answers nothing and belongs to no
+ * inbox.
+ */
 export interface Letter {
-  /** Whose mail it is: it goes when the account goes. */
+  /** The account it belongs to; it is deleted with the account. */
   user_id: string;
   to: string;
   subject: string;
@@ -26,7 +29,7 @@ export interface Letter {
 /** Bytes of a mail that most mail providers still take once it is encoded as a file. */
 export const MAX_ENCLOSED_BYTES = 15 * 1_048_576;
 
-/** Returns a whole mail as the file of a letter, of a type that no mail program shows by itself. */
+/** Returns a complete mail as an attachment, of a type that no mail program opens by itself. */
 export function enclosed(bytes: Buffer): OutgoingAttachment {
   return { filename: "message.eml", content_type: "application/octet-stream", bytes };
 }
@@ -34,7 +37,10 @@ export function enclosed(bytes: Buffer): OutgoingAttachment {
 /** Queues a letter in the caller's transaction. */
 export type QueueLetter = (tx: Db) => Promise<void>;
 
-/** Composes and signs a letter. It is stored, and sent, only once `queue` is called: signing is too slow for a transaction. */
+/**
+ * Composes and signs a letter; signing is too slow for a transaction. The letter is stored and sent only once the
+ * returned function is called.
+ */
 export async function prepareLetter(app: App, letter: Letter): Promise<QueueLetter> {
   const id = app.newId();
   const { domain } = app.config.smtp;
@@ -42,7 +48,7 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
   const composed = await composeReply({
     from: { name: "Mailwright", address: from },
     to: letter.to,
-    // Returns come here also where From is an address elsewhere.
+    // Bounces come to this server even where From is an address elsewhere.
     envelope_from: bounceAddress(app, id, domain),
     subject: letter.subject,
     message_id: newMessageId(app, id, domain),

@@ -1,12 +1,12 @@
 /**
- * How our mails look. Each style stands in its element, as Gmail and Outlook want it. The text has the colour of the
- * program that shows it, in the light and in the dark; whatever has a background has its own colour too.
+ * Styles of mails. They are inline, as Gmail and Outlook require. Text has the colour of the mail program, in light and
+ * dark mode; whatever has a background has its own text colour too.
  */
 const LINE = "#d0d7de";
 const QUIET = "#656d76";
 const FONT = "'Segoe UI',-apple-system,BlinkMacSystemFont,Roboto,Helvetica,Arial,sans-serif";
 const FIXED = "ui-monospace,SFMono-Regular,Menlo,Consolas,'Courier New',monospace";
-/** Below a block. */
+/** Margin below a block. */
 const GAP = "0 0 16px";
 const HEADING = "line-height:1.3;font-weight:600";
 const CELL = `padding:7px 8px;border-bottom:1px solid ${LINE}`;
@@ -20,7 +20,7 @@ export const LOOK = {
   h4: `margin:0 0 8px;font-size:16px;${HEADING}`,
   h5: `margin:0 0 8px;font-size:15px;${HEADING}`,
   h6: `margin:0 0 8px;font-size:14px;${HEADING}`,
-  /** A heading below something. */
+  /** A heading that is not the first block. */
   h1_below: `margin:32px 0 12px;font-size:24px;${HEADING}`,
   h2_below: `margin:28px 0 10px;font-size:20px;${HEADING}`,
   h3_below: `margin:24px 0 8px;font-size:17px;${HEADING}`,
@@ -47,7 +47,7 @@ export const LOOK = {
   th: `padding:7px 8px;border-bottom:2px solid ${LINE};font-weight:600`,
   th_auto: `padding:7px 8px;border-bottom:2px solid ${LINE};font-weight:600;text-align:start`,
   td: CELL,
-  /** A cell of sentences, which would else get as narrow as its longest word. */
+  /** A cell of sentences, which would otherwise become as narrow as its longest word. */
   td_words: `${CELL};min-width:150px`,
   /** A cell with a word that is wider than a telephone. */
   td_long: `${CELL};min-width:150px;word-break:break-all`,
@@ -60,11 +60,11 @@ export const LOOK = {
   footer: `margin:28px 0 0;padding:10px 0 0;border-top:1px solid ${LINE};color:${QUIET};font-size:13px`,
 } as const;
 
-/** The class of every element that may need another colour in the dark. */
+/** Classes of elements that may need another colour in dark mode. */
 export const PAGE_CLASS = "mailwright";
 export const QUIET_CLASS = "mw-soft";
 
-/** Rules that no element can carry in itself; a mail program that leaves them out shows the mail as well. */
+/** Rules that cannot be inline; a mail program that drops them still shows the mail. */
 export const SHEET = `:root{color-scheme:light dark;supported-color-schemes:light dark}
 @media (prefers-color-scheme:dark){
 .${PAGE_CLASS} a{color:#8ab4f8!important}
@@ -74,5 +74,5 @@ export const SHEET = `:root{color-scheme:light dark;supported-color-schemes:ligh
 .${PAGE_CLASS} .${QUIET_CLASS}{color:#a3adb8!important;border-color:#444c56!important}
 }`;
 
-/** Outlook on Windows hands no font on into tables. */
+/** Outlook on Windows does not inherit fonts into tables. */
 export const OUTLOOK_SHEET = `td,th,p,li,h1,h2,h3,h4,h5,h6{font-family:'Segoe UI',Arial,sans-serif}`;

@@ -3,19 +3,17 @@ import type { MarkdownIt, StateBlock, StateCore, StateInline, Token } from "mark
 const DEFINITION = /^\[\^([^\s[\]]{1,40})\]:/;
 const REFERENCE = /\[\^([^\s[\]]{1,40})\]/y;
 
-/**
- * The footnotes of one text, by name: each has a number once it is referred to, in the order of the first references.
- */
+/** The footnotes of one text, by name. They are numbered in the order of their first references. */
 interface Notes {
   numbers: Map<string, number | null>;
-  /** How many have one. */
+  /** How many have a number. */
   numbered: number;
 }
 
 /**
- * Footnotes: `[^name]` in a text and `[^name]: words` on lines of their own. A reference becomes `footnote_ref`, whose
- * content is its number in brackets. The notes stand at the end, each an inline token between `footnote_open`, whose
- * info is that number, and `footnote_close`, where no note is lost that nothing refers to.
+ * Adds footnotes to markdown-it: `[^name]` in a text and `[^name]: words` on lines of their own. A reference becomes
+ * `footnote_ref`, whose content is its number in brackets. The notes move to the end, each an inline token between
+ * `footnote_open`, whose info is the number, and `footnote_close`. Notes without a reference are kept as well.
  */
 export function footnotes(markdown: MarkdownIt): void {
   markdown.block.ruler.before("reference", "footnote", define, {
@@ -80,7 +78,7 @@ function numberOf(notes: Notes, name: string): number {
   return notes.numbered;
 }
 
-/** The notes to the end, in the order of their numbers. */
+/** Moves the notes to the end, in the order of their numbers. */
 function moveDown(state: StateCore): void {
   const notes = notesOf(state);
   if (notes.numbers.size === 0) return;

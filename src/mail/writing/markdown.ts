@@ -4,15 +4,15 @@ import { MAX_LINK_CHARS } from "../../trust/shown/find-link.ts";
 import { footnotes } from "./markdown-footnotes.ts";
 import type { Picture } from "./pictures.ts";
 
-/** The words in place of an address that is left out. */
+/** The text in place of a removed URL. */
 export const LEFT_OUT = "(link left out)";
 
-/** Decides which addresses an answer may show. */
+/** Decides which links an answer may contain. */
 export interface LinkGuard {
-  /** Addresses taken out so far. */
+  /** How many were removed so far. */
   left_out: number;
   keeps: (url: string) => boolean;
-  /** The text without the addresses that may not stay. */
+  /** Returns a text without the URLs of refused links. */
   clean: (text: string) => string;
 }
 
@@ -28,23 +28,23 @@ markdown.linkify.set({ fuzzyLink: false });
 
 markdown.use(footnotes);
 
-/** A file beside the answer, as models name one that they have made. */
+/** The name of a file that comes with the answer, as models write it for one that they made. */
 const FILE_NAME = /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1,200}\.(?:png|jpe?g|gif))$/i;
 
-// Marks that pile up on one letter of a host take a URL parser the square of their number.
+// Combining marks on one letter of a host take a URL parser quadratic time.
 markdown.validateLink = (url) =>
   url.length <= MAX_LINK_CHARS &&
   (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
 
-/** The input of reading an answer beside its text. */
+/** Options for reading an answer. */
 export interface Reading {
   guard?: LinkGuard | undefined;
   pictures?: readonly Picture[] | undefined;
 }
 
-/** Notes on a token for the two writers of a mail, beside those of markdown-it. */
+/** Extra data on a token for the two writers, besides that of markdown-it. */
 interface TokenNote {
-  /** The made picture that an image shows. */
+  /** The picture, created by the run, that an image shows. */
   picture?: Picture;
 }
 
@@ -54,7 +54,7 @@ export function noteOf({ meta }: Token): TokenNote {
 
 const BOX = /^\[([ xX])\](?=\s)/;
 
-/** A task of a list shows a box, and no mark of the list (`isTask`). */
+/** Marks list items that are tasks (`isTask`): they show a box in place of the list mark. */
 markdown.core.ruler.push("tasks", ({ tokens }) => {
   for (const [index, token] of tokens.entries()) {
     const [item, paragraph] = [tokens[index - 2], tokens[index - 1]];
@@ -74,7 +74,10 @@ export function isTask(token: Token): boolean {
   return token.type === "list_item_open" && token.info === TASK;
 }
 
-/** Where a file is named, nothing can be fetched: it is shown if it is a made picture, else it is words. */
+/**
+ * Replaces images and links to attached files, which cannot be fetched: by the picture if the run created it, otherwise
+ * by text.
+ */
 markdown.core.ruler.push("files", ({ tokens, env, Token }) => {
   const { pictures = [] } = env as Reading;
   for (const token of tokens)
@@ -106,7 +109,7 @@ function fileNamed(address: string | number | null): string | undefined {
   return name === undefined ? undefined : readableLink(name);
 }
 
-/** Looked at as the tokens that are rendered: no trick of Markdown's syntax can hide a link from that. */
+/** Guards links in the tokens that are rendered, so that no trick of Markdown's syntax can hide one. */
 markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
   const { guard } = env as { guard?: LinkGuard };
   if (guard === undefined) return;
@@ -139,14 +142,14 @@ function guarded(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"])
   });
 }
 
-/** The blocks of a text and what stands in them, in which a guard has left no address that may not stay. */
+/** Returns the tokens of a text, in which the guard has removed the URLs of refused links. */
 export function parseMarkdown(text: string, { guard, pictures }: Reading = {}): Token[] {
   return markdown.parse(text, { guard, pictures });
 }
 
 export type { Token };
 
-/** Only as far as blocks: what is in a line, such as links, takes most of the time. */
+/** A parser for blocks only: inline elements, such as links, take most of the time. */
 const blocks = new MarkdownIt({ html: false });
 blocks.core.ruler.enableOnly(["normalize", "block"]);
 
@@ -158,12 +161,14 @@ export function fencesOf(text: string): { language: string; content: string }[] 
     .map(({ info, content }) => ({ language: info.trim().toLowerCase(), content }));
 }
 
-/** Other programs take addresses of any scheme, so that this one does. */
+/** A parser that accepts URLs of any scheme, as other programs do. */
 const reader = new MarkdownIt({ html: false, linkify: true });
 reader.linkify.set({ fuzzyLink: false });
 reader.validateLink = (url) => url.length <= MAX_LINK_CHARS;
 
-/** Returns where the links of a Markdown text lead, and its words, once escapes and character references are read. */
+/**
+ * Returns the targets of all links in a Markdown text, and its words, with escapes and character references resolved.
+ */
 export function readMarkdown(text: string): { links: string[]; words: string[] } {
   const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
   const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
@@ -176,13 +181,13 @@ export function readMarkdown(text: string): { links: string[]; words: string[] }
 const REFERENCE = /&(?:#(?:x[0-9a-f]{1,6}|\d{1,7});?|[a-z][a-z0-9]{1,31};)/gi;
 const ESCAPED = /\\(?=[:/.@?#=&-])/g;
 
-/** Returns the same Markdown with every address in plain characters. */
+/** Returns the same Markdown with all URLs in plain characters. */
 export function withoutDisguise(text: string): string {
   const read = text.replaceAll(REFERENCE, (reference) => {
     const character = characterOf(reference);
     return /^[\s&<>"]/.test(character) ? reference : character;
   });
-  // What looks like a reference only now was none before.
+  // Text that looks like a reference only after this was none before.
   return read
     .replaceAll(REFERENCE, (late) => late.replace(/^&(?!(?:amp|lt|gt|quot);)/, "&amp;"))
     .replaceAll(ESCAPED, "");
@@ -192,12 +197,15 @@ function characterOf(reference: string): string {
   return markdown.utils.unescapeAll(reference.endsWith(";") ? reference : `${reference};`);
 }
 
-/** Plain text as it stands inside HTML. */
+/** Returns plain text escaped for HTML. */
 export function escapeHtml(text: string): string {
   return markdown.utils.escapeHtml(text);
 }
 
-/** The host of a link whose words do not already say it, for a reader to see where it leads; text before an "@" in an address says nothing of its host. */
+/**
+ * Returns the host of a link whose text does not name it, so that a reader sees where it leads. Text before an "@" in a
+ * URL does not count as its host.
+ */
 export function hostToShow(target: string, shown: string): string | undefined {
   const url = new URL(target);
   const words = shown.trim().replace(/\/$/, "");
@@ -209,7 +217,7 @@ export function hostToShow(target: string, shown: string): string | undefined {
   return saysItself && url.username === "" ? undefined : url.host;
 }
 
-/** linkify shows an address with its escapes and punycode read back. */
+/** Returns a URL as linkify shows it, with escapes and punycode decoded. */
 export function readableLink(url: string): string {
   return markdown.normalizeLinkText(url);
 }

@@ -5,7 +5,10 @@ import { base32Token, equalBytes } from "../../lib/secrets.ts";
 const CODE_CHARS = 8;
 const BOUNCE_TOKEN_CHARS = 16;
 
-/** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
+/**
+ * Returns a Message-ID `uuid.code@domain` without angle brackets. The code (a MAC) lets this server recognize its own
+ * ids (decision L.5b).
+ */
 export function newMessageId(app: App, outgoing_id: string, domain: string): string {
   return `${outgoing_id}.${codeOf(app, outgoing_id)}@${domain}`;
 }
@@ -19,12 +22,15 @@ function codeOf(app: App, outgoing_id: string): string {
   return base32Token(app.secrets.hmac("message-id", outgoing_id), CODE_CHARS);
 }
 
-/** Envelope sender of a mail of ours, so that a bounce names the mail it is about (the idea of VERP). */
+/** Returns the envelope sender of a mail, which tells which mail a bounce is about (VERP). */
 export function bounceAddress(app: App, outgoing_id: string, domain: string): string {
   return `b+${outgoing_id.replaceAll("-", "")}${bounceCode(app, outgoing_id)}@${domain}`;
 }
 
-/** The id of the outgoing mail that a bounce address was made for; undefined when we did not make it. */
+/**
+ * Returns the id of the outgoing mail for which a bounce address was made; undefined for an address that this server
+ * did not make.
+ */
 export function outgoingOfBounce(app: App, address: Address): string | undefined {
   const form = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})([a-z2-7]+)$/.exec(
     address.tag ?? "",

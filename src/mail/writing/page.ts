@@ -3,7 +3,7 @@ import sanitizeHtml from "sanitize-html";
 import { LOOK, OUTLOOK_SHEET, PAGE_CLASS, QUIET_CLASS, SHEET } from "./look.ts";
 import { escapeHtml, type LinkGuard } from "./markdown.ts";
 
-/** No function but a colour's, so nothing that fetches; no escape that could spell one. */
+/** A safe CSS value: no function except for colours, so nothing is fetched, and no escape that could spell one. */
 const SAFE_VALUE = /^(?:[\w\s#.,%!'-]|(?:rgb|hsl)a?\([\d\s.,%]*\))*$/i;
 const STYLES =
   "color background background-color border border-collapse border-spacing border-radius border-top border-right border-bottom border-left border-color border-style border-width display font font-family font-size font-style font-weight gap height letter-spacing line-height list-style list-style-type margin margin-top margin-right margin-bottom margin-left max-width min-width opacity padding padding-top padding-right padding-bottom padding-left text-align text-decoration text-indent text-transform vertical-align white-space width word-break word-wrap overflow-x border-inline-start";
@@ -25,14 +25,14 @@ const PAGE: sanitizeHtml.IOptions = {
   },
   allowedStyles: { "*": Object.fromEntries(STYLES.split(" ").map((name) => [name, [SAFE_VALUE]])) },
   allowedSchemes: ["http", "https", "mailto"],
-  // Pictures that are in the page itself; any other would tell its host that the page was opened.
+  // Only pictures within the page: any other would tell its host that the page was opened.
   allowedSchemesByTag: { img: ["data"] },
   allowProtocolRelative: false,
   nonTextTags: ["script", "style", "textarea", "option", "noscript", "head", "title", "template"],
   exclusiveFilter: ({ tag, attribs }) => tag === "img" && !/^data:image\//i.test(attribs["src"] ?? ""),
 };
 
-/** A page, or a part of one, without anything that acts or fetches when it is opened. */
+/** Returns a page, or part of one, without anything that runs or fetches when it is opened. */
 export function harmlessPage(html: string, guard: LinkGuard): string {
   return page(
     ofFile(titleOf(html)),
@@ -40,17 +40,17 @@ export function harmlessPage(html: string, guard: LinkGuard): string {
   );
 }
 
-/** Removes the address of a link that may not stay: only its words remain. */
+/** Removes the URL of a refused link; its text stays. */
 function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
   return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
 }
 
-/** Returns the page of a file around HTML that we wrote ourselves. */
+/** Returns a complete HTML file around HTML that we wrote ourselves. */
 export function filePage(html: string): string {
   return page([...ofFile(""), ...LOOKS], inLook(html));
 }
 
-/** The HTML part of every mail of ours; `notes` may be empty, and `footer` is plain text. */
+/** Returns the HTML part of a mail; `notes` may be empty, and `footer` is plain text. */
 export function mailPage({
   answer,
   notes,
@@ -95,7 +95,7 @@ function inLook(html: string): string {
   return `<div class="${PAGE_CLASS}" dir="auto" style="${LOOK.page}">\n${html.trim()}\n</div>`;
 }
 
-/** A whole page around what stands in its body. */
+/** Returns a complete page around a body. */
 function page(head: string[], body: string): string {
   return `<!doctype html>
 <html>

@@ -1,17 +1,17 @@
 import { sha256 } from "../../lib/sha256.ts";
 
-/** A picture that comes with a mail and is shown in it. */
+/** A picture attached to a mail and shown in it. */
 export interface Picture {
   filename: string;
-  /** Names its part of the mail, without brackets (RFC 2392). */
+  /** The Content-ID of its part, without brackets (RFC 2392). */
   cid: string;
   /** In pixels. */
   width: number;
 }
 
-/** Wider ones are shown smaller; Outlook goes by this number alone. */
+/** Wider pictures are scaled down; Outlook uses only this number. */
 export const MAX_PICTURE_PX = 640;
-/** How much of a file is hashed for the name of its part. */
+/** Bytes of a file that are hashed for its Content-ID. */
 const HASHED_BYTES = 65_536;
 const MAX_PIXELS = 16_384;
 
@@ -21,7 +21,7 @@ interface File {
   bytes: Uint8Array;
 }
 
-/** A file as a picture, if every mail program shows its kind: PNG, JPEG and GIF, by what is in it. */
+/** Returns a file as a picture if every mail program can show it: PNG, JPEG and GIF, recognized by content. */
 export function pictureOf({ filename, content_type, bytes }: File): Picture | undefined {
   const size = sizeOf(content_type, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   if (size === undefined || !isSize(size.width) || !isSize(size.height)) return undefined;
@@ -52,14 +52,14 @@ function sizeOf(content_type: string, bytes: Buffer): Size | undefined {
   return undefined;
 }
 
-/** The frame header (ITU T.81, B.2.2), in front of which segments of known lengths stand. */
+/** Returns the size in the frame header of a JPEG (ITU T.81, B.2.2), which follows segments of known lengths. */
 function jpegSize(bytes: Buffer): Size | undefined {
   let at = 2;
   while (at + 9 < bytes.length && bytes[at] === 0xff) {
     const marker = bytes[at + 1] ?? 0;
     const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
     if (isFrame) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
-    // A marker may have bytes of filling in front.
+    // Fill bytes may precede a marker.
     at += marker === 0xff ? 1 : 2 + bytes.readUInt16BE(at + 2);
   }
   return undefined;

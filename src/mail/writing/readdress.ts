@@ -2,10 +2,10 @@ import { type DkimKeys, signMail } from "./dkim.ts";
 import { fromMailbox, readHeaders } from "../reading/headers.ts";
 import { asciiDomain } from "../sending/send-outcome.ts";
 
-/** Addresses that a mail is to have in place of its own, by the field; only where the mail has one. */
+/** Addresses to put in place of a mail's own, by field; a field that the mail lacks stays absent. */
 type Addresses = Partial<Record<"from" | "reply-to" | "to", string>>;
 
-/** The address in From of a mail that this server has composed. */
+/** Returns the address in From of a mail that this server composed. */
 export function authorOf(raw: Uint8Array): string {
   const from = fromMailbox(readHeaders(raw));
   if (!from.ok) throw new Error(`A mail of our own cannot be read: ${from.problem}`);
@@ -13,8 +13,8 @@ export function authorOf(raw: Uint8Array): string {
 }
 
 /**
- * A mail that this server has composed, with other addresses; where it is to be signed, signed anew for `domain`.
- * All else stays: its names, its Message-ID and its Date.
+ * Returns a mail that this server composed with other addresses, signed again for `domain` if it has to be. Everything
+ * else stays: names, Message-ID and Date.
  */
 export async function readdress(
   raw: Buffer,
@@ -33,7 +33,7 @@ export async function readdress(
   return signer === null ? whole : signMail(whole, signer.domain, signer.keys);
 }
 
-/** A field with one mailbox; its address stands in angle brackets at the end, or it is all there is. */
+/** Replaces the address in a field with one mailbox; the address is in angle brackets at the end, or all there is. */
 function withAddress(field: string, address: string): string {
   const written = asciiDomain(address);
   const angle = field.lastIndexOf("<");

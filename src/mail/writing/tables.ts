@@ -3,12 +3,12 @@ import type { Token } from "./markdown.ts";
 type Side = "left" | "center" | "right";
 
 export interface Column {
-  /** As the text says, or to the right for numbers. */
+  /** As the Markdown says, or right for numbers. */
   side: Side | undefined;
   numbers: boolean;
 }
 
-/** A table as both parts of a mail write it; each cell is the inline token of its words. */
+/** A table for both writers (HTML and text); each cell is the inline token of its words. */
 export interface Table {
   columns: Column[];
   head: Token[];
@@ -17,7 +17,7 @@ export interface Table {
   end: number;
 }
 
-/** The table that begins at a `table_open`. */
+/** Returns the table that begins at a `table_open` token. */
 export function tableAt(tokens: readonly Token[], start: number): Table {
   const rows: Token[][] = [];
   const sides: (Side | undefined)[] = [];
@@ -42,7 +42,7 @@ function sideOf(token: Token): Side | undefined {
 
 const MAX_NUMBER_CHARS = 24;
 const NO_NUMBER = /^(?:[-–—.?]|n\/a|)$/i;
-/** Signs, a currency and at most three letters of a unit around digits and what parts them. */
+/** A number: digits and their separators, with sign, currency and a unit of at most three letters. */
 const NUMBER =
   /^[-+−±~≈<>≤≥(]?\p{Sc}?(?:[A-Z]{3})?[-+−]?\p{Sc}?\d[\d.,'’]*(?:%|‰|\p{Sc}|[\p{L}µ°]{1,3}[²³]?)?\)?$/u;
 const DATE = /^(?:\d{1,2}\.\d{1,2}\.(?:\d{2}){1,2}|\d{4}\.\d{2}\.\d{2})$/;

@@ -5,17 +5,17 @@ import type { Column } from "./tables.ts";
 const MAX_NAME_CHARS = 40;
 /** Narrower columns do not hold a sentence. */
 const LEAST_COLUMN = 16;
-/** Lines of a table are together at most so many times as long as its words. */
+/** A table's lines may have at most this many times the characters of its text. */
 const MAX_BLANKS = 8;
 const BETWEEN = "  ";
 
-/** A table, whose first row has the names, as lines of at most `room` columns where its words allow it. */
+/** Returns a table, whose first row has the column names, as lines of at most `room` columns if its words allow it. */
 export function tableLines(cells: string[][], columns: Column[], room: number): string[] {
   const widths = widthsFor(cells, { count: columns.length, room });
   return widths === undefined ? named(cells, room) : aligned(cells, columns, widths);
 }
 
-/** How wide each column is; undefined where they do not fit beside each other, or would be blanks for the most part. */
+/** Returns the width of each column; undefined where they do not fit side by side, or would be mostly blank. */
 function widthsFor(
   cells: string[][],
   { count, room }: { count: number; room: number },
@@ -37,7 +37,7 @@ function widthsFor(
   return fits && isFull && words.every((width, at) => width <= (fitted[at] ?? 0)) ? fitted : undefined;
 }
 
-/** The most that each may take for all to fit into `room`. */
+/** Returns the largest width that each column may have for all to fit into `room`. */
 function sharedOut(widths: number[], room: number): number {
   let left = room;
   const sorted = widths.toSorted((one, other) => one - other);
@@ -72,7 +72,7 @@ function padded(cell: string, width: number, side: "left" | "center" | "right"):
   return " ".repeat(before) + cell + " ".repeat(blanks - before);
 }
 
-/** Too wide for columns: each row as lines of a name and a value. */
+/** Returns a table that is too wide as lines of name and value, row by row. */
 function named([names = [], ...body]: string[][], columns: number): string[] {
   const short = names.map((name) =>
     name.length <= MAX_NAME_CHARS

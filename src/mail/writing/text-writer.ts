@@ -3,10 +3,13 @@ import { hostToShow, isTask, type LinkGuard, noteOf, type Token } from "./markdo
 import { type Table, tableAt } from "./tables.ts";
 import { tableLines } from "./text-table.ts";
 
-/** Leaves room for the marks of a quote in a line of 78 characters (RFC 5322 section 2.1.1). */
+/** Line width, which leaves room for quote marks in a line of 78 characters (RFC 5322 §2.1.1). */
 const COLUMNS = 74;
 const LEAST_COLUMNS = 30;
-/** Deeper lists and quotes begin where those around them do: their marks would be longer than the text. */
+/**
+ * Deepest indentation: deeper lists and quotes are not indented further, since their marks would be longer than the
+ * text.
+ */
 const MAX_INDENT = 24;
 
 interface Page {
@@ -16,20 +19,20 @@ interface Page {
   guard: LinkGuard | undefined;
 }
 
-/** The characters in front of the next line, and of those below it. */
+/** The characters in front of the next line, and of the lines below it. */
 interface Margin {
   first: string;
   rest: string;
 }
 
-/** The blocks as text to be read as it is: no marks but those of lists, quotes and large headings. */
+/** Returns the blocks as plain text: no marks except those of lists, quotes and large headings. */
 export function writeText(tokens: readonly Token[], guard?: LinkGuard): string {
   const page: Page = { tokens, at: 0, lines: [], guard };
   writeBlocks(page, { first: "", rest: "" });
   return page.lines.join("\n");
 }
 
-/** All blocks up to the end of the one that they are in. */
+/** Writes all blocks up to the end of the enclosing one. */
 function writeBlocks(page: Page, margin: Margin, { tight = false } = {}): void {
   let above: Token | undefined;
   for (let token = page.tokens[page.at]; token && token.nesting !== -1; token = page.tokens[page.at]) {
@@ -40,7 +43,7 @@ function writeBlocks(page: Page, margin: Margin, { tight = false } = {}): void {
   }
 }
 
-/** Leaves the page behind the block. */
+/** Writes a block, and moves the page's position behind it. */
 function writeBlock(page: Page, token: Token, margin: Margin): void {
   const start = page.at;
   page.at += 1;
@@ -82,7 +85,7 @@ function columnsIn({ rest }: Margin): number {
   return Math.max(LEAST_COLUMNS, COLUMNS - rest.length);
 }
 
-/** A paragraph, a heading or a footnote. */
+/** Writes a paragraph, a heading or a footnote. */
 function writeWords(page: Page, { token, inline }: { token: Token; inline: Token }, margin: Margin): void {
   const words = plainTextOf(page, inline);
   if (token.type === "footnote_open") {
@@ -123,7 +126,7 @@ function writeTable(page: Page, { columns, head, rows }: Table, margin: Margin):
   put(page, margin, tableLines(cells, columns, columnsIn(margin)));
 }
 
-/** The words of a line; behind those of a link its address. */
+/** Returns the text of a line, with its URL behind each link. */
 function plainTextOf({ guard }: Page, { children }: Token): string {
   const tokens = children ?? [];
   const parts: string[] = [];
@@ -135,11 +138,11 @@ function plainTextOf({ guard }: Page, { children }: Token): string {
     );
   }
   const words = parts.join("");
-  // Put together, what stood apart may be an address.
+  // Joined, separate pieces may form a URL.
   return guard ? guard.clean(words) : words;
 }
 
-/** The address of a link whose words are not already that. */
+/** Returns the URL of a link whose text is not already that. */
 function behind({ target, from }: { target: string; from: number }, parts: string[]): string {
   const isSaid = hostToShow(target, parts.slice(from).join("")) === undefined;
   return isSaid ? "" : ` <${target.replace(/^mailto:/i, "")}>`;
@@ -149,7 +152,7 @@ function addressOf(link: Token): string {
   return String(link.attrGet("href") ?? "");
 }
 
-/** `alone`: nothing else is in its line. */
+/** Returns the text of a token; `alone` says that nothing else is in its line. */
 function wordOf(token: Token, alone: boolean): string {
   const { type, content } = token;
   if (type === "softbreak" || type === "hardbreak") return "\n";

@@ -4,17 +4,17 @@ import { escapeHtml, type LinkGuard, noteOf, parseMarkdown } from "./markdown.ts
 import { MAX_PICTURE_PX, type Picture } from "./pictures.ts";
 import { writeText } from "./text-writer.ts";
 
-/** Words of a mail, in both of its parts. */
+/** The text of a mail for its HTML and its plain part. */
 export interface Written {
-  /** The body of a page. */
+  /** HTML for the body of a page. */
   html: string;
   text: string;
-  /** The Markdown of it all, where a part shows only its beginning. */
+  /** The complete Markdown, where a part shows only its beginning. */
   whole: string | null;
 }
 
 const TEXT_CHARS = 100_000;
-/** Gmail shows the first 102 KB of a page. Frame, notes and pictures have the rest. */
+/** Limits in bytes of HTML: Gmail shows the first 102 KB of a page. Frame, notes and pictures take the rest. */
 const ANSWER_BYTES = 78_000;
 const NOTES_BYTES = 14_000;
 const GOES_ON = "The answer goes on in the attached file reply.md.";
@@ -24,9 +24,9 @@ const NO_WORDS = "*The answer has no text.*";
 
 interface Writing {
   guard?: LinkGuard;
-  /** Pictures that come with it. */
+  /** Pictures attached to the mail. */
   pictures?: Picture[];
-  /** Whether we wrote it, and not a model. */
+  /** Whether this server wrote it, and not a model. */
   own?: boolean;
 }
 
@@ -65,7 +65,7 @@ export function writtenPlain(markdown: string): Written {
   const cut = Buffer.byteLength(lines) > ANSWER_BYTES;
   return {
     html:
-      // In UTF-8, and with what escapes it, a character has seven bytes at most.
+      // An escaped character in UTF-8 takes seven bytes at most.
       paragraph(cut ? linesOf(shown.slice(0, ANSWER_BYTES / 7).toWellFormed()) : lines) +
       (cut ? paragraph(`<em>${SHORTENED}</em>`) : ""),
     text: isLong ? joined([shown, GOES_ON]) : shown,
