@@ -20,7 +20,7 @@ import { runUse, sizeOf } from "../resources/messages/run-use.ts";
 import { storeBytes } from "../resources/messages/stored-bytes.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 
-/** Characters to which a subject is cut when it is stored. */
+/** Characters to which a stored subject is cut. */
 const MAX_SUBJECT_CHARS = 500;
 
 /** A mail that passed the policy and may be worked on. */
@@ -69,13 +69,13 @@ export interface AcceptedCall {
   content: string | null;
   conversation_id: string | null;
   files: IncomingFile[];
-  /** What the caller notes on it. */
+  /** Metadata that the caller attached. */
   metadata?: Metadata;
   /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
   slot: boolean;
 }
 
-/** What is known once a call is accepted, so that the run which begins at once need not read it again. */
+/** Data of an accepted call that the run which begins at once need not read again. */
 export interface FreshCall {
   message: MessageRow;
   content: string | null;
@@ -84,7 +84,7 @@ export interface FreshCall {
   begins: boolean;
 }
 
-/** A failed message, and the material of it that is not part of its raw mail. */
+/** A failed message to retry, and its material that is not part of its raw mail. */
 export interface AcceptedRetry {
   failed: MessageRow;
   inbox: InboxRow;
@@ -144,7 +144,10 @@ export async function acceptMail(
   return { row, job: claimed ? job : null };
 }
 
-/** The owner has a letter a day however many mails there are, their own as well; a listed sender knows of none. */
+/**
+ * Tells the owner about a limit, by at most one letter a day, for the owner's own mails as well; a listed sender is
+ * told nothing.
+ */
 export async function tellOfLimit(
   app: App,
   tx: Db,
@@ -224,8 +227,8 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   const row: MessageRow = {
     ...sameAs({ app, inbox, user }, failed),
     conversation_id: failed.conversation_id,
-    // The key of the mail goes over to the retry: the sender's server may bring the same mail once more, and so may
-    // anybody who has it.
+    // The key of the mail moves to the retry: the sender's server may send the same mail once more, and so may anybody
+    // who has it.
     dedupe_key: failed.dedupe_key,
     retry_of: firstTry(failed),
   };
@@ -237,7 +240,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   return row;
 }
 
-/** The id of the first try, which all retries name, also a retry of a retry. */
+/** Returns the id of the first attempt, which all retries reference, also a retry of a retry. */
 export function firstTry(message: Pick<MessageRow, "id" | "retry_of">): string {
   return message.retry_of ?? message.id;
 }
@@ -321,7 +324,7 @@ async function insertEnded(
   await recordState(app, tx, row);
 }
 
-/** Whether a message would be begun at once; a conversation of null has no other message. */
+/** Returns whether a message would start at once; a conversation of null has no other message. */
 async function mayBegin(tx: Db, conversation_id: string | null): Promise<boolean> {
   const waits = conversation_id !== null && (await isLaneBusy(tx, conversation_id));
   return !waits && !(await isHeld(tx, "route_message"));

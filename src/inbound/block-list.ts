@@ -31,8 +31,8 @@ export async function findListing(app: App, address: string): Promise<Listing | 
 }
 
 /**
- * The name to ask the lists for (RFC 5782 §2.1 and §2.4); undefined for an address that has no meaning outside of its
- * own network.
+ * Returns the name to look up in the lists (RFC 5782 §2.1 and §2.4); undefined for an address that has no meaning
+ * outside of its own network.
  */
 function reversedName(address: string): string | undefined {
   if (!ipaddr.isValid(address)) return undefined;

@@ -17,10 +17,10 @@ interface Notification {
 }
 
 /**
- * Writes what a delivery status notification says to the reply that it is about, and returns false if it is about none
- * of ours. The reply is found by the bounce address, which only this server can make. If the notification came to the
- * inbox instead, it is found by the Message-ID of the reply in it: only this server can make that too, but more people
- * have seen it. The text of a notification proves nothing.
+ * Stores what a delivery status notification says about the reply that it is about, and returns false if it is about
+ * none of ours. The reply is found by the bounce address, which only this server can make. If the notification came to
+ * the inbox instead, it is found by the Message-ID of the reply in it: only this server can make that too, but more
+ * people have seen it. The text of a notification proves nothing.
  */
 export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<boolean> {
   const { bounce } = notification;

@@ -51,11 +51,11 @@ export interface Reception {
   code: 250 | 421 | 450 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
   text: string;
-  /** If a limit is why: what the operator may change, such as a key of the configuration. */
+  /** If a limit is the reason: what the operator may change, such as a configuration key. */
   limit?: string;
-  /** If room is why: the inboxes whose accounts have none. */
+  /** If storage is the reason: the inboxes whose accounts have no room. */
   full?: FullInbox[];
-  /** If a rate is why: the inboxes that take no more for now. */
+  /** If a rate limit is the reason: the inboxes that take no more for now. */
   busy?: BusyInbox[];
   /**
    * The answer for each address, if one transaction had several recipients: SMTP has only one answer for all of them.
@@ -69,7 +69,7 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
   identity: Author["identity"];
   meant: Author["meant"];
   kind: MailClass;
-  /** What the spam filter says against it; absent or null: nothing. */
+  /** The spam filter's verdict; absent or null for none. */
   junk?: Junk | null;
 }
 
@@ -80,16 +80,16 @@ export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
   subject?: string;
   rfc_message_id?: string | null;
   sender?: string;
-  /** What was found out about the sender, if the mail was examined that far. */
+  /** The results about the sender, if the mail was examined that far. */
   identity?: Examined["identity"];
 };
 
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
 /**
- * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal. While one
- * of the inboxes takes no more or has no room, it is 451 or 452, and nothing is written. This is decided here, in the
- * transaction, because only here it is certain which mails have been here before.
+ * Returns the reply for the whole SMTP transaction: 250 as soon as one recipient took the mail, otherwise the first
+ * refusal. While one of the inboxes takes no more or has no room, it is 451 or 452, and nothing is stored. This is
+ * decided here, in the database transaction, because only here it is certain which mails have been here before.
  */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
@@ -119,7 +119,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   return each.size > 1 ? { ...answer, each } : answer;
 }
 
-/** Counts a mail against the limits of the operator and of its inboxes; a mail that is put off counts nowhere. */
+/** Counts a mail against the limits of the operator and of its inboxes; a mail that is put off counts against none. */
 function count(
   app: App,
   tx: Db,
@@ -193,7 +193,7 @@ export function isBounce({ kind }: Pick<Examined, "kind">): boolean {
   return kind.kind === "hard" && kind.reason === "bounce";
 }
 
-/** Notes the refusal only here. Its sender may not hear of it, if another recipient took the mail. */
+/** Logs a refusal. Its sender may not learn of it, if another recipient took the mail. */
 function refuseOthers(app: App, delivery: Delivery): Reception {
   noteRefusal(app, delivery, "reports_only");
   return refusalFor("reports_only");
@@ -201,7 +201,9 @@ function refuseOthers(app: App, delivery: Delivery): Reception {
 
 type Client = Pick<Delivery, "mail_from" | "remote_address"> & Partial<Pick<Delivery, "recipients">>;
 
-/** The fields of each log line about a mail: who sent it, and the inboxes it is for, as far as these are known. */
+/**
+ * Returns the fields of each log line about a mail: who sent it, and the inboxes it is for, as far as these are known.
+ */
 export function logFieldsOf({ mail_from, remote_address, recipients = [] }: Client): object {
   const inbox_ids = recipients.flatMap(({ inbox }) => inbox?.row.id ?? []);
   return {
@@ -216,7 +218,7 @@ export function noteRefusal(app: App, client: Client, reason: RefusalReason): vo
   app.log.info({ reason, ...logFieldsOf(client) }, "mail refused");
 }
 
-/** The reason for which a mail that could have been taken was put off. */
+/** Returns the reason for which a mail that could have been taken was put off. */
 export function putOffReason({ code }: Pick<Reception, "code">): RefusalReason {
   if (code === 450) return "inbox_paused";
   return code === 452 ? "storage_full" : "rate_limited";
@@ -327,7 +329,7 @@ async function acceptNew(
   return ACCEPTED;
 }
 
-/** What was found out about a mail, as it is stored with its message (see `StoredAuth`). */
+/** Returns the results of the checks as they are stored with a message (see `StoredAuth`). */
 function authOf(
   { identity, meant }: Examined,
   { address }: Recipient,
@@ -345,8 +347,8 @@ function authOf(
 }
 
 /**
- * A hash that is equal for mails with the same text. For a sender who gives orders the subject counts too, as it may be
- * the order.
+ * Returns a hash that is equal for mails with the same text. For a sender who may give instructions the subject counts
+ * too, as it may be the instruction.
  */
 function saidIn({ body_hash, subject }: Examined, { authority }: Standing): string {
   const orders = authority === "owner" || authority === "listed";
@@ -358,7 +360,7 @@ async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): 
   return ACCEPTED;
 }
 
-/** Counts and logs a mail that was taken and that no account sees anything of. */
+/** Counts and logs a mail that was accepted and that no account sees. */
 export function dropMail(app: App, client: Client, reason: "bounce" | "role_machine" | "role_report"): void {
   app.metrics.count("mailwright_mails_dropped_total", { reason });
   app.log.info({ reason, ...logFieldsOf(client) }, "mail dropped");

@@ -15,10 +15,10 @@ const MAX_RECORDS = 10_000;
 const MAX_FILES = 4;
 const MAX_NAME_CHARS = 100;
 
-/** What the log says of a report, in one line. */
+/** The summary of a report for one log line. */
 export interface DomainReport {
   report: "dmarc" | "tls";
-  /** Who reports, and about which domain; both are the reporter's words. */
+  /** Who reports, and about which domain; both are untrusted text. */
   by: string;
   domain: string;
   /** Mails (DMARC) or connections (TLS) in all. */
@@ -47,8 +47,8 @@ export async function readDomainReport(
 }
 
 /**
- * Whether a file may hold a report by its type, which includes vague ones: some providers do not say what their archive
- * is.
+ * Returns whether a file may hold a report by its type; vague types count, because some providers do not declare their
+ * archive's.
  */
 function mayHoldReport({ content_type }: MailAttachment): boolean {
   return /^(?:application\/(?:tlsrpt\+|(?:x-)?gzip|(?:x-)?zip|xml|json|octet-stream)|text\/xml)/i.test(
@@ -57,8 +57,8 @@ function mayHoldReport({ content_type }: MailAttachment): boolean {
 }
 
 /**
- * Whether a mail looks like a report by its header (RFC 8460 §5.3 and RFC 7489 §7.2.1.1), so that people's mails are
- * not unpacked.
+ * Returns whether a mail looks like a report by its header (RFC 8460 §5.3 and RFC 7489 §7.2.1.1), so that people's
+ * mails are not unpacked.
  */
 function looksLikeReport(headers: MailHeaders): boolean {
   const type = headers.get("content-type") ?? "";
@@ -75,7 +75,7 @@ function reportIn(bytes: Uint8Array): DomainReport | undefined {
   return text?.startsWith("{") ? tlsSummary(text) : text?.startsWith("<") ? dmarcSummary(text) : undefined;
 }
 
-/** The text of a file that may be packed; undefined if the file is broken or too large. */
+/** Returns the text of a file that may be packed; undefined if the file is broken or too large. */
 function unpack(bytes: Uint8Array): string | undefined {
   try {
     const plain =
@@ -115,7 +115,7 @@ function dmarcSummary(xml: string): DomainReport | undefined {
   return { report: "dmarc", by: named(element(xml, "org_name")), domain, total, failed, ...mostly(failures) };
 }
 
-/** The text between the first opening and closing tag of this name. */
+/** Returns the text between the first opening and closing tag of this name. */
 function element(xml: string, name: string): string {
   const start = xml.indexOf(`<${name}>`);
   const end = xml.indexOf(`</${name}>`, start);

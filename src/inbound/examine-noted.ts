@@ -5,15 +5,15 @@ import { readHeaders } from "../mail/reading/headers.ts";
 import { tagValue } from "../mail/reading/signatures.ts";
 import { type AskedDns, type Examination, examineMail, type MailToExamine, type Noting } from "./examine.ts";
 
-/** The most keys of signatures that are asked for one mail in advance. */
+/** How many keys of signatures are looked up in advance for one mail. */
 const MAX_KEYS = 20;
-/** The most rounds of reading for one mail. Mostly the first is enough, and each reads the whole mail once more. */
+/** How many times one mail is read. Mostly the first is enough, and each reads the whole mail again. */
 const MAX_ROUNDS = 5;
 const NO_NOTES: DnsNotes = { answers: [], open: [] };
 const SIGNATURES = new Set(["dkim-signature", "arc-seal", "arc-message-signature"]);
 const DMARC = "_dmarc.";
 
-/** As `examineMail`, on the thread. If the mail comes with notes, its examination says what was asked of the DNS. */
+/** Like `examineMail`, on the thread. If the mail comes with notes, its examination says what was asked of the DNS. */
 export async function examineNoted(
   mail: MailToExamine,
   live: (dns: AskedDns) => Resolver,
@@ -29,7 +29,7 @@ export async function examineNoted(
   return { ...examination, notes: noted.notes() };
 }
 
-/** Asks for the keys of all signatures: without the body it is not known which are worth asking for. */
+/** Looks up the keys of all signatures: without the body it is unknown which are worth it. */
 async function askAhead(mail: MailToExamine, { resolver }: NotedResolver, open: Question[]): Promise<void> {
   const keys = readHeaders(mail.raw)
     .fields.filter(({ name }) => SIGNATURES.has(name))
@@ -40,8 +40,8 @@ async function askAhead(mail: MailToExamine, { resolver }: NotedResolver, open: 
 }
 
 /**
- * The questions that may follow from one: if a domain has no policy, that of a domain above it is asked for next (RFC
- * 9989 §4.10).
+ * Returns the questions that may follow from one: if a domain has no policy, that of a domain above it is looked up
+ * next (RFC 9989 §4.10).
  */
 function withParents(question: Question): Question[] {
   const { name, rrtype } = question;
@@ -50,7 +50,7 @@ function withParents(question: Question): Question[] {
   return labels.map((_label, at) => ({ name: DMARC + labels.slice(at).join("."), rrtype }));
 }
 
-/** Has the whole mail, or its header alone, read on a thread. */
+/** Reads the whole mail, or its header alone, on a thread. */
 type Read = (part: Noting["part"], notes: DnsNotes) => Promise<WorkOutcome<Examination>>;
 
 /**

@@ -5,7 +5,7 @@ import { examineNoted } from "./examine-noted.ts";
 
 const resolvers = new Map<string, Resolver>();
 
-/** The resolver for these servers. All mails share one, because it remembers what it was told. */
+/** Returns the resolver for these servers. All mails share it with its cache. */
 function resolverOf({ servers, counts }: AskedDns): Resolver {
   const key = servers.join(" ");
   const resolver = resolvers.get(key) ?? createResolver({ servers, counts });
@@ -13,7 +13,7 @@ function resolverOf({ servers, counts }: AskedDns): Resolver {
   return resolver;
 }
 
-/** A resolver that reports progress of the mail each time the DNS has answered. */
+/** Returns a resolver that calls `goOn` each time the DNS has answered. */
 function telling(resolver: Resolver, goOn: () => void): Resolver {
   return (...question) => resolver(...question).finally(goOn);
 }

@@ -30,7 +30,7 @@ const SHORT_HEADER_BYTES = 8_192;
 /** Characters of a problem: part of a reply line, which has at most 512 octets (RFC 5321 §4.5.3.1.5). */
 const MAX_PROBLEM_CHARS = 300;
 
-/** A mail as it came, and what must be known to judge it. Plain data, because it is sent to another thread. */
+/** A received mail, and what must be known to judge it. Plain data, because it is sent to another thread. */
 export interface MailToExamine {
   raw: Uint8Array;
   /** "" is the null reverse-path. */
@@ -39,7 +39,7 @@ export interface MailToExamine {
   inboxes: string[];
   /** Whether one of its recipients is a role address. */
   to_role: boolean;
-  /** The client; null for one that is believed whatever it says. */
+  /** The client; null for one in a trusted network, which is believed whatever it says. */
   client: Client | null;
   /** See `examineByNotes`. */
   noting?: Noting;
@@ -55,7 +55,7 @@ export interface Noting {
   part: "head" | "whole";
 }
 
-/** Who brought the mail, and how its word is checked. */
+/** The client that brought the mail, and how its mail is checked. */
 export interface Client {
   remote_address: string;
   helo: string;
@@ -65,18 +65,18 @@ export interface Client {
   arc_sealers: string[];
 }
 
-/** Which name servers are asked, and where it is counted what they answer. */
+/** Which name servers to ask, and where to count their answers. */
 export interface AskedDns {
   servers: string[];
   counts: DnsCounts;
 }
 
-/** Why a mail is refused, whoever wrote it and whoever it is for. */
+/** A reason to refuse a mail, whoever wrote it and whoever it is for. */
 export type MailFault = ReturnType<
   typeof refusalFor<"bad_from" | "loop" | "malformed_header" | "repeated_field" | "too_large">
 >;
 
-/** All that has to be known of a mail before it is decided about. */
+/** All that has to be known about a mail for the decision. */
 export interface Examination extends MailWords {
   fault: MailFault | null;
   /** Null for a mail with a fault, and for a notification, whose author does not matter. */
@@ -104,16 +104,16 @@ export interface Author {
 }
 
 /**
- * Whether a mail is a delivery notification (RFC 5321 §4.5.5). It does not matter who wrote it, and its From often
- * names nobody (`From: MAILER-DAEMON`).
+ * Returns whether a mail is a delivery notification (RFC 5321 §4.5.5). It does not matter who wrote it, and its From
+ * often names nobody (`From: MAILER-DAEMON`).
  */
 function isNotification({ mail_from, inboxes }: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
   return mail_from === "" && inboxes.length === 0;
 }
 
 /**
- * Whether reading a mail takes less time than handing it to a thread: it is short, and nothing in it has to be verified
- * or unpacked. Such a mail is read by linear code alone.
+ * Returns whether reading a mail takes less time than passing it to a thread: it is short, and nothing in it has to be
+ * verified or unpacked. Only linear code reads such a mail.
  */
 export function isQuickToExamine({ raw, client, to_role }: MailToExamine): boolean {
   if (client !== null || to_role || raw.length > SHORT_MAIL_BYTES) return false;
@@ -152,8 +152,8 @@ async function reportIn(raw: Uint8Array, headers: MailHeaders): Promise<DomainRe
 }
 
 /**
- * Whether to look for a bounce in a mail. Some mail systems return mail under another name than their own, but nobody
- * else knows a bounce address.
+ * Returns whether to look for a bounce in a mail. Some mail systems return mail under another name than their own, but
+ * nobody else knows a bounce address.
  */
 function mayBeBounce({ inboxes, to_role }: MailToExamine, { hard, soft }: MachineMarks): boolean {
   return hard === "bounce" || (inboxes.length === 0 && !to_role && soft?.reason !== "auto_reply");
@@ -218,7 +218,7 @@ async function identify(
   return { ...identity, trusted_network: false };
 }
 
-/** The identity of every author whose mail comes from one of the trusted networks. */
+/** The identity of authors whose mail comes from a trusted network. */
 const BELIEVED: Author["identity"] = {
   authenticated: true,
   auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false },

@@ -35,7 +35,7 @@ function addressesIn(value: string): string[] | null {
   return list.mailboxes.map(({ address }) => address);
 }
 
-/** Why a mail may hold the words of somebody other than its sender, or null. */
+/** Returns why a mail may hold the words of somebody other than its sender, or null. */
 export function whyForOthers(
   { marks, from_address, shows_sender }: { marks: WriterMarks; from_address: string; shows_sender: boolean },
   { inbox, user }: { inbox: InboxRow; user: UserRow },
@@ -45,13 +45,13 @@ export function whyForOthers(
   const is_theirs = (address: string): boolean =>
     own.some((one) => isSameMailbox(one, address)) || isKnownAddress(address, { inbox, owner: user });
   if (marks.reply_to?.every(is_theirs) !== true) return "reply_to";
-  // The author's server names there who has signed in, if that is not the author (RFC 6409 §8.1). In what came another
-  // way, and unsigned, anybody may have added it.
+  // There the author's server names who has signed in, if that is not the author (RFC 6409 §8.1). In an unsigned mail
+  // that came another way, anybody may have added it.
   if (!shows_sender) return null;
   return marks.sender?.every(is_theirs) === true ? null : "sender";
 }
 
-/** Whether two addresses differ in the tag at most: mail to both reaches the same person, or the same inbox. */
+/** Returns whether two addresses differ at most in the tag: mail to both reaches the same person, or the same inbox. */
 function isSameMailbox(one: string, other: string): boolean {
   const [a, b] = [splitAddress(one), splitAddress(other)];
   return a.local_part === b.local_part && a.domain === b.domain;

@@ -7,7 +7,7 @@ import { logRefusal, type Refusal } from "./decide.ts";
 import { type FullInbox, fullAnswer } from "./mail-storage.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
-/** How often the activity shows it, for each sender. */
+/** How often the activity shows a full inbox, for each sender. */
 const SHOWN_RULE = { limit: 1, window_seconds: DAY_SECONDS };
 
 /** Tells the owner, by a letter and in the activity, that a mail of `size` bytes found no room. */

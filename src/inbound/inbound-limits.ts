@@ -41,7 +41,7 @@ export function countInbound(
   return undefined;
 }
 
-/** Notes which inboxes of a mail for several took no more, so that they can be told apart when it comes again. */
+/** Remembers which inboxes of a mail for several took no more, so that they can be told apart when it comes again. */
 export function rememberBusy(app: App, { inbox, bucket }: BusyInbox, client: Client): void {
   notePutOffFor(app, inbox.id, client);
   // At RCPT the bucket of an inbox can be found again, but not that of a sender, whom only the mail itself names: for
@@ -50,9 +50,7 @@ export function rememberBusy(app: App, { inbox, bucket }: BusyInbox, client: Cli
   notePutOffFor(app, nameOf(inbox, bucket), client, bucket.of_sender ? retry_after_seconds : undefined);
 }
 
-/**
- * What the sender of a mail hears at RCPT while an inbox still takes no more of it, as far as an earlier try has shown.
- */
+/** Returns the reply at RCPT while an inbox still takes no more of a mail, as far as an earlier attempt has shown. */
 export function stillBusy(
   app: App,
   { row, user }: { row: InboxRow; user: UserRow },
@@ -73,8 +71,8 @@ function nameOf({ id }: InboxRow, { share, of_sender, setting }: Bucket): string
 }
 
 /**
- * The shares that a mail may be put off for at RCPT. Anybody can write any address there, so what happened to a
- * stranger must not put off the owner.
+ * Returns the shares because of which a mail may be put off at RCPT. Anybody can write any address there, so what
+ * happened to a stranger must not put off the owner.
  */
 function sharesOf(row: InboxRow, user: UserRow, from_address: string): readonly Share[] {
   const claimed = judgeSender(row, user, { from_address, authenticated: true });
@@ -85,7 +83,7 @@ function isFull(app: App, { key, rule }: Bucket): boolean {
   return !app.limiter.peek(key, rule).ok;
 }
 
-/** Whether a mail counts: one that is refused for good must hear that, not "later". */
+/** Returns whether a mail counts: one that is refused for good must hear that, not "later". */
 function isNew({ verdict, original }: Standing): boolean {
   return verdict.accepted && original === undefined;
 }
@@ -122,8 +120,9 @@ const SHARES = ["owner", "others", "unproven", "again", "machines"] as const;
 type Share = (typeof SHARES)[number];
 
 /**
- * The share of a mail. What others send, forge or send again must not use up what the owner, or a proven sender, may
- * send. Nor may a machine's mail, left out or read: anybody who has a signed mail can put a machine's mark on it.
+ * Returns the share of a mail. What others send, forge or send again must not use up what the owner, or a proven
+ * sender, may send. Nor may a machine's mail, left out or read: anybody who has a signed mail can put a machine's mark
+ * on it.
  */
 function shareOf(
   { verdict, vouched, left_out, skipped }: Standing,

@@ -117,7 +117,7 @@ function wordsOfDuplicate({ state, called }: EarlierMail): string {
   return `${before}; ${again}`;
 }
 
-/** Whether a mail that is left out may still have a row of its own. */
+/** Returns whether a mail that is left out may still have a row of its own. */
 function hasRow(app: App, tx: Db, { standing, mail }: Pick<Skipped, "standing" | "mail">): boolean {
   const turn = { key: `skipped:${standing.inbox.id}:${proofOf(mail.identity)}`, rule: ROWS };
   return takeTurn(app, tx, turn).ok;
@@ -127,7 +127,7 @@ export function proofOf(identity: Pick<Examined["identity"], "authenticated"> | 
   return identity?.authenticated === true ? "proven" : "unproven";
 }
 
-/** The result of the checks of a sender, as the history of a mail that was not taken shows it. */
+/** Returns the results of the sender's checks in the form that the history of an untaken mail stores. */
 export function storedChecks({ auth, trusted_network }: Examined["identity"]): string {
   return JSON.stringify({ ...auth, trusted_network });
 }

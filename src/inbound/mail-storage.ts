@@ -22,8 +22,8 @@ export interface Coming extends Client {
 }
 
 /**
- * The inboxes whose accounts have no room for a mail of `size` bytes. All of them are returned, because each is refused
- * by itself when the mail comes again.
+ * Returns the inboxes whose accounts have no room for a mail of `size` bytes. All of them, because each is refused by
+ * itself when the mail comes again.
  */
 export async function withoutRoom(
   app: App,
@@ -46,20 +46,20 @@ export async function withoutRoom(
   return full;
 }
 
-/** Whether a mail is stored. One that is refused, left out or has been here before leaves no more than a row. */
+/** Returns whether a mail is stored. One that is refused, left out or has been here before leaves only a row. */
 function isKept({ verdict, skipped, original }: Standing): boolean {
   return verdict.accepted && !skipped && original === undefined;
 }
 
 /**
- * Whether a mail is so small that the room found at RCPT still suffices, however long ago that was: if every connection
- * that may be open had waited with such a mail, all of them together would be at most a tenth of the room.
+ * Returns whether a mail is so small that the room found at RCPT still suffices, however long ago that was: if every
+ * connection that may be open had waited with such a mail, all of them together would be at most a tenth of the room.
  */
 function isNextToNothing({ config: { smtp } }: App, size: number, free: number): boolean {
   return size * smtp.max_connections * 10 <= free;
 }
 
-/** What the sender of a mail hears if there is no room; `name` is the address or a name for it. */
+/** Returns the reply if there is no room; `name` is the address or a name for it. */
 export function fullAnswer(name: string, { whose, user }: Pick<FullInbox, "whose" | "user">) {
   const lack =
     whose === "household" ? "for the mail" : "left for mail of senders whom its owner has not listed";
@@ -72,14 +72,14 @@ export function fullAnswer(name: string, { whose, user }: Pick<FullInbox, "whose
   };
 }
 
-/** Notes which inboxes of a mail for several had no room, so that they can be told apart when it comes again. */
+/** Remembers which inboxes of a mail for several had no room, so that they can be told apart when it comes again. */
 export function rememberFull(app: App, { row, whose }: FullInbox, client: Client): void {
   notePutOffFor(app, noRoom(row, whose), client);
 }
 
 /**
- * The room that a mail needs, as far as RCPT can know: its announced size, of the owner's whole bound. For a mail that
- * was put off before it is known whose mail it is; and if no size is announced, it may be the largest.
+ * Returns the room that a mail needs, as far as RCPT can know: its announced size, within the owner's whole limit. For
+ * a mail that was put off before, it is known whose it is; and if no size is announced, it may be the largest.
  */
 export function needAtRcpt(
   app: App,

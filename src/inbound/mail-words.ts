@@ -10,7 +10,7 @@ const TAKEN = Uint8Array.from({ length: 256 }, (_, byte) =>
   " \t\r\n".includes(String.fromCharCode(byte)) ? 0 : 1,
 );
 
-/** What a mail says of itself. */
+/** What a mail says about itself. */
 export interface MailWords {
   subject: string;
   rfc_message_id: string | null;
@@ -24,7 +24,7 @@ export interface MailWords {
   date: number | undefined;
 }
 
-/** Reads what a mail says of itself; `from_address` is its author's, or empty. */
+/** Returns what a mail says about itself; `from_address` is its author's, or empty. */
 export function readMailWords(raw: Uint8Array, headers: MailHeaders, from_address: string): MailWords {
   const references = messageIds(headers.get("references") ?? "").toReversed();
   const rfc_message_id = messageIds(headers.get("message-id") ?? "")[0] ?? null;
@@ -45,16 +45,16 @@ export function readMailWords(raw: Uint8Array, headers: MailHeaders, from_addres
 }
 
 /**
- * The key that makes two mails the same one, if they have a Message-ID. It has the sender in it, so that another
- * sender's mail never is the same.
+ * Returns the key by which two mails with a Message-ID are the same. It includes the sender, so that another sender's
+ * mail never is the same.
  */
 export function dedupeKeyOfId(rfc_message_id: string, sender: string): string {
   return `id:${rfc_message_id} ${sender}`;
 }
 
 /**
- * Whether the body is blank; such a mail says only what its subject does. This loop takes a tenth of the time of
- * `every` or an iterator.
+ * Returns whether the body is blank; such a mail says only what its subject does. This loop takes a tenth of the time
+ * of `every` or an iterator.
  */
 function isBlank(body: Uint8Array): boolean {
   let at = 0;
@@ -67,8 +67,8 @@ function isSpace(byte: number): boolean {
 }
 
 /**
- * A hash of what a mail says, without white space and line ends: relaxed signatures allow whoever sends the mail on to
- * change these (RFC 6376 §3.4.4).
+ * Returns a hash of what a mail says, without white space and line ends: relaxed signatures allow whoever sends the
+ * mail on to change these (RFC 6376 §3.4.4).
  */
 function saidHash(
   headers: MailHeaders,
@@ -84,8 +84,8 @@ function saidHash(
 }
 
 /**
- * Copies what is not blank, and returns its number of bytes. Every byte is copied, but overwritten by the next unless
- * it counts: without a branch the processor has none to guess wrong.
+ * Copies the bytes that are not blank, and returns their number. Every byte is copied, but overwritten by the next
+ * unless it counts: without a branch the processor cannot mispredict any.
  */
 function takeFrom(piece: Uint8Array, taken: Uint8Array): number {
   let count = 0;
@@ -97,7 +97,10 @@ function takeFrom(piece: Uint8Array, taken: Uint8Array): number {
   return count;
 }
 
-/** The subject, each run of white space as one space: folding adds white space, and how much means nothing. */
+/**
+ * Returns the subject with each run of white space as one space: folding adds white space, and its amount means
+ * nothing.
+ */
 function subjectOf(headers: MailHeaders): string {
   return decodeWords((headers.get("subject") ?? "").replaceAll(BLANKS, " ")).trim();
 }

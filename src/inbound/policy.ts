@@ -8,7 +8,7 @@ import { policyOf } from "../resources/inboxes/settings.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
-/** What is known about a sender before the mail is looked at. */
+/** What is known about a sender before the mail's content is examined. */
 export interface SenderFacts {
   from_address: string;
   authenticated: boolean;
@@ -44,7 +44,7 @@ export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts):
   return { accepted: true, authority: "unauthenticated", no_reply_reason };
 }
 
-/** As `judgeSender`, for the sender of a stored message, by the present state of the inbox and its owner. */
+/** Like `judgeSender`, for the sender of a stored message, by the present state of the inbox and its owner. */
 export function judgeAgain(
   inbox: InboxRow,
   user: Person,
@@ -60,8 +60,8 @@ export function judgeAgain(
 export const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
 
 /**
- * The authority that a stored message has now. It is never more than when the message came, but its sender may have
- * been taken off the list since.
+ * Returns the authority that a stored message has now. It is never more than on arrival, but its sender may have been
+ * removed from the list since.
  */
 export function authorityNow(
   inbox: InboxRow,
@@ -74,7 +74,7 @@ export function authorityNow(
   return RANK.indexOf(now) < RANK.indexOf(authority) ? now : authority;
 }
 
-/** The sentence of the first cap of decision L.5d that this mail would break, or null. */
+/** Returns a sentence on the first cap of decision L.5d that this mail would break, or null. */
 export async function brokenCap(
   app: App,
   tx: Db,
@@ -122,9 +122,9 @@ export async function brokenCap(
 }
 
 /**
- * How many mails of the sender are worked on in an hour and in a day; 0 is no cap. The owner and listed senders have no
- * cap here that is as large as their SMTP limit or larger: they were told to come later at SMTP, and what was let in is
- * worked on. The buckets there fill again gradually while these windows move, so that with the same number here a mail
+ * Returns how many mails of the sender are worked on in an hour and in a day; 0 is no cap. For the owner and listed
+ * senders a cap here counts only if it is smaller than their SMTP limit: they were told to come later at SMTP, and what
+ * was let in is worked on. The buckets there fill gradually while these windows move, so with the same number a mail
  * that had been put off would be left out when it came again.
  */
 function sendersCaps(

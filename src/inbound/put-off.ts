@@ -7,7 +7,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 export type Client = Pick<Delivery, "mail_from" | "remote_address">;
 
 /**
- * Notes that a mail for several was put off because of `what`, which names one recipient. SMTP has one answer for a
+ * Remembers that a mail for several was put off because of `what`, which names one recipient. SMTP has one reply for a
  * whole mail, so only at RCPT, when the mail comes again, can the recipients be told apart. The note holds for a day,
  * as long as the sender's server may wait before it comes again, unless `seconds` says less.
  */
@@ -17,7 +17,7 @@ export function notePutOffFor(app: App, what: string, client: Client, seconds = 
   app.limiter.take(key, { limit: 1, window_seconds: Math.min(seconds, DAY_SECONDS) });
 }
 
-/** Whether a mail of this client was put off because of `what`. */
+/** Returns whether a mail of this client was put off because of `what`. */
 export function wasPutOffFor(app: App, what: string, client: Client): boolean {
   return !app.limiter.peek(keyOf(what, client), { limit: 1, window_seconds: DAY_SECONDS }).ok;
 }

@@ -30,7 +30,7 @@ export interface MailHeaderFields {
   signature: string;
 }
 
-/** The secret of the configuration. Throws `inbound_not_configured` if there is none. */
+/** Returns the configured secret. Throws `inbound_not_configured` if there is none. */
 export function inboundSecret({ config }: App): string {
   const { secret } = config.inbound;
   if (secret !== "") return secret;

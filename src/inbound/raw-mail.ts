@@ -8,7 +8,7 @@ import type { Envelope } from "./raw-mail-signature.ts";
 
 const RETRY_SECONDS = 120;
 
-/** What the SMTP listener would have answered for one recipient. */
+/** The reply that the SMTP listener would have given for one recipient. */
 export interface RecipientAnswer {
   recipient: string;
   status: "accepted" | "refused";

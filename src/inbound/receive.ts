@@ -46,7 +46,7 @@ import { isOwnMessageId, outgoingOfBounce } from "../mail/writing/own-ids.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
 
-/** What a recipient names: an inbox, a bounce address or a role address; undefined for anything else. */
+/** Returns what a recipient names: an inbox, a bounce address or a role address; undefined for anything else. */
 export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
   const parts = splitAddress(address);
   if (outgoingOfBounce(app, parts) !== undefined)
@@ -86,7 +86,7 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   return putOff(app, delivery, { reason: putOffReason(answer), answer });
 }
 
-/** Notes for which of its recipients a mail was put off, and tells the owners who have no room. */
+/** Remembers for which of its recipients a mail was put off, and tells the owners who have no room. */
 async function noteWhom(
   app: App,
   delivery: Delivery,
@@ -103,7 +103,7 @@ async function noteWhom(
   }
 }
 
-/** The sentence for a mail that is too large, whether that is known before it comes or after it. */
+/** Returns the sentence for a mail that is too large, whether that is known before or after it arrives. */
 export function tooLargeWords(max_message_bytes: number): string {
   return `The mail is larger than ${sizeInWords(max_message_bytes)}, the most that this server takes.`;
 }
@@ -222,8 +222,8 @@ function putOff(
 }
 
 /**
- * Whether mail from an address can only be our own: it is that of an inbox, or of the server's own letters. Other people
- * of a domain may have their mail elsewhere, also where it is the service's, and write to any inbox.
+ * Returns whether mail from an address can only be our own: it is that of an inbox, or of the server's own letters.
+ * Other people of a domain, even the service's, may have their mail elsewhere and write to any inbox.
  */
 async function isOwnAddress(app: App, address: string): Promise<boolean> {
   const parts = splitAddress(address);

@@ -13,7 +13,7 @@ import { refuseRoleForNow } from "./role-mail.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;
 
-/** The recipient that an address names here, or what its sender hears instead. */
+/** Returns the recipient that an address names here, or the reply to refuse it with. */
 export async function recipientOrRefusal(app: App, address: string): Promise<Recipient | Refusal> {
   const recipient = await findRecipient(app, address);
   if (recipient) return recipient;
@@ -22,9 +22,9 @@ export async function recipientOrRefusal(app: App, address: string): Promise<Rec
 }
 
 /**
- * The refusal of a recipient that can take no mail from this sender now: its account has no room, or a mail for
+ * Returns the refusal of a recipient that can take no mail from this sender now: its account has no room, or a mail for
  * several was put off before because of it. This is as much as is known before the mail has come. It is said per
- * recipient here, because a whole mail gets only one answer.
+ * recipient here, because a whole mail gets only one reply.
  */
 export async function refuseForNow(
   app: App,
@@ -71,7 +71,7 @@ async function refuseFullAccount(
   return fullAnswer("this address", { ...inbox, whose });
 }
 
-/** Whether there is room for any mail, whoever sends it and however large it is. */
+/** Returns whether there is room for any mail, whoever sends it and however large it is. */
 function hasRoomForAny({ config: { smtp } }: App, storage: Storage): boolean {
   return freeFor(storage, "strangers") >= smtp.max_message_bytes;
 }
@@ -84,8 +84,8 @@ const NOT_OURS: Refusal = {
 };
 
 /**
- * An address of an SMTP command in the form in which all addresses are compared: its domain in A-labels (the library
- * decodes `xn--…`; RFC 6531 §3.3 allows both), and without quotes that only its dots need.
+ * Returns an address of an SMTP command in the form in which all addresses are compared: its domain in A-labels (the
+ * library decodes `xn--…`; RFC 6531 §3.3 allows both), and without quotes that only its dots need.
  */
 export function comparableAddress(given: string): string {
   const address = withoutQuotes(given);

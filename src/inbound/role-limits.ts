@@ -10,7 +10,7 @@ import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /**
- * How much mail to role addresses is taken in all, and from one sender, so that nobody keeps the others from the
+ * Limits for mail to role addresses, in all and from one sender, so that nobody keeps others from reaching the
  * operator.
  */
 const RULE = { limit: 20, window_seconds: HOUR_SECONDS };
@@ -39,8 +39,8 @@ const SENDER_COMES_LATER: Reception = {
 type Sent = Pick<Examined, "identity" | "from_address">;
 
 /**
- * What the sender of a mail to a role address hears while the operator takes no more of it. This is noted for RCPT if
- * the mail is for others too.
+ * Returns the reply to a mail to a role address while the operator takes no more. It is remembered for RCPT if the mail
+ * is for others too.
  */
 export function refuseRole(app: App, delivery: Delivery, mail: Sent): Reception | undefined {
   const others = delivery.recipients.some(({ role }) => role === undefined);
@@ -61,10 +61,7 @@ export function countRole(app: App, tx: Db, delivery: Delivery, mail: Sent): voi
   takeTurn(app, tx, { key: shareOf(mail), rule: RULE });
 }
 
-/**
- * What the sender hears at RCPT about a mail that was put off because of the operator, until there is a free turn
- * again.
- */
+/** Returns the reply at RCPT to a mail that was put off because of the operator, until there is a free turn again. */
 export function roleStillBusy(app: App, client: Client): Reception | undefined {
   if (wasPutOffFor(app, SENDER, client)) return SENDER_COMES_LATER;
   const isBusy = (share: string) => wasPutOffFor(app, share, client) && !app.limiter.peek(share, RULE).ok;
@@ -76,8 +73,8 @@ function shareOf({ identity }: Sent): string {
 }
 
 /**
- * The key of a sender. A proven sender is the registrable domain or, at a public provider, the mailbox; mail that may
- * be forged counts for the network that brings it.
+ * Returns the key of a sender. A proven sender is the registrable domain or, at a public provider, the mailbox; mail
+ * that may be forged counts for the network that brings it.
  */
 function senderOf({ remote_address }: Delivery, { identity, from_address }: Sent): string {
   const domain = domainOf(from_address);

@@ -23,7 +23,10 @@ const REPORTS = { limit: 60, window_seconds: HOUR_SECONDS };
 /** Factor by which a mail is longer once it is encoded as a file. */
 const ENCODED = 1.4;
 
-/** The administrator, if there is one and `address` is a role address of this server or of a domain of its accounts. */
+/**
+ * Returns the administrator, if there is one and `address` is a role address of this server or of a domain of its
+ * accounts.
+ */
 export async function findRole(app: App, address: string): Promise<UserRow | undefined> {
   // RFC 5321 §4.1.1.3: of all names only this one is valid without a domain.
   if (address.toLowerCase() === "postmaster") return findAdministrator(app);
@@ -66,8 +69,8 @@ export async function prepareRoleMail(
 }
 
 /**
- * What the sender of a mail hears at RCPT while the operator can take none. If the mail is for others too and was put
- * off because of the operator, this answer is for the role address alone, and the others get the mail.
+ * Returns the reply at RCPT while the operator can take no mail. If the mail is for others too and was put off because
+ * of the operator, this reply is for the role address alone, and the others get the mail.
  */
 export async function refuseRoleForNow(
   app: App,
@@ -79,8 +82,8 @@ export async function refuseRoleForNow(
 }
 
 /**
- * What the sender of a mail of `size` bytes (0 if unknown) hears while the administrator's account has no room for it.
- * Whoever the sender is, mail to a role address gets only the room of strangers.
+ * Returns the reply while the administrator's account has no room for a mail of `size` bytes (0 if unknown). Mail to a
+ * role address gets only the room of strangers, whoever sends it.
  */
 async function refuseFullRole(
   app: App,
@@ -106,8 +109,8 @@ const FULL = refusalFor(
 );
 
 /**
- * Whether a machine sent the mail, but for a complaint, which needs a person. Nobody is told of other reports and of
- * automatic answers: two machines would write to each other for ever.
+ * Returns whether a machine sent the mail, except for a complaint, which needs a person. Nobody is told of other
+ * reports and of automatic answers: two machines would write to each other for ever.
  */
 function isMachine({ kind, complaint }: Pick<Examined, "kind" | "complaint">): boolean {
   if (complaint) return false;

@@ -54,7 +54,7 @@ interface Earlier {
   failed: boolean;
 }
 
-/** The mails of this key that came to its inbox before. */
+/** Returns the mails with this key that came to its inbox before. */
 export async function findEarlier(
   app: App,
   tx: Db,
@@ -65,7 +65,7 @@ export async function findEarlier(
   // author.
   const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
   const rows = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
-  // What the owner tries again takes nothing from the tries of whoever sends the mail.
+  // Retries by the owner do not count against the number of times that the sender's mail may be tried.
   const counted = rows.filter(
     ({ created, retry_of, state }) => created > since && (retry_of === null || !isUnfinished(state)),
   );
@@ -82,7 +82,7 @@ export async function findEarlier(
   return { mails, failed: rows.some(({ state }) => state === "failed") };
 }
 
-/** What a key says became of its mail. */
+/** Returns what a stored key says about the fate of its mail. */
 function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine" | "called"> {
   const mark = key_hash?.[HASH_BYTES];
   if (mark === undefined) return { state: "done", machine: false, called: false };
@@ -163,8 +163,8 @@ type Weight = Pick<EarlierMail, "authority" | "vouched">;
 type Weighed = Weight & { direct: boolean };
 
 /**
- * The earlier mail because of which one of this standing must not be worked on. A mail that failed may be sent again;
- * but if anybody could be the one who sends it again, it is tried only as often as `FAILED` allows.
+ * Returns the earlier mail because of which this one must not be worked on. A mail that failed may be sent again; but
+ * if anybody could be the one who sends it again, it is tried only as often as `FAILED` allows.
  */
 export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail | undefined {
   const original = earlier.find((one) => isOriginal(one, mail));
@@ -174,8 +174,8 @@ export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail |
 }
 
 /**
- * The later copy of a failed mail that keeps it from being tried again: the copy does the work, did it, or may have
- * done some of it. The copy may be its author's as well as this one.
+ * Returns the later copy of a failed mail that prevents a retry: the copy does the work, did it, or may have done some
+ * of it. The copy may be its author's as well as this one.
  */
 export async function workedOn(
   app: App,
@@ -199,8 +199,8 @@ function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
 }
 
 /**
- * Whether a machine sent it, by what became of it. A forged mail does not count: it says nothing about the real
- * sender's.
+ * Returns whether a machine sent it, by what became of it. A forged mail does not count: it says nothing about the real
+ * sender's mail.
  */
 function isMachines({
   authority,
@@ -214,12 +214,12 @@ function isMachines({
   return isMachineReason(no_reply_reason) || (state === "skipped" && isMachineReason(reason));
 }
 
-/** Whether a mail in this state keeps a copy of it from being worked on. */
+/** Returns whether a mail in this state keeps a copy of it from being worked on. */
 function makesDuplicates(state: MessageState): boolean {
   return state === "received" || state === "done";
 }
 
-/** Whether its owner does not want a mail done that ended for this reason. */
+/** Returns whether a mail ended for a reason that means that its owner does not want it done. */
 function isUnwanted(reason: string | null): boolean {
   return reason === CANCELLED_REASON || reason === "rule" || reason === "kept_by_rule";
 }
@@ -259,14 +259,14 @@ export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   const row = { inbox_id, authority, vouched, created };
   if (makesDuplicates(state) || isUnwanted(reason))
     await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
-  // It could no longer be told which of the calls must not be made again.
+  // It would be unknown which of the calls must not be made again.
   if (message.calls_lost) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, CALLED) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
   if (isUnfinished(state) && retry_of === null)
     await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });
 }
 
-/** The key under which to keep that a mail failed once more: a free one, or that of its weakest failure. */
+/** Returns the key under which to store one more failure of a mail: a free one, or that of its weakest failure. */
 async function slotFor(tx: Db, inbox_id: string, dedupe_key: string): Promise<Uint8Array> {
   const kept = await keysOfMail(tx, { inbox_id, ...keysOf(dedupe_key) });
   const markOf = ({ key_hash }: { key_hash: Uint8Array }) => key_hash[HASH_BYTES] ?? 0;

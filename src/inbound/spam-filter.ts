@@ -4,17 +4,17 @@ import { networkWords, readCapped } from "../net/responses.ts";
 import type { Delivery } from "./decide.ts";
 import type { Author } from "./examine.ts";
 
-/** A mail waits no longer for the spam filter, and is then taken as if there were none. */
+/** How long a mail waits for the spam filter; then it is accepted as if there were none. */
 const WITHIN_MS = 2_000;
 const MAX_ANSWER_BYTES = 1_048_576;
 const SHOWN_SYMBOLS = 5;
 const MAX_SYMBOL_CHARS = 60;
 
-/** What the spam filter says against a mail. */
+/** The spam filter's verdict against a mail. */
 export interface Junk {
-  /** `refuse`: it is to be refused in the session; `leave_out`: it is to be left out. */
+  /** `refuse`: in the SMTP session; `leave_out`: accept it without working on it. */
   verdict: "refuse" | "leave_out";
-  /** The score and what made it, as a clause. */
+  /** The score with the rules behind it, as a clause. */
   why: string;
 }
 
@@ -43,18 +43,18 @@ export async function askSpamFilter(
   }
 }
 
-/** Says what `/readyz` warns of while the spam filter does not answer. */
+/** Returns a warning for `/readyz` while the spam filter does not answer; otherwise undefined. */
 export function spamFilterWarning({ config, spam_filter: { trouble } }: App): string | undefined {
   if (trouble === null || config.rspamd.url === "") return undefined;
   return `The spam filter at ${config.rspamd.url} did not answer the last mail (${trouble.problem}), so mail passes without it. See that it runs there, or empty rspamd.url.`;
 }
 
-/** What the owner reads of a mail that was refused as spam. */
+/** Returns what the owner reads about a mail refused as spam. */
 export function spamWords({ why }: Junk): string {
   return `It was refused, because the spam filter of this server is sure that it is spam (${why}).`;
 }
 
-/** The same of one that was left out as junk. */
+/** Returns what the owner reads about a mail left out as junk. */
 export function junkWords({ why }: Junk): string {
   return `It was left out, because the spam filter of this server takes it for junk (${why}).`;
 }
@@ -90,7 +90,7 @@ async function ask(
   return answer;
 }
 
-/** A value that may stand in a header: what a client says is not always ASCII. */
+/** Returns a value fit for a header: a client's words are not always ASCII. */
 function inHeader(text: string): string {
   return text.replaceAll(/[^\x21-\x7e]/g, "?");
 }
@@ -109,7 +109,7 @@ function numberIn(value: unknown): string {
   return typeof value === "number" ? String(Math.round(value * 10) / 10) : "?";
 }
 
-/** The names of the rules that counted most. */
+/** Returns the names of the rules with the highest scores. */
 function strongest(symbols: unknown): string[] {
   if (typeof symbols !== "object" || symbols === null) return [];
   const scored = Object.entries(symbols as Record<string, { score?: unknown }>).map(([name, { score }]) => ({

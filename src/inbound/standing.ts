@@ -80,15 +80,18 @@ export async function standingOf(
 }
 
 /**
- * Whether the mail may be anybody's who writes another name into it, and the inbox does not work on such mail: a run
- * costs the inbox, and costs a forger nothing.
+ * Returns whether the mail may be by anybody who forges its sender, and the inbox does not work on such mail: a run
+ * costs the inbox something, and a forger nothing.
  */
 function isUnproven({ accepted, authority }: SenderVerdict, policy: InboundPolicy): boolean {
   const { process_unauthenticated, reply_to_unauthenticated } = policy;
   return accepted && authority === "unauthenticated" && !process_unauthenticated && !reply_to_unauthenticated;
 }
 
-/** A machine's mark that anybody may have added does not keep the owner and listed senders from being answered. */
+/**
+ * Returns why a machine's mail gets no answer. A mark that anybody may have added does not keep the owner and listed
+ * senders from being answered.
+ */
 function softOf(
   kind: Examined["kind"],
   standing: Pick<Standing, "verdict" | "vouched">,
@@ -98,8 +101,8 @@ function softOf(
 }
 
 /**
- * Whether a mail is its sender's word to an inbox, and what speaks against it. `form`: as in `Examined.meant`; undefined
- * where the mail is not meant for this recipient.
+ * Returns whether a mail is its sender's word to an inbox, and what speaks against it. `form` is as in
+ * `Examined.meant`; undefined where the mail is not meant for this recipient.
  */
 function wordOf(
   app: App,
@@ -123,14 +126,14 @@ function wordOf(
 }
 
 /**
- * Whether it is mail of the owner or of a listed sender, as they sent it. Such mail leaves a row whatever becomes of
- * it.
+ * Returns whether it is mail of the owner or of a listed sender, as they sent it. Such mail leaves a row whatever
+ * becomes of it.
  */
 export function isOfHousehold({ verdict, vouched }: Pick<Standing, "verdict" | "vouched">): boolean {
   return vouched && mayInstruct(verdict);
 }
 
-/** Whether its sender may give instructions, provided that the mail is theirs as it is. */
+/** Returns whether its sender may give instructions, provided that the mail is theirs as it is. */
 export function mayInstruct({ accepted, authority }: SenderVerdict): boolean {
   return accepted && (authority === "owner" || authority === "listed");
 }
@@ -166,7 +169,8 @@ function withoutCommand(authority: Authority): Authority {
 }
 
 /**
- * Whether a mail is new enough to be recognised if it had been here before. Without a signed Date that is not known.
+ * Returns whether a mail is new enough to be recognized if it had been here before. Without a signed Date that is not
+ * known.
  */
 function isRecent(date: number | undefined, { now, calmNow }: Pick<App, "now" | "calmNow">): boolean {
   return date !== undefined && date > calmNow() - MAX_AGE_SECONDS && date <= now() + MAX_AHEAD_SECONDS;

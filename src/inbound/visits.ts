@@ -15,7 +15,7 @@ export interface Visit {
   /** The recipients it has named, by their address in lower case. */
   recipients: Map<string, Recipient>;
   unknown: number;
-  /** Whether it is a machine of the operator's, which brings other people's mail. */
+  /** Whether it comes from a machine of the operator's, which forwards other people's mail. */
   known: boolean;
   /** What the block lists say; undefined if none is asked. */
   listing: Promise<Listing | undefined> | undefined;
@@ -28,17 +28,17 @@ export interface Visit {
 export type Turned = Pick<Reception, "code" | "enhanced" | "text">;
 
 export interface Visits {
-  /** Begins a visit, or says why it may not begin. Either way `end` must follow. */
+  /** Begins a visit; returns a refusal if it may not begin. Either way `end` must follow. */
   begin(id: string, address: string): Turned | undefined;
   of(id: string): Visit | undefined;
-  /** Notes that a mail has made progress on it. */
+  /** Records that a mail has made progress on it. */
   goOn(id: string): void;
   end(id: string, address: string): void;
-  /** Whether a client may have one more connection, for which another one is ended if need be. */
+  /** Returns whether a client may have one more connection, for which another one is ended if need be. */
   mayCome(address: string): boolean;
 }
 
-/** Keeps the open connections, and what one client may do in a minute and an hour. */
+/** Tracks the open connections, and what one client may do in a minute and an hour. */
 export function createVisits(app: App): Visits {
   const open = new Map<string, Visit>();
   const perClient = new Map<string, number>();
@@ -90,7 +90,7 @@ export function refuseOverMails(app: App, visit: Pick<Visit, "known">, address: 
   return visit.known ? undefined : refuseOverRate(app, MAILS, address);
 }
 
-/** Does `work` on a mail of a visit, and marks meanwhile that the client waits for the answer. */
+/** Runs `work` on a mail of a visit, and marks meanwhile that the client waits for the answer. */
 export async function whileAwaited<Answer>(
   visit: Visit | undefined,
   work: () => Promise<Answer>,
@@ -115,8 +115,8 @@ export function refuseOverUnknown(visit: Visit): Turned | undefined {
 }
 
 /**
- * What a client on a block list hears of every recipient. Only the operator's addresses take its mail, because the
- * operator must be reachable about the listing (RFC 2142).
+ * Returns the reply to a block-listed client for every recipient. Only the operator's addresses take its mail, because
+ * the operator must be reachable about the listing (RFC 2142).
  */
 export async function refuseListed(
   listing: Promise<Listing | undefined>,

@@ -43,7 +43,7 @@ const SINGULAR = new Set([
   "content-description",
 ]);
 
-/** A field that occurs more often than it may, or undefined. */
+/** Returns a field that occurs more often than it may, or undefined. */
 export function repeatedField(headers: MailHeaders): string | undefined {
   const seen = new Set<string>();
   for (const { name } of headers.fields) {
@@ -54,12 +54,13 @@ export function repeatedField(headers: MailHeaders): string | undefined {
 }
 
 /**
- * The part of a mail that must be read because the author meant it for this inbox: the form that a signature covers, or
- * null for all of it. Undefined if nothing shows that the mail was meant for this inbox. A signature alone proves only
- * that the author once wrote it: anybody who has the mail can send it again, to anybody, with unsigned parts changed
- * (RFC 6376 §8.6). The author's server alone proves no more: a filter there of somebody whom the author wrote to sends the
- * mail on as it is (RFC 5228 §4.2). Therefore it must name the inbox, and must have come straight from that server or have
- * one signature that covers it whole. A client of a trusted network is believed whatever the mail says.
+ * Returns the part of a mail that must be read because the author meant it for this inbox: the form that a signature
+ * covers, or null for all of it. Undefined if nothing shows that the mail was meant for this inbox. A signature alone
+ * proves only that the author once wrote it: anybody who has the mail can send it again, to anybody, with unsigned
+ * parts changed (RFC 6376 §8.6). The author's server alone proves no more: a filter there, of somebody whom the author
+ * wrote to, redirects the mail unchanged (RFC 5228 §4.2). Therefore the mail must name the inbox, and must have come
+ * straight from that server or have one signature that covers it whole. A client in a trusted network is believed
+ * whatever the mail says.
  */
 export function readingFor(
   address: string,
@@ -75,7 +76,7 @@ export function readingFor(
   );
 }
 
-/** Whether the signature covers all fields that are acted upon, and nobody could have added or removed one. */
+/** Returns whether the signature covers all fields that are acted upon, and nobody could have added or removed one. */
 function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   if (!ALWAYS_SIGNED.every((name) => signed.has(name))) return false;
   if (!ACTED_UPON.every((name) => headers.get(name) === undefined || signed.has(name))) return false;
@@ -86,7 +87,7 @@ function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   return signed.has("content-transfer-encoding") && (isPlain || signed.has("content-disposition"));
 }
 
-/** Whether a list of recipients that cannot be read, as one with semicolons, has the address between its others. */
+/** Returns whether a list of recipients that cannot be parsed, such as one with semicolons, contains the address. */
 function mentions(headers: MailHeaders, address: string): boolean {
   return ["to", "cc"].some((name) => {
     const value = headers.get(name) ?? "";
@@ -103,7 +104,7 @@ function names(value: string, address: string): boolean {
   return list.ok && list.mailboxes.some((mailbox) => meaningOf(mailbox.address) === wanted);
 }
 
-/** The address with the meaning of its tag, because whoever sends a mail again chooses the recipient. */
+/** Returns the address with the meaning of its tag, because whoever sends a mail again chooses the recipient. */
 function meaningOf(address: string): string {
   const parts = splitAddress(address);
   const { local_part, domain, tag } = parts;
