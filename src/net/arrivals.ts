@@ -1,10 +1,10 @@
 /** One of several byte streams that are read into memory at the same time. */
 export interface Arrival extends Disposable {
-  /** It had to go when memory ran out, and holds nothing any more. */
+  /** Whether it was dropped when memory ran out, and holds nothing any more. */
   readonly dropped: boolean;
   keep(chunk: Uint8Array): void;
   drop(): void;
-  /** All of it. It counts until this arrival is disposed of, and does not have to go any more. */
+  /** Returns all bytes. They count until this arrival is disposed of, and it cannot be dropped any more. */
   take(): Buffer;
 }
 
@@ -17,9 +17,9 @@ interface Held {
 }
 
 /**
- * Together they hold no more than `budget` bytes. When there is no more room, the party that holds the most gives up its
- * largest, so that nobody keeps others out by many that are each a little smaller than theirs. What has come counts, not
- * what was announced: nobody takes the room of others by a promise.
+ * Creates byte streams that together hold no more than `budget` bytes. When there is no more room, the party that holds
+ * the most loses its largest, so that nobody keeps others out by many that are each slightly smaller. Only received
+ * bytes count, not announced ones: nobody reserves room by a promise.
  */
 export function createArrivals(budget: number): (party: string) => Arrival {
   const all = new Set<Held>();
@@ -67,7 +67,7 @@ export function createArrivals(budget: number): (party: string) => Arrival {
   };
 }
 
-/** Whether a stream may be given up for others: not while it is worked on, nor where it holds nothing. */
+/** Returns whether a stream may be dropped for others: not while it is worked on, nor when it holds nothing. */
 function mayGo({ bytes, taken }: Held): boolean {
   return !taken && bytes > 0;
 }

@@ -18,7 +18,7 @@ export interface DnsServer {
   port: number;
 }
 
-/** `UNREACHED`: nobody is there, or there is no way to them. */
+/** The result of a query. `UNREACHED`: the server does not exist, or there is no route to it. */
 export type Reply = DecodedPacket | DnsErrorCode | "UNREACHED";
 
 interface Question {
@@ -26,17 +26,17 @@ interface Question {
   rrtype: RecordType;
 }
 
-/** What a reply must have in common with its query to be believed. */
+/** What a reply must share with its query to be accepted (RFC 5452). */
 interface Sent extends Question {
   id: number;
 }
 
-/** The size every path carries unfragmented (DNS flag day 2020). */
+/** The UDP size that every path carries unfragmented (DNS flag day 2020). */
 const UDP_PAYLOAD_BYTES = 1_232;
 
 /**
- * One question to one server: UDP from a fresh random port, then TCP when the reply was cut short. Throws NoHandlesError
- * where there is no handle for a socket.
+ * Sends one query to one server: over UDP from a new random port, then over TCP if the reply was truncated. Throws
+ * NoHandlesError where there is no handle for a socket.
  */
 export async function exchange(server: DnsServer, question: Question, timeoutMs: number): Promise<Reply> {
   const started = performance.now();
@@ -44,7 +44,7 @@ export async function exchange(server: DnsServer, question: Question, timeoutMs:
   const packet = encode({
     type: "query",
     id: sent.id,
-    // RFC 6840 section 5.7: asks to be told whether the answer was validated.
+    // AD asks whether the answer was validated (RFC 6840 §5.7).
     flags: RECURSION_DESIRED | AUTHENTIC_DATA,
     questions: [{ type: question.rrtype, class: "IN", name: question.name }],
     additionals: [
@@ -71,13 +71,13 @@ async function overUdp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs:
   const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
   socket.on("error", fail);
   socket.on("message", (message) => {
-    // A wrong or garbled packet may be a forger's: the true reply can still come.
+    // A wrong or malformed packet may be forged: the true reply can still come.
     const reply = readPacket(message, sent);
     if (reply) resolve(reply);
   });
-  // A connected socket takes packets from that server alone, and hears when its port is closed.
+  // A connected socket receives packets from that server alone, and learns when its port is closed.
   socket.connect(server.port, server.host, (...[error]: unknown[]) => {
-    // A machine without a network: the declared type does not say that the callback hears of it, and not the event.
+    // On a machine without a network this callback gets the error, and no event follows; the declared type lacks it.
     if (error) fail(error);
     else socket.send(packet);
   });
@@ -89,7 +89,7 @@ async function overUdp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs:
   }
 }
 
-/** RFC 7766: the same message behind a two-octet length. */
+/** Sends a query over TCP: the same message behind a two-octet length (RFC 7766). */
 async function overTcp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs: number): Promise<Reply> {
   const { promise, resolve, fail } = replyTo();
   const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
@@ -114,7 +114,7 @@ async function overTcp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs:
   }
 }
 
-/** A reply that is waited for; `fail` takes what its socket reports. */
+/** Returns a pending reply; `fail` takes what its socket reports. */
 function replyTo() {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>();
   const fail = (error: unknown): void => {
@@ -128,7 +128,7 @@ function replyTo() {
   return { promise, resolve, fail };
 }
 
-/** Undefined for anything but the reply to this very question (RFC 5452 §9.1). */
+/** Decodes a packet; undefined for anything but the reply to this query (RFC 5452 §9.1). */
 function readPacket(message: Buffer, sent: Sent): DecodedPacket | undefined {
   let packet: DecodedPacket;
   try {

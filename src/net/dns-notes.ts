@@ -7,13 +7,13 @@ export interface Question {
   rrtype: keyof DnsAnswers;
 }
 
-/** One answer of the DNS, as plain data. */
+/** An answer of the DNS, as plain data. */
 type Noted = Question & ({ values: DnsAnswers[keyof DnsAnswers] } | { error: DnsErrorCode });
 
-/** The questions and answers of one piece of work, so that it can be done again without waiting for the DNS. */
+/** The questions and answers for one mail, so that it can be examined again without waiting for the DNS. */
 export interface DnsNotes {
   answers: Noted[];
-  /** What has not been asked yet. */
+  /** Questions that have not been asked yet. */
   open: Question[];
 }
 
@@ -23,8 +23,8 @@ export interface NotedResolver {
 }
 
 /**
- * A resolver that answers from `notes`. Other questions go to `live`, and their answers into the notes; without `live`
- * the question is noted, and has no answer yet.
+ * Returns a resolver that answers from `notes`. Other questions go to `live`, and their answers into the notes; without
+ * `live` the question is recorded, and has no answer yet.
  */
 export function withNotes(notes: DnsNotes, live?: Resolver): NotedResolver {
   const known = new Map(notes.answers.map((noted) => [keyOf(noted), noted]));

@@ -1,18 +1,18 @@
 import type { Answer, DecodedPacket } from "dns-packet";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 
-/** RFC 6698 section 2.1. */
+/** A TLSA record (RFC 6698 §2.1). */
 export interface Tlsa {
   usage: number;
   selector: number;
   matching_type: number;
-  /** Hexadecimal. */
+  /** The data in hexadecimal. */
   data: string;
 }
 
 /**
- * The codes of `node:dns`; the first two are answers, EBADNAME is a name that cannot exist. EINSECURE is our own: there
- * is an answer, but not one that the name server has validated.
+ * Error codes of `node:dns`; the first two are real answers, EBADNAME is a name that cannot exist. EINSECURE is our
+ * own: there is an answer, but the name server has not validated it.
  */
 export type DnsErrorCode =
   | "ENODATA"
@@ -23,7 +23,7 @@ export type DnsErrorCode =
   | "EBADNAME"
   | "EINSECURE";
 
-/** The answers to each kind of question, in the shapes of `node:dns` `promises.resolve`. */
+/** The answers for each record type, in the shapes of `node:dns` `promises.resolve`. */
 export interface DnsAnswers {
   A: string[];
   AAAA: string[];
@@ -37,8 +37,7 @@ export interface DnsAnswers {
 }
 
 /**
- * A definite outcome of one lookup, with how long it may be kept and about how large it is. `validated`: by DNSSEC, as
- * the name server says.
+ * A definite outcome of one lookup, with its TTL and approximate size. `validated`: by DNSSEC, as the name server says.
  */
 export type DnsOutcome = { ttl_seconds: number; bytes: number; validated: boolean } & (
   | { values: DnsAnswers[keyof DnsAnswers] }
@@ -46,11 +45,11 @@ export type DnsOutcome = { ttl_seconds: number; bytes: number; validated: boolea
 );
 
 const MAX_TTL_SECONDS = HOUR_SECONDS;
-/** How long an absence is remembered: short, for those who have just published the record. */
+/** How long a negative answer is cached: short, for operators who have just published the record. */
 const MAX_NEGATIVE_TTL_SECONDS = 30;
 const MAX_CNAME_HOPS = 8;
 
-/** The outcome a reply stands for, or the code of a failure that another server may not have. */
+/** Returns the outcome in a reply, or the error code if another server may do better. */
 export function readReply(
   reply: DecodedPacket,
   question: { name: string; rrtype: keyof DnsAnswers },
@@ -85,7 +84,10 @@ function followAliases(answers: Answer[], question: { name: string; rrtype: keyo
   return { aliases, records: [] };
 }
 
-/** RFC 2308 §5: the smaller of the SOA's own TTL and its minimum; without a SOA nothing is kept. */
+/**
+ * Returns a negative outcome. Its TTL is the smaller of the SOA's own TTL and its minimum (RFC 2308 §5); without a SOA
+ * it is not cached.
+ */
 function negative(reply: DecodedPacket, error: DnsErrorCode): DnsOutcome {
   const soa = reply.authorities?.find((record) => record.type === "SOA");
   const ttl = soa ? Math.min(soa.ttl ?? 0, soa.data.minimum ?? 0, MAX_NEGATIVE_TTL_SECONDS) : 0;

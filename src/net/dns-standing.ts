@@ -3,16 +3,16 @@ import type { Log } from "../lib/log.ts";
 import { createNameServers, nameServerNames, RESOLV_CONF } from "./name-servers.ts";
 import type { DnsOutcome } from "./dns-reply.ts";
 
-/** How long nothing may be answered before somebody is told: a name server that is restarted is back by then. */
+/** How long the DNS may be silent before that is reported: a restarted name server is back by then. */
 const SILENT_MINUTES = 3;
 const MINUTE_MS = 60_000;
 
-/** What became of look-ups, counted by every thread that asks: the memory of it is shared between them. */
+/** Counts of lookups by outcome, in memory shared between all threads that ask. */
 export type DnsCounts = Int32Array<SharedArrayBuffer>;
 
 const ANSWERED = 0;
 const UNANSWERED = 1;
-/** Since the last answer: the domain that was asked for first, as a number, and whether it was more than that one. */
+/** Since the last answer: the domain asked for first, as a number, and whether others were asked for as well. */
 const DOMAIN = 2;
 const SEVERAL = 3;
 
@@ -20,7 +20,7 @@ export function newDnsCounts(): DnsCounts {
   return new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** Counts a look-up that came to its end; null: the name servers are not even known. */
+/** Counts a finished lookup; null when not even the name servers are known. */
 export function countLookUp(counts: DnsCounts, name: string, outcome: DnsOutcome | null): void {
   if (outcome !== null && isAnswer(outcome)) {
     Atomics.add(counts, ANSWERED, 1);
@@ -31,12 +31,12 @@ export function countLookUp(counts: DnsCounts, name: string, outcome: DnsOutcome
   const domain = numberOf(name.split(".").slice(-2).join("."));
   const first = Atomics.compareExchange(counts, DOMAIN, 0, domain);
   const isOurs = outcome === null || ("error" in outcome && outcome.unreached === true);
-  // The name servers of one domain may be down, and ours wait for them in vain.
+  // A single domain's name servers may be down, so that ours wait for them in vain.
   if (isOurs || (first !== 0 && first !== domain)) Atomics.store(counts, SEVERAL, 1);
   Atomics.add(counts, UNANSWERED, 1);
 }
 
-/** How many look-ups were not answered since the last one that was. */
+/** Returns how many lookups were not answered since the last one that was. */
 export function unanswered(counts: DnsCounts): number {
   return Atomics.load(counts, UNANSWERED);
 }
@@ -45,17 +45,20 @@ function isAnswer(outcome: DnsOutcome): boolean {
   return !("error" in outcome) || outcome.error === "ENODATA" || outcome.error === "ENOTFOUND";
 }
 
-/** A number other than 0, mostly another one for another domain. */
+/** Returns a number other than 0 for a domain, usually different for different domains. */
 function numberOf(domain: string): number {
   return Bun.hash.crc32(domain) | 0 || 1;
 }
 
 export interface DnsWatch {
-  /** For how many minutes no look-up was answered while some were asked; undefined while all is well. To be called each minute. */
+  /**
+   * Returns for how many minutes no lookup was answered while some were made; undefined while all is well. Must be
+   * called once a minute.
+   */
   silentMinutes: () => number | undefined;
 }
 
-/** The clock is that of whoever looks: each thread has another one. */
+/** Watches the counts, by the caller's own clock, because each thread has another. */
 export function watchDns(counts: DnsCounts, nowMs: () => number = () => performance.now()): DnsWatch {
   let answered = Atomics.load(counts, ANSWERED);
   let begin: { at_ms: number; in_vain: number } | undefined;
@@ -73,7 +76,7 @@ export function watchDns(counts: DnsCounts, nowMs: () => number = () => performa
   };
 }
 
-/** Returns a sentence where the DNS has been silent for minutes; undefined while it answers. */
+/** Returns a warning when the DNS has been silent for minutes; undefined while it answers. */
 export function dnsWarning(watch: DnsWatch, given: string[], file = RESOLV_CONF): string | undefined {
   const minutes = watch.silentMinutes();
   if (minutes === undefined) return undefined;
@@ -94,7 +97,7 @@ function askedIn(given: string[], file: string): string {
   }
 }
 
-/** Says it in the log while the DNS is silent, each time it is called, and once when that is over. */
+/** Returns a function that logs the warning at each call while the DNS is silent, and once when that is over. */
 export function dnsTeller(log: Pick<Log, "warn" | "info">, words: () => string | undefined): () => void {
   let told = false;
   return () => {
@@ -109,12 +112,12 @@ export interface WatchedDns extends Disposable {
   warning: () => string | undefined;
 }
 
-/** Asks for a name, and counts what comes of it. */
+/** Looks up a name, and counts the outcome. */
 type Ask = (name: string, rrtype: "NS", options: { fresh: true }) => Promise<unknown>;
 
 /**
- * Once some look-up was in vain, asks for what no single domain can be at fault for: only then is it the DNS. Any answer
- * shows that the name servers work, also one of a network that has names of its own only.
+ * After a failed lookup, asks for names that no single domain is responsible for: only if these fail as well, the DNS
+ * is at fault. Any answer shows that the name servers work, also in a network with its own names only.
  */
 export async function askForProof(counts: DnsCounts, ask: Ask, own_domain: string): Promise<void> {
   if (unanswered(counts) === 0) return;
@@ -128,7 +131,7 @@ interface Watched {
   log: Log;
 }
 
-/** Looks each minute at what was answered, and keeps no process alive. */
+/** Checks the counts each minute; does not keep the process alive. */
 export function keepDnsWatch({ config, dns_counts, resolver, log }: Watched): WatchedDns {
   const watch = watchDns(dns_counts);
   const warning = (): string | undefined => dnsWarning(watch, config.dns.servers);

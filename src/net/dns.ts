@@ -6,8 +6,8 @@ import { isOutOfHandles } from "../lib/own-faults.ts";
 import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "./dns-reply.ts";
 
 /**
- * Like `node:dns` `promises.resolve`: rejects with an error whose `code` is one of DnsErrorCode. Where this machine itself
- * could not ask, its cause says so.
+ * Like `node:dns` `promises.resolve`: rejects with an error whose `code` is a DnsErrorCode. If this machine itself
+ * could not ask, the error's cause says so.
  */
 export type Resolver = <T extends keyof DnsAnswers>(
   name: string,
@@ -16,22 +16,22 @@ export type Resolver = <T extends keyof DnsAnswers>(
 ) => Promise<DnsAnswers[T]>;
 
 interface LookUpOptions {
-  /** Asks the server even where we remember an answer: for somebody who has just changed a record. */
+  /** Skips the cache: for an operator who has just changed a record. */
   fresh?: boolean;
-  /** Takes only records that the name server has validated by DNSSEC: others are EINSECURE. */
+  /** Accepts only records that the name server validated by DNSSEC; others are EINSECURE. */
   validated?: boolean;
 }
 
 export interface ResolverOptions {
   /** See `createNameServers`. */
   servers: string[];
-  /** Where the system names its own. */
+  /** The system's resolv.conf. */
   system_file?: string;
   /** Longest wait of one lookup, over all servers and attempts. */
   timeout_ms?: number;
-  /** Questions at the same time. */
+  /** Queries at the same time. */
   max_in_flight?: number;
-  /** Where it is counted how many look-ups were answered; see `dns-standing.ts`. */
+  /** Where to count answered lookups; see `dns-standing.ts`. */
   counts?: DnsCounts;
   /** The clock that ages the cache, in milliseconds. */
   now?: () => number;
@@ -39,14 +39,14 @@ export interface ResolverOptions {
 
 const DEFAULT_TIMEOUT_MS = 5_000;
 const ROUNDS = 2;
-/** A thousand webhook endpoints may each wait for two kinds of address at once: mail needs room beside them. */
+/** A thousand webhook endpoints may each wait for two kinds of address at once, and mail needs room beside them. */
 const DEFAULT_MAX_IN_FLIGHT = 4_000;
 const MAX_CACHE_ENTRIES = 5_000;
 const MAX_CACHED_BYTES = 8_192;
 
 /**
- * Asks the DNS itself, because the runtime splits one TXT record into its 255-octet strings as if they were
- * several records. Answers are kept for their TTL, and identical questions share one query.
+ * Creates a resolver that queries the DNS itself, because the runtime returns the 255-octet strings of one TXT record
+ * as if they were several records. Answers are cached for their TTL, and identical questions share one query.
  */
 export function createResolver(options: ResolverOptions): Resolver {
   const now = options.now ?? (() => performance.now());
@@ -97,25 +97,27 @@ export function createResolver(options: ResolverOptions): Resolver {
   };
 }
 
-/** The `code` of a resolver's error; undefined for anything else that was thrown. */
+/** Returns the `code` of a resolver's error; undefined for anything else that was thrown. */
 export function dnsErrorCode(error: unknown): DnsErrorCode | undefined {
   return error instanceof Error && "code" in error && "rrtype" in error
     ? (error.code as DnsErrorCode)
     : undefined;
 }
 
-/** True when the DNS answered that there is no such name or record, as opposed to not answering. */
+/** Returns whether the DNS answered that there is no such name or record, as opposed to not answering. */
 export function isNoRecord(error: unknown): boolean {
   const code = dnsErrorCode(error);
   return code === "ENODATA" || code === "ENOTFOUND" || code === "EBADNAME";
 }
 
-/** Whether not one of our name servers was reached, which says nothing about the name that was asked for. */
+/** Returns whether none of our name servers was reached, which says nothing about the name in question. */
 export function isUnreached(error: unknown): boolean {
   return dnsErrorCode(error) !== undefined && (error as { unreached?: boolean }).unreached === true;
 }
 
-/** Lower case, A-labels, no root dot; undefined when no such name can exist (RFC 1035 §2.3.4). */
+/**
+ * Returns a name in lower case and A-labels without root dot; undefined when no such name can exist (RFC 1035 §2.3.4).
+ */
 function toDnsName(asked: string): string | undefined {
   const ascii = /^[\x21-\x7e]+$/.test(asked) ? asked : domainToASCII(asked);
   const name = ascii.toLowerCase().replace(/\.$/, "");
@@ -138,7 +140,7 @@ async function ask(
     const outcome = typeof reply === "string" ? reply : readReply(reply, question);
     if (typeof outcome !== "string") return outcome;
     unreached &&= outcome === "UNREACHED";
-    // What `node:dns` says where it reaches nobody.
+    // The code that `node:dns` gives when no server is reached.
     failure = outcome === "UNREACHED" ? "ESERVFAIL" : outcome;
   }
   const nothing = { error: failure, validated: false, ttl_seconds: 0, bytes: 0 };

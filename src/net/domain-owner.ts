@@ -1,19 +1,19 @@
 import { domainToASCII } from "node:url";
 import { getDomain, parse } from "tldts";
 
-/** The part after the last "@". */
+/** Returns the part after the last "@". */
 export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }
 
-/** Whether two names are those of one domain, however they are written. */
+/** Returns whether two names mean the same domain, in any notation. */
 export function isSameDomain(one: string, other: string): boolean {
   const name = normalize(one);
   return name !== "" && name === normalize(other);
 }
 
 /**
- * Whether two domains are one owner's: equal, or with the same registrable domain. Suffixes that companies share
+ * Returns whether two domains have one owner: equal, or with the same registrable domain. Suffixes that companies rent
  * out (`github.io`, `uk.com`) count as public, so their tenants are strangers to each other.
  */
 export function inSameHands(one: string, other: string): boolean {
@@ -24,23 +24,26 @@ export function inSameHands(one: string, other: string): boolean {
   return registrable !== null && registrable === registrableDomain(b);
 }
 
-/** Whether two addresses are one owner's: as `inSameHands`, and by host and port where nothing is registered (`localhost`, an IP address). */
+/**
+ * Returns whether two URLs have one owner: like `inSameHands`, and by host and port where nothing is registered
+ * (`localhost`, an IP address).
+ */
 export function isSameSite(one: URL, other: URL): boolean {
   const registrable = registrableDomain(one.hostname);
   return registrable === null ? one.host === other.host : registrable === registrableDomain(other.hostname);
 }
 
-/** The part of a domain that somebody has registered; null for a suffix under which everybody can. */
+/** Returns the registrable domain; null for a public suffix, under which everybody can register. */
 export function registrableDomain(domain: string): string | null {
   return getDomain(normalize(domain), { allowPrivateDomains: true });
 }
 
-/** The part of a domain that somebody has paid for, also where its owner lets others have what is below it; null for none. */
+/** Returns the domain registered at a registry, also where its owner rents out names below it; null for none. */
 export function paidDomain(domain: string): string | null {
   return getDomain(normalize(domain));
 }
 
-/** Whether a name ends as names on the internet do; `notes.txt` does not. */
+/** Returns whether a name has a known top-level domain; `notes.txt` does not. */
 export function isPublicName(name: string): boolean {
   const { isIcann, isPrivate, domain } = parse(normalize(name), { allowPrivateDomains: true });
   return domain !== null && (isIcann === true || isPrivate === true);

@@ -13,13 +13,16 @@ const MAX_ADDRESSES_TRIED = 3;
 /** The time limit of a caller that sets no signal of its own. */
 const DEFAULT_WAIT_MS = 60_000;
 
-/** Never dialled: not the public internet, by the IANA special-purpose registries (RFC 6890). */
+/**
+ * Addresses that are never dialled, because they are not on the public internet (IANA special-purpose registries, RFC
+ * 6890).
+ */
 const SPECIAL_V4 = subnets(
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
     "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
 );
 const SPECIAL_V6 = subnets("2001::/23 2001:db8::/32 2002::/16 3fff::/20");
-/** Global unicast (RFC 4291 §2.4): all other addresses are loopback, private, link-local, multicast or unassigned. */
+/** Global unicast (RFC 4291 §2.4); all other addresses are loopback, private, link-local, multicast or unassigned. */
 const GLOBAL_V6 = subnets("2000::/3");
 const NAT64 = subnets("64:ff9b::/96"); // RFC 6052 §2.1: the last 32 bits are an IPv4 address
 
@@ -27,7 +30,7 @@ const CONNECT_FAULTS = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "
 export type SafeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 export interface EgressRules {
-  /** As `resolve` of node:dns/promises. */
+  /** Like `resolve` of node:dns/promises. */
   resolve: (name: string, rrtype: "A" | "AAAA") => Promise<string[]>;
   /** Operator's exceptions: networks, addresses or host names. */
   allow: string[];
@@ -37,13 +40,15 @@ export interface EgressRules {
   ca?: string;
 }
 
-/** Where a host may be dialled: `plain_http` says that the operator allowed all of it by name or network. */
+/**
+ * Addresses at which a host may be dialled; `plain_http` says that the operator allowed all of it by name or network.
+ */
 export interface DialTarget {
   addresses: string[];
   plain_http: boolean;
 }
 
-/** The host is outside of what this server may connect to. The message names the host, the address and the mend. */
+/** Thrown for a host that this server may not connect to. The message names the host, the address and the mend. */
 export class BlockedAddressError extends Error {
   readonly host: string;
   /** Empty when the scheme and not the address was refused. */
@@ -58,9 +63,10 @@ export class BlockedAddressError extends Error {
 }
 
 /**
- * `fetch` for addresses that users enter: https only (plain http where the operator allowed it), the name is looked up
- * once, every answer is judged, and the connection goes to a judged address with the name in Host and in the TLS
- * handshake. Redirects are returned, not followed. Throws BlockedAddressError, or what a failed fetch or lookup throws.
+ * Creates a `fetch` for URLs that users enter: https only (plain http where the operator allowed it). The name is
+ * looked up once, every address is checked, and the connection goes to a checked address with the name in Host and in
+ * the TLS handshake. Redirects are returned, not followed. Throws BlockedAddressError, or the error of a failed fetch
+ * or lookup.
  */
 export function createSafeFetch(rules: EgressRules): SafeFetch {
   const targetOf = targetFor(rules);
@@ -73,7 +79,7 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
       ...init,
       signal,
       redirect: "manual",
-      // The signal is the only clock: Bun's own idle limit would end a slow model after five minutes.
+      // Only the signal limits the time: Bun's own idle limit would end a slow model after five minutes.
       timeout: false,
       headers: withHost(init.headers, original.host),
       tls: { serverName: isIP(host) === 0 ? host : "", ...(rules.ca === undefined ? {} : { ca: rules.ca }) },
@@ -84,8 +90,8 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
 }
 
 /**
- * Where an address may be dialled, by `rules`, looked up once in a while: a promise only where it has to be. Throws
- * BlockedAddressError.
+ * Returns a function that looks up where a URL may be dialled by `rules`, with a cache: it returns a promise only where
+ * it has to. Throws BlockedAddressError.
  */
 export function targetFor(rules: EgressRules): (url: URL) => DialTarget | Promise<DialTarget> {
   const targetOf = cachedTargets(rules);
@@ -100,7 +106,7 @@ export function targetFor(rules: EgressRules): (url: URL) => DialTarget | Promis
   };
 }
 
-/** Looks a host up and judges every address. Throws BlockedAddressError if one is special and not allowed. */
+/** Looks up a host and checks every address. Throws BlockedAddressError if one is special and not allowed. */
 export async function judgeHost(host: string, rules: EgressRules): Promise<DialTarget> {
   const addresses = await addressesOf(host, rules);
   const allowed = addresses.map((address) => allowedByOperator(host, address, rules.allow));
@@ -117,7 +123,7 @@ export async function judgeHost(host: string, rules: EgressRules): Promise<DialT
   return { addresses, plain_http: allowed.every(Boolean) };
 }
 
-/** Whether an address is on the public internet; an IPv4 address inside of an IPv6 one is judged for itself. */
+/** Returns whether an address is on the public internet; an IPv4 address inside an IPv6 one is checked as such. */
 export function isPublicAddress(ip: string): boolean {
   if (isIP(ip) === 0) {
     return false;
@@ -132,7 +138,9 @@ export function isPublicAddress(ip: string): boolean {
   return inRanges(address, GLOBAL_V6) && !inRanges(address, SPECIAL_V6);
 }
 
-/** Whether the operator made an exception for this host or address. Entries: `10.0.5.0/24`, `::1`, `ollama.lan`. */
+/**
+ * Returns whether the operator made an exception for this host or address. Entries: `10.0.5.0/24`, `::1`, `ollama.lan`.
+ */
 export function allowedByOperator(host: string, ip: string, allow: string[]): boolean {
   const name = plainName(host);
   const address = isIP(ip) === 0 ? null : ipaddr.process(ip);
@@ -160,12 +168,12 @@ function hostOf(url: URL): string {
 }
 
 interface Known {
-  /** A promise until it is judged. */
+  /** A promise until the check is done. */
   target: DialTarget | Promise<DialTarget>;
   until: number;
 }
 
-/** Answers of `judgeHost`, kept for a short time; who asks at the same moment waits for the same lookup. */
+/** Caches `judgeHost` for a short time; simultaneous callers share one lookup. */
 function cachedTargets(rules: EgressRules): (host: string) => DialTarget | Promise<DialTarget> {
   const known = new Map<string, Known>();
   return (host) => {
@@ -202,13 +210,13 @@ async function addressesOf(host: string, rules: EgressRules): Promise<string[]> 
     return addresses;
   }
   if (rules.allow.some((entry) => plainName(entry) === host)) {
-    // A name that the operator wrote down may live in the hosts file alone, as in a container.
+    // A name that the operator allowed may be in the hosts file only, as in a container.
     return (await lookup(host, { all: true })).map((answer) => answer.address);
   }
   throw lookupError(host, answers);
 }
 
-/** Returns the failure that says more of the two: a server that failed, rather than a record that is not there. */
+/** Returns the more telling failure: a server that failed, rather than a record that does not exist. */
 function lookupError(host: string, answers: PromiseSettledResult<string[]>[]): unknown {
   const reasons: unknown[] = answers.flatMap((answer) =>
     answer.status === "rejected" ? [answer.reason] : [],
@@ -232,7 +240,7 @@ function withHost(headers: RequestInit["headers"], host: string): Headers {
   return result;
 }
 
-/** Tries the next address only where no connection came about, so nothing is ever sent twice. */
+/** Tries the next address only if no connection was established, so nothing is ever sent twice. */
 async function dial(url: URL, addresses: string[], init: BunFetchRequestInit): Promise<Response> {
   const replayable = !(init.body instanceof ReadableStream);
   const tries = addresses.slice(0, replayable ? MAX_ADDRESSES_TRIED : 1);

@@ -1,4 +1,4 @@
-/** llhttp, as node:http uses it (lib/_http_common.js of Node); what of it reads answers. */
+/** The response parser llhttp as node:http uses it (lib/_http_common.js of Node); only what parsing responses needs. */
 declare module "node:_http_common" {
   export class HTTPParser {
     static readonly RESPONSE: 2;
@@ -8,10 +8,10 @@ declare module "node:_http_common" {
     static readonly kOnBody: 3;
     static readonly kOnMessageComplete: 4;
     initialize(type: typeof HTTPParser.RESPONSE, resource: object, max_head_bytes: number): void;
-    /** How many bytes were read, or the fault, with a code that starts with HPE_. */
+    /** Returns the number of bytes read, or an error with a code that starts with HPE_. */
     execute(part: Buffer): number | Error;
     [HTTPParser.kOnMessageBegin]: () => void;
-    /** Names and values in turn: more of them than fit into one call. */
+    /** Called with alternating names and values when there are more than fit into one call. */
     [HTTPParser.kOnHeaders]: (raw: string[]) => void;
     /** Returns 2 where no HTTP follows, else 0. */
     [HTTPParser.kOnHeadersComplete]: (...head: Head) => 0 | 2;

@@ -7,67 +7,71 @@ const SWITCHING_PROTOCOLS = 101;
 
 export interface HttpAnswer {
   status: number;
-  /** Names in lower case. */
+  /** Headers by lower-case name. */
   headers: Map<string, string>;
-  /** As it came, its chunks put together; cut at the limit. */
+  /** The body with its chunks joined; cut at the limit. */
   body: Buffer;
 }
 
 export interface HttpRequest {
-  /** As it goes over the line, head and body. */
+  /** The request as sent, head and body. */
   text: string;
-  /** Milliseconds to the end of the answer. */
+  /** Milliseconds until the end of the answer. */
   timeout_ms: number;
-  /** How many of these milliseconds may pass until a connection stands. */
+  /** How many of these milliseconds connecting may take. */
   connect_ms: number;
-  /** How much of the answer's body is read. */
+  /** Bytes of the answer's body that are read. */
   max_bytes: number;
 }
 
-/** Carries one request after the other, one at a time (RFC 9112 §9.3). */
+/** A connection for one request after the other, one at a time (RFC 9112 §9.3). */
 export interface HttpConnection {
   /**
-   * Resolves with the answer, as far as it came in time, once its status is known: whoever has said it has the request,
-   * whatever became of the rest. Rejects with what ended the connection, or with the parser's fault.
+   * Resolves with the answer once its status is known, with the part that came in time: a server that sent a status has
+   * the request, whatever became of the rest. Rejects with what ended the connection, or with the parser's error.
    */
   send(request: HttpRequest): Promise<HttpAnswer>;
-  /** The request under way, or the last one. */
+  /** How far the current or last request has come. */
   readonly heard: Heard;
   close(fault: Error): void;
 }
 
 /**
- * How far a request has come: `unsent` while nothing of it has gone over the line, `unanswered` until the first byte
- * comes back. An unanswered one may have been read and acted upon, or not; nobody on this side can tell.
+ * How far a request has come: `unsent` while no byte was written, `unanswered` until the first byte comes back. The
+ * server may or may not have acted on an unanswered one; this side cannot know.
  */
 export type Heard = "unsent" | "unanswered" | "answered";
 
 interface Owner {
-  /** An answer ended cleanly, and the connection may carry another request. False closes it. */
+  /**
+   * Called when an answer ended cleanly. Returns whether to keep the connection for another request; false closes it.
+   */
   mayKeep: () => boolean;
   closed: () => void;
 }
 
-/** What is under way. */
+/** The request in progress and its answer. */
 interface Exchange {
   request: HttpRequest;
   resolve: (answer: HttpAnswer) => void;
   reject: (fault: unknown) => void;
   timers: WaitLimit[];
-  /** Bytes of all kinds: interim answers, trailers, and all that may stand between the chunks as well. */
+  /** All bytes received, with interim responses, trailers and chunk framing. */
   came: number;
-  /** How many bytes of the body are still wanted. */
+  /** How many bytes of the body are still to be kept. */
   wanted: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   raw_headers: string[];
   body: Buffer[];
-  /** 0 before it is known. */
+  /** The status; 0 before it is known. */
   status: number;
   keeps: boolean;
   is_complete: boolean;
 }
 
-/** HTTP/1.1 over a socket that is being connected. `ready` is the name of the event when it is. */
+/**
+ * Speaks HTTP/1.1 over a socket that is being connected. `ready` is the name of the event that says it is connected.
+ */
 export function httpConnection(
   socket: Socket,
   ready: "connect" | "secureConnect",
@@ -86,7 +90,7 @@ export function httpConnection(
     if (ended) settle(ended, why);
   };
   const write = (exchange: Exchange): void => {
-    // Where the other side has ended, "close" is about to come.
+    // If the other side has ended, "close" is about to come.
     if (current !== exchange || socket.destroyed || socket.readableEnded) return;
     heard = "unanswered";
     socket.write(exchange.request.text);
@@ -101,7 +105,7 @@ export function httpConnection(
     write(current);
   });
   socket.on("data", (part: Buffer) => {
-    // Nobody has asked for it.
+    // The server sent data without a request.
     if (!current || heard === "unsent") return end(noAnswer("ECONNRESET"));
     heard = "answered";
     const ending = takePart(parser, current, part);
@@ -143,8 +147,8 @@ export function noAnswer(code: string): Error {
 const unwritten: (() => void)[] = [];
 
 /**
- * With all that others write in this turn of the event loop: to wake up who receives it takes longer than to write, and
- * is needed once.
+ * Writes together with everything else written in this turn of the event loop: waking the receiver takes longer than
+ * writing, and is then needed once.
  */
 function soon(write: () => void): void {
   if (unwritten.push(write) > 1) return;
@@ -159,7 +163,7 @@ function settle(exchange: Exchange, why: Error | undefined): void {
   else exchange.reject(why);
 }
 
-/** What comes to an end with a part of an answer; null when there is more to come. */
+/** Processes a part of an answer; null when there is more to come. */
 function takePart(
   parser: HTTPParser,
   exchange: Exchange,
@@ -187,7 +191,7 @@ function newExchange(request: HttpRequest) {
   };
 }
 
-/** Has the parser fill in what is under way. Interim answers are passed over (RFC 9110 §15.2). */
+/** Lets the parser fill in the current exchange. Interim responses are skipped (RFC 9110 §15.2). */
 function report(parser: HTTPParser, current: () => Exchange | null): void {
   const unended = (): Exchange | null => {
     const exchange = current();
@@ -195,7 +199,7 @@ function report(parser: HTTPParser, current: () => Exchange | null): void {
   };
   parser[HTTPParser.kOnMessageBegin] = () => {
     const exchange = current();
-    // A second answer, to nothing.
+    // A second answer without a request.
     if (exchange?.is_complete === true) exchange.keeps = false;
   };
   parser[HTTPParser.kOnHeaders] = (raw) => void unended()?.raw_headers.push(...raw);

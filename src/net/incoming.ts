@@ -2,33 +2,33 @@ import { setImmediate } from "node:timers/promises";
 import { createFairTurns, type FairTurns } from "../lib/fair-turns.ts";
 import { timeoutError, waitLimit } from "../lib/wait-limit.ts";
 
-/** Bytes of one answer that may always be held. */
+/** Bytes of one answer that never wait. */
 const SMALL_BYTES = 262_144;
-/** Whoever takes longer over a large answer keeps others from theirs. */
+/** Time for a large answer, since a slow one keeps others waiting. */
 const LONGEST_MS = 30_000;
 
-/** An answer of another server while it comes in and is read. */
+/** An answer of another server while it is received and parsed. */
 export interface Incoming {
-  /** Aborts with a TimeoutError where a large one takes more than 30 s from the moment it may be held. */
+  /** Aborts with a TimeoutError when a large one takes more than 30 s from the moment it may be held. */
   signal: AbortSignal;
   /**
-   * Says how many bytes of it are held now, 0 at the end. Resolves once they may be: only so many answers of more than
-   * 256 KB are held at once, and of one account no more than half of them.
+   * Must be called with the number of bytes held now, 0 at the end. Resolves once they may be: only so many answers of
+   * more than 256 KB are held at once, and at most half of them by one account.
    */
   holds: (bytes: number) => Promise<void>;
 }
 
 export type OpenIncoming = (account: string) => Incoming;
 
-/** What an answer of 8 MB takes, several times over, while it is read. */
+/** Memory for parsing an answer of 8 MB, several times its size. */
 const LARGE_ANSWER_MB = 64;
 
-/** How many large answers may be read at once: about as much memory as the runs may have. */
+/** Returns how many large answers may be read at once: about as much memory as the runs may have. */
 export function largeAnswersIn(memory_mb: number): number {
   return Math.max(2, Math.floor(memory_mb / LARGE_ANSWER_MB));
 }
 
-/** Room for `at_once` large answers. */
+/** Creates turns for `at_once` large answers. */
 export function createIncoming(at_once: number, longest_ms: number = LONGEST_MS): OpenIncoming {
   const turns = createFairTurns(at_once);
   return (account) => {
@@ -45,7 +45,7 @@ export function createIncoming(at_once: number, longest_ms: number = LONGEST_MS)
         const past = turn;
         turn = undefined;
         if (past === undefined) return;
-        // Whoever is handed its end reads it in this turn of the event loop.
+        // The reader parses the end of an answer in this turn of the event loop.
         await setImmediate();
         past.end();
       },

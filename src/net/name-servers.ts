@@ -5,13 +5,13 @@ import { invalid } from "../errors.ts";
 import type { DnsServer } from "./dns-exchange.ts";
 
 export const RESOLV_CONF = "/etc/resolv.conf";
-/** As many as resolv.conf(5) knows. */
+/** The number of servers that resolv.conf(5) allows. */
 const MAX_OF_SYSTEM = 3;
 
 /**
- * Who is asked: `given` (`1.1.1.1`, `127.0.0.1:5353` or `[::1]:53`), or else the system's, as its file names them at the
- * moment of the call: a machine that starts before its network, or changes it, has others later. Throws
- * `validation_error` for a given one that is no address.
+ * Returns a function that returns the name servers: `given` (`1.1.1.1`, `127.0.0.1:5353` or `[::1]:53`), or else the
+ * system's, read from its file at each call, because a machine that starts before its network, or changes it, has
+ * others later. Throws `validation_error` for a given one that is no address.
  */
 export function createNameServers(given: string[], file = RESOLV_CONF): () => DnsServer[] {
   if (given.length > 0) {
@@ -26,7 +26,7 @@ export function createNameServers(given: string[], file = RESOLV_CONF): () => Dn
   };
 }
 
-/** "127.0.0.1, [::1]:5353" */
+/** Returns the servers as text: "127.0.0.1, [::1]:5353". */
 export function nameServerNames(servers: DnsServer[]): string {
   return servers
     .map(({ host, port }) => {
@@ -36,17 +36,19 @@ export function nameServerNames(servers: DnsServer[]): string {
     .join(", ");
 }
 
-/** Changes when the file does; empty without one. */
+/** Returns a string that changes with the file; empty without one. */
 function versionOf(file: string): string {
   const found = statSync(file, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? "" : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }
 
-/** Where there is no such file, the runtime knows the system's servers in another way, but asks only once. */
+/**
+ * Returns the system's servers. Without such a file the runtime knows them in another way, but reads them only once.
+ */
 function systemServers(file: string | null): DnsServer[] {
   const named = file === null ? getServers() : namedIn(readFileSync(file, "utf8"));
   const servers = named.flatMap((text) => readServer(text) ?? []).slice(0, MAX_OF_SYSTEM);
-  // resolv.conf(5): without any nameserver line the one on the local machine is asked.
+  // Without any nameserver line the one on the local machine is used (resolv.conf(5)).
   return servers.length > 0 ? servers : [{ host: "127.0.0.1", port: 53 }];
 }
 

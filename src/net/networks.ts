@@ -3,18 +3,19 @@ import ipaddr from "ipaddr.js";
 
 export type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
+/** Returns whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
 export function inNetworks(address: string, networks: string[]): boolean {
   if (networks.length === 0 || isIP(address) === 0) return false;
   return inRanges(parsed(address), rangesOf(networks));
 }
 
-/** The last one that was asked about: of a connection that is several times. */
+/** The last parsed address, because one connection asks several times. */
 let latest: { address: string; client: ipaddr.IPv4 | ipaddr.IPv6 } | undefined;
 
 function parsed(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   if (latest?.address === address) return latest.client;
-  // `process` turns a v4-mapped v6 address into the v4 one it stands for, and does not know every zone (RFC 4007 §11).
+  // `process` turns a v4-mapped v6 address into the v4 one; zones are removed, because it does not know all of them
+  // (RFC 4007 §11).
   const client = ipaddr.process(address.split("%", 1)[0] ?? "");
   latest = { address, client };
   return client;
@@ -24,7 +25,7 @@ export function inRanges(address: ipaddr.IPv4 | ipaddr.IPv6, ranges: Range[]): b
   return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
 }
 
-/** Read once: a list of the configuration lasts as long as the server does. */
+/** Cache of parsed lists, since a list of the configuration lasts as long as the server. */
 const read = new WeakMap<string[], Range[]>();
 
 function rangesOf(networks: string[]): Range[] {
@@ -33,7 +34,7 @@ function rangesOf(networks: string[]): Range[] {
   return known;
 }
 
-/** None of what is no network. */
+/** Returns the range of a network; empty for anything else. */
 function rangeOf(network: string): Range[] {
   if (ipaddr.isValidCIDR(network)) return [ipaddr.parseCIDR(network)];
   if (!ipaddr.isValid(network)) return [];
@@ -41,19 +42,22 @@ function rangeOf(network: string): Range[] {
   return [[address, address.toByteArray().length * 8]];
 }
 
-/** What a client is counted by: of an IPv6 address the /64, all of which one line usually has. Other texts are given back. */
+/**
+ * Returns what a client is counted by: the /64 of an IPv6 address, which usually is one line, or the IPv4 address.
+ * Other texts are returned unchanged.
+ */
 export function clientNetwork(address: string): string {
   if (isIPv4(address) || !ipaddr.isValid(address)) return address;
   const client = ipaddr.process(address);
   return client.kind() === "ipv4" ? client.toString() : startOf(client, 64);
 }
 
-/** The most that `networksAround` tells of an address. */
+/** The most networks that `networksAround` returns. */
 export const MOST_NETWORKS = 3;
 
 /**
- * The networks that a client is in, from what a provider has to what one line has: of an IPv6 address the /48, /56 and
- * /64, of an IPv4 address the /24 and itself.
+ * Returns the networks that a client is in, from a provider's to a single line's: /48, /56 and /64 of an IPv6 address,
+ * /24 and the address itself for IPv4.
  */
 export function networksAround(address: string): string[] {
   if (!ipaddr.isValid(address)) return [address];
@@ -62,20 +66,20 @@ export function networksAround(address: string): string[] {
   return [48, 56, 64].map((bits) => startOf(client, bits));
 }
 
-/** Returns the address that an IPv4 client has where a socket for IPv6 has taken it; any other as it is. */
+/** Returns the IPv4 address of a client that an IPv6 socket shows as v4-mapped; any other unchanged. */
 export function plainAddress(address: string): string {
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address;
 }
 
-/** The first address of the network of so many bits, a multiple of eight. */
+/** Returns the first address of the network of so many bits, a multiple of eight. */
 function startOf(client: ipaddr.IPv4 | ipaddr.IPv6, bits: number): string {
   const bytes = client.toByteArray().map((byte, index) => (index < bits / 8 ? byte : 0));
   return ipaddr.fromByteArray(bytes).toString();
 }
 
 /**
- * Puts what clients hold into the order in which it may stay: everybody's first, then everybody's second, and so on, of
- * networks within networks. So the last one is of the network that holds the most. `items` are in the order in which
+ * Sorts what clients hold by how long it may stay: everybody's first, then everybody's second, and so on, also for
+ * networks within networks. So the last item is of the network that holds the most. `items` are in the order in which
  * those of one client may stay.
  */
 export function inTurns<Item>(items: Item[], networksOf: (item: Item) => string[], depth = 0): Item[] {

@@ -13,39 +13,42 @@ import { codeOf } from "../errors.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
 const MAX_ADDRESSES_TRIED = 3;
-/** Servers close an idle connection after 5 s or later; ours goes first, so that no request runs into that. */
+/**
+ * Idle time after which a connection is closed here, before a server does it after 5 s or later in the middle of a
+ * request.
+ */
 const IDLE_MS = 3_000;
-/** How often idle connections are looked at: one is closed at the second look that finds it unused. */
+/** How often idle connections are checked: one is closed at the second check that finds it unused. */
 const LOOK_MS = IDLE_MS / 2;
 /** Idle connections to one address. */
 const MAX_KEPT = 64;
-/** A connection that did not come about. */
+/** Error codes of a connection that was never established. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "ETIMEDOUT"]);
-/** For so long no connection is kept where one was closed under a request. */
+/** How long no connection to a server is kept after it closed one during a request. */
 const MISTRUST_MS = 60_000;
-/** The other side has closed a connection. */
+/** Error codes of a connection that the other side closed. */
 const CLOSED = new Set(["ECONNRESET", "EPIPE"]);
 const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "https:": 443 };
 
 export interface PostRequest {
   url: string;
-  /** All but Host, Content-Length and Connection. */
+  /** All headers except Host, Content-Length and Connection. */
   headers: Record<string, string>;
   body: string;
-  /** From the look-up of the name to the end of the answer. */
+  /** Milliseconds from the lookup of the name to the end of the answer. */
   timeout_ms: number;
-  /** How much of that time may pass until a connection stands. */
+  /** How much of that time connecting may take. */
   connect_ms: number;
-  /** How much of the answer is read. */
+  /** Bytes of the answer that are read. */
   max_bytes: number;
-  /** Never over a connection that was kept from an earlier request. */
+  /** Whether to use a new connection. */
   fresh: boolean;
 }
 
 /**
- * A connection that was kept from an earlier request ended before the first byte of an answer. Its other side may have
- * closed it for being idle, or have read the request: to send it again is up to whoever can say that it is the same one
- * (RFC 9110 §9.2.2).
+ * Thrown when a connection kept from an earlier request ended before the first byte of an answer. The server may have
+ * closed it for being idle, or have read the request: only a caller whose request is idempotent may send it again (RFC
+ * 9110 §9.2.2).
  */
 export class KeptConnectionError extends Error {
   readonly code = "ECONNRESET";
@@ -53,15 +56,15 @@ export class KeptConnectionError extends Error {
 }
 
 /**
- * POSTs to addresses that users enter, by the rules of `createSafeFetch`. One that hangs holds up nobody: the calls of
- * `fetch` share 256 connections, the models' among them, and these here do not count. Each costs the processor less than
- * half of what it does by `fetch` or `node:http`.
+ * Sends POST requests to URLs that users enter, by the rules of `createSafeFetch`. Slow ones hold up nobody: requests
+ * by `fetch` share 256 connections, those to models included, and these here do not count. Each takes less than half of
+ * the CPU time of `fetch` or `node:http`.
  */
 export interface Poster extends Disposable {
   /**
-   * Sends it once. Resolves with the answer, as far as it came in time, once its status is known. Throws
-   * BlockedAddressError, KeptConnectionError, an error with the name "TimeoutError", or what the look-up, the connection or the parser threw: an answer with a bare LF or
-   * a NUL in its head is none.
+   * Sends a request once. Resolves with the answer once its status is known, with the part that came in time. Throws
+   * BlockedAddressError, KeptConnectionError, an error named "TimeoutError", or the error of the lookup, the connection
+   * or the parser; an answer with a bare LF or a NUL in its head is invalid.
    */
   post(request: PostRequest): Promise<HttpAnswer>;
 }
@@ -70,7 +73,7 @@ export function createPoster(rules: EgressRules): Poster {
   const targetOf = targetFor(rules);
   const pool = createPool(rules.ca);
 
-  /** Undefined when there is no kept connection, or nothing was sent over it before it ended. */
+  /** Sends over a kept connection; undefined when there is none, or it ended before anything was sent. */
   const overKept = async (line: Line, request: () => HttpRequest): Promise<HttpAnswer | undefined> => {
     for (let kept = pool.take(line); kept; kept = pool.take(line)) {
       try {
@@ -121,12 +124,12 @@ interface Line {
 
 interface Kept {
   connection: HttpConnection;
-  /** A look has found it idle. */
+  /** Whether a check has found it idle. */
   was_seen: boolean;
 }
 
 interface Pool extends Disposable {
-  /** An idle connection, if there is one. */
+  /** Returns an idle connection, if there is one. */
   take(line: Line): HttpConnection | undefined;
   dial(line: Line): HttpConnection;
   /** Closes the idle connections, and keeps none for a while. */
@@ -193,12 +196,15 @@ function createPool(ca: string | undefined): Pool {
   };
 }
 
-/** A connection to one name is none to another one at the same address: its certificate was for the first. */
+/**
+ * Returns the key of a connection. It includes the host name: at the same address another name needs another
+ * certificate.
+ */
 function keyOf({ url, address }: Line): string {
   return `${url.origin} ${address}`;
 }
 
-/** The name is in the TLS handshake, and its certificate must be for it, whatever address is dialled. */
+/** Opens a socket to the address; the TLS handshake has the name, and the certificate must be for it. */
 function socketTo({ url, address }: Line, ca: string | undefined): Socket {
   const port = Number(url.port) || DEFAULT_PORTS[url.protocol];
   if (port === undefined) throw new Error(`no port for ${url.protocol}`);
@@ -211,12 +217,12 @@ function socketTo({ url, address }: Line, ca: string | undefined): Socket {
 
 const LINE_END = /[\r\n\0]/;
 
-/** RFC 9112 §3. Throws if a header would end its line and begin another one. */
+/** Returns the request as text (RFC 9112 §3). Throws if a header contains a line end. */
 function textOf({ host, pathname, search }: URL, { headers, body }: PostRequest): string {
   let head = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
   for (const name in headers) {
     const value = headers[name] ?? "";
-    // Each for itself: a text that was put together has to be copied before it can be searched.
+    // Tests name and value separately: a concatenated string would have to be copied first.
     if (LINE_END.test(name) || LINE_END.test(value)) throw new TypeError("A header has a line end in it.");
     head += `${name}: ${value}\r\n`;
   }

@@ -107,8 +107,8 @@ const DOMAINS = new Set([
 ]);
 
 /**
- * Whether anybody can have an address there: who shares such a domain shares nothing else. The best known ones; no list
- * of them is ever complete.
+ * Returns whether a domain is a public mail provider, whose users share nothing else. Knows the most used ones; no list
+ * is ever complete.
  */
 export function isPublicProvider(domain: string): boolean {
   return DOMAINS.has(domain) || BRANDS.has(parse(domain).domainWithoutSuffix ?? "");

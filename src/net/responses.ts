@@ -27,8 +27,8 @@ export interface NetworkFault {
 }
 
 /**
- * What went wrong on the way to a server, from what `fetch` or a body's reader threw; null if it was no network matter.
- * Throws NoHandlesError for what is nobody's fault but this machine's.
+ * Returns the network fault in an error of `fetch` or of a body's reader; null if it was none. Throws NoHandlesError
+ * for a fault of this machine.
  */
 export function networkFault(error: unknown): NetworkFault | null {
   if (error instanceof BlockedAddressError) {
@@ -56,7 +56,7 @@ export function networkFault(error: unknown): NetworkFault | null {
     : { code: "unreachable", message: FAULT_SENTENCES[code] ?? `Connecting failed (${code}).` };
 }
 
-/** Whether an error on the way to a server shows that no request was sent. */
+/** Returns whether an error shows that no request was sent. */
 export function wasNeverSent(error: unknown): boolean {
   return error instanceof BlockedAddressError || NOT_SENT.test(codeOf(error));
 }
@@ -65,8 +65,9 @@ const NOT_SENT =
   /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENODATA|EREFUSED|EBADNAME|ETIMEOUT)$|CERT|ISSUER|SIGNATURE/;
 
 /**
- * Whether an answer with this error status says that the request was not carried out (RFC 9110 §15.4 to §15.6). A 503 does
- * not: gateways also send it when the server behind them breaks off. After a 303, and in practice 301 and 302, it was.
+ * Returns whether an error status means that the request was not carried out (RFC 9110 §15.4 to §15.6). A 503 does not:
+ * gateways also send it when the server behind them breaks off. After a 303, and in practice 301 and 302, the request
+ * was carried out.
  */
 export function saysUndone(status: number): boolean {
   return UNDONE.has(status) || (status >= 400 && status < 500 && status !== 408);
@@ -74,13 +75,16 @@ export function saysUndone(status: number): boolean {
 
 const UNDONE = new Set([307, 308, 501]);
 
-/** As a sentence for people; what the runtime says may name the options of its functions. */
+/** Returns an error as a sentence for people; the runtime's messages may name options of its functions. */
 export function networkWords(error: unknown): string {
   const fault = error instanceof AppError ? null : networkFault(error);
   return fault?.message ?? messageOf(error);
 }
 
-/** The first `limit` bytes of a body; the rest is never read. A large one waits for its turn where it is `incoming`. */
+/**
+ * Returns the first `limit` bytes of a body; the rest is never read. A large one waits for its turn if `incoming` is
+ * given.
+ */
 export async function readCapped(
   response: Response,
   limit: number,
@@ -105,8 +109,8 @@ export async function readCapped(
 }
 
 /**
- * Such a body needs no stream, which would take 256 KB for the smallest. The declared length says nothing about a
- * body that comes packed or in chunks.
+ * Returns whether a body is certainly within the limit and needs no stream, which would take 256 KB for the smallest.
+ * The declared length says nothing about a compressed or chunked body.
  */
 function isSurelyWithin(limit: number, headers: Headers): boolean {
   const length = headers.get("content-length");
@@ -114,15 +118,17 @@ function isSurelyWithin(limit: number, headers: Headers): boolean {
   return Number(length) <= limit;
 }
 
-/** Headers, or whatever else gives their values by name. */
+/** Headers, or anything else with values by name. */
 interface Named {
   get(name: string): string | null | undefined;
 }
 
-/** Of Retry-After (RFC 9110 §10.2.3: seconds or a date), at most a day; null without one that can be read. */
+/**
+ * Returns the seconds in Retry-After (RFC 9110 §10.2.3: seconds or a date), at most a day; null without a valid one.
+ */
 export function retryAfterSeconds(headers: Named): number | null {
   const value = headers.get("retry-after") ?? "";
-  // Some send a fraction, which would be read as a date.
+  // Some servers send a fraction, which would be parsed as a date.
   const seconds = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
   return Number.isNaN(seconds) ? null : Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(0, Math.ceil(seconds)));
 }

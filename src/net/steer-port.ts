@@ -10,9 +10,9 @@ const SO_ATTACH_REUSEPORT_CBPF = 51;
 const BPF_RETURN = 0x06;
 
 /**
- * Has the second of two listeners that share this port (SO_REUSEPORT) get all new connections. Left alone, the
- * kernel deals them out to both, and those that the first has not accepted when it closes are reset. Stays in force
- * for every further pair. Returns the reason where that cannot be had; then a few connections are lost at a swap.
+ * Lets the newer of two listeners that share a port (SO_REUSEPORT) get all new connections. By default the kernel
+ * distributes them, and those that the older one has not accepted when it closes are reset. Stays in force for later
+ * pairs. Returns a reason where that is impossible; then a few connections are lost at a swap.
  */
 export async function steerToNewest(port: number): Promise<string | undefined> {
   if (process.platform !== "linux") return `there is none on ${process.platform}`;
@@ -25,7 +25,7 @@ export async function steerToNewest(port: number): Promise<string | undefined> {
   }
 }
 
-/** File descriptors of this process that listen on a port; proc(5). */
+/** Returns the file descriptors of this process that listen on a port (proc(5)). */
 async function listeningSockets(port: number): Promise<number[]> {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
   const tables = await Promise.all(["tcp", "tcp6"].map((name) => readTable(`/proc/self/net/${name}`)));
@@ -35,7 +35,7 @@ async function listeningSockets(port: number): Promise<number[]> {
   const sockets = new Set(listening.map((columns) => `socket:[${columns[9]}]`));
   const found: number[] = [];
   for (const name of await readdir("/proc/self/fd")) {
-    // One that was closed since it was listed has no target.
+    // A descriptor closed since the listing has no target.
     const target = await readlink(join("/proc/self/fd", name)).catch(() => "");
     if (sockets.has(target)) found.push(Number(name));
   }
@@ -43,7 +43,7 @@ async function listeningSockets(port: number): Promise<number[]> {
 }
 
 async function readTable(path: string): Promise<string[][]> {
-  // A machine without IPv6 has no table of it.
+  // A machine without IPv6 has no such table.
   const text = await readFile(path, "latin1").catch(() => "");
   return text
     .split("\n")
@@ -51,7 +51,10 @@ async function readTable(path: string): Promise<string[][]> {
     .map((line) => line.trim().split(/\s+/));
 }
 
-/** A program of one instruction: whatever comes, the listener with index 1. Without one, the kernel deals as ever. */
+/**
+ * Attaches a BPF program of one instruction: always select the listener with index 1. If there is none, the kernel
+ * distributes as usual.
+ */
 async function attachProgram(socket: number): Promise<string | undefined> {
   const { ptr } = await import("bun:ffi");
   const instruction = new DataView(new ArrayBuffer(8)); // struct sock_filter

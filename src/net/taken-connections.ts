@@ -11,16 +11,16 @@ const TCP_INFO = 11;
 const LAST_SENT = 44;
 const LAST_RECEIVED = 52;
 const SHUT_RDWR = 2;
-/** How many handles are looked at in one turn of the event loop: a few milliseconds. */
+/** How many handles are checked in one turn of the event loop, which takes a few milliseconds. */
 const HANDLES_A_TURN = 500;
 
-/** A connection that a port of ours has taken. */
+/** A connection that one of our ports has accepted. */
 export interface TakenConnection {
   handle: number;
-  /** Where its other end is. */
+  /** The address of the other end. */
   address: string;
   port: number;
-  /** Milliseconds since anything went either way. */
+  /** Milliseconds since data last went in either direction. */
   idle_ms: number;
 }
 
@@ -28,15 +28,15 @@ export interface TakenConnections extends Disposable {
   /** Lists the connections at these ports of ours among the handles below `end`. */
   list(ports: number[], end: number): Promise<TakenConnection[]>;
   /**
-   * Ends connections as if the other side had; whoever serves them notices. One that has ended meanwhile is left
+   * Shuts connections down as if the other side had; whoever serves them notices. One that has ended meanwhile is left
    * alone.
    */
   hangUp(connections: TakenConnection[]): Promise<void>;
 }
 
 /**
- * The connections of this process as the kernel knows them, for servers that do not tell of theirs. Throws where there
- * is no Linux.
+ * Lists the connections of this process as the kernel knows them, for servers that do not list theirs. Throws on other
+ * systems than Linux.
  */
 export async function openTakenConnections(): Promise<TakenConnections> {
   if (process.platform !== "linux") throw new Error(`there is none on ${process.platform}`);
