@@ -75,7 +75,7 @@ export async function startSmtp(app: App): Promise<SmtpDoor> {
   };
 }
 
-/** The SMTP server. It makes room for each connection before the library sees it, with a header of a proxy or without. */
+/** The SMTP server. It makes room for each connection before the library sees it, with or without a PROXY header. */
 class Door extends SMTPServer {
   readonly #makeRoom: ReturnType<typeof createRoom>;
 
@@ -91,9 +91,9 @@ class Door extends SMTPServer {
 }
 
 type PatchedOptions = SMTPServerOptions & {
-  /** Milliseconds to wait before the greeting; added by our patch. */
+  /** Milliseconds to wait before the greeting; an option added by our patch of smtp-server. */
   earlyTalkerDelay: number;
-  /** The answer to a mail whose announced size is over the limit; likewise. */
+  /** The reply to a mail whose announced size is over the limit; also added by our patch. */
   tooLargeMessage: string;
 };
 
@@ -108,7 +108,7 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
     heloResponse: "%s at your service",
     size: smtp.max_message_bytes,
     tooLargeMessage: tooLargeWords(smtp.max_message_bytes),
-    // The answer is our own: no mail over the limit is ever handed on.
+    // This server replies itself; no mail over the limit is passed on.
     rejectOversized: false,
     maxRecipients: MAX_RECIPIENTS,
     maxClients: smtp.max_connections,
@@ -183,7 +183,7 @@ async function timed(app: App, work: Promise<Reception>): Promise<Reception> {
   return answer;
 }
 
-/** Returns undefined for a recipient of ours, and notes it in the session; else the refusal. */
+/** Returns undefined for a valid recipient, and adds it to the session; otherwise the refusal. */
 async function admit(
   app: App,
   address: string,
@@ -233,9 +233,9 @@ function envelopeOf(
 /** Returns the answer for a mail that the database or the disk did not take: the client keeps it and tries again. */
 function localFault(app: App, error: unknown, client: ReturnType<typeof clientOf>): Reception {
   const answer = refusalFor("storage");
-  // A client that left in the middle of its mail is no fault of ours, and hears no answer.
+  // A client that left in the middle of its mail is no fault here, and gets no reply.
   if ((error as NodeJS.ErrnoException).code === "ECONNECTION") return answer;
-  // The database says itself, once, what is wrong with its disk.
+  // The database logs faults of its disk itself, once.
   if (!isStorageFault(error))
     app.log.error({ err: error }, "a mail could not be taken; the sender was asked to try again");
   notePutOff(app, client, { reason: "storage" });

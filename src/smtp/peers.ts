@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import { keepNote, readNote } from "../db/installation.ts";
 
 const ROW = "smtp_peers";
-/** Addresses that are remembered: `doctor` warns only where all mail comes from one. */
+/** Addresses that are stored: `doctor` warns only if all mail comes from one. */
 const ADDRESSES_KEPT = 2;
 
 /** The addresses that mail has come from since the start of the server; up to half of `mails` may be missing when read. */
@@ -32,7 +32,7 @@ export function createPeerCount(app: App): (address: string) => void {
   };
 }
 
-/** Returns what was stored last. */
+/** Returns the stored counts. */
 export function readPeers(db: Db): Promise<Peers | undefined> {
   return readNote<Peers>(db, ROW);
 }

@@ -1,10 +1,10 @@
 import ipaddr from "ipaddr.js";
 import { plainAddress } from "../net/networks.ts";
 
-/** What a header of the PROXY protocol says: who the client is, or that the proxy speaks for itself. */
+/** The content of a PROXY protocol header: the client's address, or that the connection is the proxy's own. */
 export type ProxyHeader = { kind: "client"; address: string; port: number } | { kind: "proxy" };
 
-/** Whether the header is complete, not all there yet, or no header; `bytes` of the input belong to it. */
+/** The result of parsing: a complete header of `bytes` bytes, an incomplete one, or none. */
 export type ProxyReading =
   | { state: "whole"; header: ProxyHeader; bytes: number }
   | { state: "partial" }
@@ -15,7 +15,7 @@ const MAX_LINE_BYTES = 107;
 /** The bytes that begin a header of version 2 (§2.2). */
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const PREFIX_BYTES = 16;
-/** Room for the addresses and what else proxies tell about a connection, of which a client certificate is the largest. */
+/** Bytes for the addresses and other data about a connection; a client certificate is the largest. */
 const MAX_REST_BYTES = 8_192;
 /** Bytes of both addresses and both ports. */
 const ADDRESS_BYTES = { ipv4: 12, ipv6: 36 };

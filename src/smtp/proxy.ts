@@ -11,8 +11,8 @@ const HEADER_MS = 10_000;
 const WARNINGS = { limit: 5, window_seconds: HOUR_SECONDS };
 
 /**
- * Lets the peers of `smtp.proxy_protocol` say for whom they connect. From these peers a header is required, because
- * otherwise a client behind such a proxy would count as the proxy. From anybody else the header is an unknown command.
+ * Reads PROXY headers from the peers in `smtp.proxy_protocol`. From these a header is required, because otherwise a
+ * client behind such a proxy would count as the proxy. From anybody else the header is an unknown command.
  */
 export function acceptProxies(app: App, server: SMTPServer): Disposable {
   const waiting = new Set<Socket>();

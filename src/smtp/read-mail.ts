@@ -10,8 +10,8 @@ const DATA_MS = 5 * 60_000;
 const LARGEST_AT_ONCE = 8;
 
 /**
- * Reads a mail to its end and returns the answer of `take`, which gets null for a mail over the size limit. `onPutOff` is
- * told why a mail was not read.
+ * Reads a mail to its end and returns the result of `take`, which gets null for a mail over the size limit. `onPutOff`
+ * is called with the reason when a mail was not read.
  */
 export type MailReader = (
   stream: SMTPServerDataStream,

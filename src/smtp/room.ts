@@ -16,9 +16,9 @@ const SESSIONS_FOR_ONE = 1_000;
 const CROWDED = "Too many connections are open, and yours is one of many; please try again later";
 
 /**
- * Ends a session when as many are open as may be, so that a new client gets in: the session of the network with the most
- * sessions that has made no progress with a mail for longest. A session whose mail is being answered is never ended, nor
- * one from the operator's own networks. A new client from that largest network is refused instead.
+ * Ends a session when the maximum is open, so that a new client gets in: of the network with the most sessions, the one
+ * that has made no progress with a mail for longest. A session whose mail is being answered is never ended, nor one
+ * from the operator's own networks. A new client from that largest network is refused instead.
  */
 export function createRoom(app: App, visits: Visits) {
   const { max_connections } = app.config.smtp;
