@@ -1,19 +1,19 @@
 import { AppError, messageOf, fullText } from "../errors.ts";
 import type { Config } from "../config/config.ts";
 
-/** One reason of an authority (RFC 8555 §6.7). */
+/** A problem reported by an authority (RFC 8555 §6.7). */
 export interface AcmeProblem {
-  /** `urn:ietf:params:acme:error:dns`; empty when it gave none. */
+  /** Such as `urn:ietf:params:acme:error:dns`; empty when none was given. */
   type: string;
   detail: string;
   /** The name it is about; empty when it is about the request as a whole. */
   name: string;
 }
 
-/** The authority does not give the certificate. */
+/** Thrown when the authority does not issue the certificate. */
 export class AcmeError extends Error {
   readonly problems: AcmeProblem[];
-  /** How long it wants to be left alone. */
+  /** Seconds to wait that the authority asked for. */
   readonly retry_after_seconds: number | null;
 
   constructor(problems: AcmeProblem[], extras: { retry_after_seconds?: number | null } = {}) {
@@ -26,7 +26,7 @@ export class AcmeError extends Error {
 
 const MAX_DETAIL_CHARS = 300;
 
-/** Why there is no certificate and what to do about it, in whole sentences. */
+/** Returns why there is no certificate and what to do about it, in whole sentences. */
 export function reasonOf(error: unknown, { acme }: Config): string {
   if (error instanceof AcmeError) return error.problems.map((problem) => sentenceOf(problem, acme)).join(" ");
   if (error instanceof AppError) return fullText(error);

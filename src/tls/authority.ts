@@ -15,17 +15,17 @@ const MAX_ANSWER_BYTES = 1_048_576;
 const NO_ACCOUNT = "urn:ietf:params:acme:error:accountDoesNotExist";
 const BAD_NONCE = "urn:ietf:params:acme:error:badNonce";
 
-/** The means by which requests to an authority are sent. */
+/** The fetch by which requests to an authority are sent. */
 interface Wire {
   fetch: SafeFetch;
   signal: AbortSignal;
 }
 
-/** A conversation with an authority. */
+/** A session with a certificate authority. */
 export interface Authority {
   client: acme.Client;
   crypto: typeof acme.crypto;
-  /** Ends the conversation. */
+  /** Ends the session. */
   signal: AbortSignal;
 }
 
@@ -40,7 +40,7 @@ export async function withAuthority<T>(
 ): Promise<T> {
   const { config } = self;
   const { directory, email } = config.acme;
-  // The library has one adapter for all of its users in this process, so each call has to find its own wire.
+  // The library has one adapter for the whole process, so each call finds its own fetch by its async context.
   acme.axios.defaults.adapter = overOwnWire as NonNullable<typeof acme.axios.defaults.adapter>;
   const accountKeyPem = await accountKey(config, async () =>
     String(await acme.crypto.createPrivateEcdsaKey()),
@@ -54,7 +54,7 @@ export async function withAuthority<T>(
 
 const wires = new AsyncLocalStorage<Wire>();
 
-/** RFC 8555 §7.3.1: finds the account of our key, and makes it where there is none. */
+/** Finds the account of our key, and creates it if there is none (RFC 8555 §7.3.1). */
 async function openAccount(client: acme.Client, email: string): Promise<void> {
   const contact = email === "" ? [] : [`mailto:${email}`];
   const account = await client.createAccount({ onlyReturnExisting: true }).catch((error: unknown) => {
@@ -66,7 +66,7 @@ async function openAccount(client: acme.Client, email: string): Promise<void> {
     await client.updateAccount({ contact });
 }
 
-/** The operator named the authority, so it may be on a private network. */
+/** Returns a fetch that allows private networks, because the operator chose the authority. */
 async function ownFetch({ config, resolver }: { config: Config; resolver: Resolver }): Promise<SafeFetch> {
   const allow = [...config.egress.allow, new URL(config.acme.directory).hostname.replace(/^\[|\]$/g, "")];
   const rules = { resolve: resolver, allow, setting: "egress.allow" };
@@ -85,7 +85,7 @@ interface WireRequest {
 async function overOwnWire(request: WireRequest): Promise<object> {
   const { response, data } = await exchange(request);
   const problem = response.ok ? undefined : problemIn(data);
-  // The library repeats a request by itself after that problem (RFC 8555 §6.5).
+  // The library itself repeats a request after badNonce (RFC 8555 §6.5).
   if (!response.ok && problem?.type !== BAD_NONCE)
     throw new AcmeError(
       [problem ?? { type: "", detail: `It answered with HTTP status ${response.status}.`, name: "" }],
@@ -125,9 +125,7 @@ function textHeaders(headers: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(given);
 }
 
-/**
- * The problem in an answer (RFC 8555 §6.7); undefined when the answer is something else, as from a proxy in between.
- */
+/** Returns the problem in an answer (RFC 8555 §6.7); undefined when the answer is something else, as from a proxy. */
 function problemIn(text: string): AcmeProblem | undefined {
   try {
     const { type, detail } = JSON.parse(text) as { type?: unknown; detail?: unknown };

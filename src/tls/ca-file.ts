@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Config } from "../config/config.ts";
 import { AppError, messageOf } from "../errors.ts";
 
-/** The operator's own authority (PEM) from `acme.ca_file`; undefined where none is named. */
+/** Returns the operator's own certificate authority (PEM) from `acme.ca_file`; undefined where none is set. */
 export async function readCaFile({ acme }: Config): Promise<string | undefined> {
   if (acme.ca_file === "") return undefined;
   return readFile(acme.ca_file, "utf8").catch((error: unknown) => {

@@ -11,14 +11,14 @@ import { readStoredCertificate } from "./store.ts";
 
 const SELF_SIGNED = "smtp-certificate.json";
 
-/** What this server shows at its start: the operator's files, or what an authority has given, else a self-signed one. */
+/** Returns the certificate for the start: the operator's files, or the authority's, or else a self-signed one. */
 export async function loadCertificate(config: Config, log: WatchLog): Promise<Certificate> {
   if (config.server.cert !== "") return readFiles(config);
   const stored = config.server.tls === "acme" ? await readStoredCertificate(config) : undefined;
   return stored && pairFault(stored) === undefined ? stored : selfSigned(config, log);
 }
 
-/** `server.cert` and `server.key`, if they are a pair; throws AppError when not. */
+/** Reads `server.cert` and `server.key`; throws AppError when they do not form a pair. */
 export async function readFiles(config: Config): Promise<Certificate> {
   const { cert, key } = config.server;
   const pair = { cert: await readPem("server.cert", cert), key: await readPem("server.key", key) };
@@ -42,7 +42,9 @@ async function readPem(setting: string, path: string): Promise<string> {
   throw new AppError("unavailable", `${setting} (${path}) holds no PEM block.`, { fix });
 }
 
-/** Made at the first start, and the same from then on; anew where what is left of it is of no use. */
+/**
+ * Returns the self-signed certificate: created at the first start and kept, and created again only when it is damaged.
+ */
 async function selfSigned({ data, smtp }: Config, log: WatchLog): Promise<Certificate> {
   const path = join(data.dir, SELF_SIGNED);
   const text = await readOwn(path);

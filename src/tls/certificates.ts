@@ -3,15 +3,15 @@ import type { WatchLog } from "../db/watch.ts";
 import { loadCertificate } from "./certificate.ts";
 import type { Certificate } from "./pem.ts";
 
-/** What the doors of this server show, and how it is changed while they are open. */
+/** The certificate that the listeners ("doors") of this server present, and how it is changed while they are open. */
 export interface Certificates {
-  /** What new connections see; read from disk when first asked for. */
+  /** Returns the certificate for new connections; read from disk when first asked for. */
   current: () => Promise<Certificate>;
-  /** Shows another from now on, at every door. Connections that are open stay as they are. */
+  /** Presents another certificate from now on, at every listener. Open connections stay as they are. */
   swap: (certificate: Certificate) => Promise<void>;
-  /** Has a door told of each swap, until the returned function is called. */
+  /** Calls `show` at each swap, until the returned function is called. */
   onSwap: (show: Show) => () => void;
-  /** What is answered for each token of the orders under way (RFC 8555 §8.3). */
+  /** Answers to the HTTP-01 challenges of orders in progress, by token (RFC 8555 §8.3). */
   challenges: Map<string, string>;
 }
 

@@ -8,11 +8,11 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 const LOOK_MS = 60_000;
 
 export interface FileWatch extends Disposable {
-  /** Reads the files now. Never rejects: a pair that is of no use is logged, and the old one stays. */
+  /** Reads the files now. Never rejects: an unusable pair is logged, and the old one stays. */
   reload: () => Promise<void>;
 }
 
-/** Shows the certificate in `server.cert` and `server.key` anew soon after somebody has replaced it. */
+/** Reloads the certificate in `server.cert` and `server.key` soon after it was replaced. */
 export function watchFiles(app: App): FileWatch {
   let refused = "";
   let warned_at = 0;
@@ -22,7 +22,7 @@ export function watchFiles(app: App): FileWatch {
       refused = "";
     } catch (error) {
       const reason = fullText(error);
-      // Said once and not every minute.
+      // Logged once and not every minute.
       if (reason !== refused) app.log.error(`the certificate stays the old one: ${reason}`);
       refused = reason;
     }

@@ -12,14 +12,17 @@ import { type Certificate, factsOf, pairFault } from "./pem.ts";
 import { forgetOrder, readStoredCertificate, type StoredCertificate } from "./store.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
-/** Less than this before its end a certificate should long have been replaced. */
+/** A certificate with less time left than this should have been replaced long ago. */
 const NOTICE_SECONDS = 14 * DAY_SECONDS;
 const FIRST_RETRY_SECONDS = 300;
-/** Let's Encrypt gives a name that has failed five times in an hour one further try each 12 minutes. */
+/**
+ * Shortest wait after a restart: Let's Encrypt allows a name that has failed five times in an hour one further attempt
+ * each 12 minutes.
+ */
 const RESTART_RETRY_SECONDS = 12 * 60;
 const KEY = "keep_certificate";
 
-/** Has the certificate ordered when it is time: at the start of the server, when it may have other names than before. */
+/** Enqueues the check of the certificate at the start of the server, when its names may have changed. */
 export async function keepCertificateLater(app: App): Promise<void> {
   const { config } = app;
   if (config.server.tls !== "acme") return;
@@ -37,12 +40,12 @@ export async function keepCertificateLater(app: App): Promise<void> {
   });
 }
 
-/** Orders the certificate now, whatever went wrong before: somebody has mended something. */
+/** Orders the certificate now, whatever failed before: somebody has fixed something. */
 export async function keepCertificateSoon(app: App): Promise<void> {
   await app.write((tx) => hasten(app, tx, { kind: "keep_certificate", dedupe_key: KEY, run_at: app.now() }));
 }
 
-/** Renews the certificate once two thirds of its life are over, and shows it; else comes back when it is time. */
+/** Renews the certificate once two thirds of its life are over, and presents it; otherwise plans the next check. */
 export async function keepCertificateNow(
   app: App,
   job: Job<"keep_certificate">,
@@ -67,7 +70,7 @@ export async function keepCertificateNow(
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, nextLook(app, certificate)));
 }
 
-/** What a person should know about the certificate; undefined when all is well. */
+/** Returns a warning about the certificate; undefined when all is well. */
 export async function certificateWarning(app: App): Promise<string | undefined> {
   const { tls, cert } = app.config.server;
   if (tls === "off" && cert === "") return undefined;
@@ -84,7 +87,7 @@ export async function certificateWarning(app: App): Promise<string | undefined> 
   return `The certificate for ${names.join(", ")} ${when}. ${why}`.trim();
 }
 
-/** What is stored, if it is for the names and the authority of now. */
+/** Returns the stored certificate, if it is for the current names and authority. */
 async function fittingCertificate({ config }: App): Promise<StoredCertificate | undefined> {
   const stored = await readStoredCertificate(config);
   const fits =
@@ -96,13 +99,13 @@ async function show({ certificates }: App, certificate: Certificate): Promise<vo
   if ((await certificates.current()).cert !== certificate.cert) await certificates.swap(certificate);
 }
 
-/** After two thirds of its life, whatever its length: as most authorities ask for. */
+/** Returns when to renew: after two thirds of its life, as most authorities recommend. */
 function renewalOf({ cert }: Certificate): number {
   const { from, until } = factsOf(cert);
   return Math.ceil(until - (until - from) / 3);
 }
 
-/** A clock that is far off must not order one certificate after the other. */
+/** Returns when to check next. A wrong clock must not cause one order after the other. */
 function nextLook(app: App, certificate: Certificate): number {
   const renewal = renewalOf(certificate);
   if (renewal > app.now()) return renewal;
@@ -126,7 +129,7 @@ async function comeBack(
   app.log[level]({ names, next_try: timeOf(run_at), ...bug }, `no new certificate: ${reason}`);
 }
 
-/** From minutes to a day. */
+/** Returns the wait after a failure, from minutes to a day. */
 function retrySeconds(failures: number): number {
   return Math.min(DAY_SECONDS, FIRST_RETRY_SECONDS * 2 ** (failures - 1));
 }

@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { isPublicHost } from "../config/forms.ts";
 
-/** The names the certificate is for, the main one first. */
+/** Returns the names that the certificate is for, the main one first. */
 export function certificateNames({ server, smtp, acme }: Config): string[] {
   const policy = smtp.mta_sts === "off" ? [] : [`mta-sts.${smtp.domain}`];
   const usual = [URL.parse(server.base_url)?.hostname ?? "", smtp.hostname, ...policy].filter(isPublicHost);

@@ -5,10 +5,10 @@ import { startWorker } from "../lib/worker.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
 import type { Certificate } from "./pem.ts";
 
-/** To the thread: what to order, and then each challenge that the doors answer by now. */
+/** Messages to the thread: the order, and then each challenge that the listeners answer by now. */
 export type OrderTask = { config: Config } | { shown: string };
 
-/** From the thread. `fault`: an error, which no thread can pass on as it is. */
+/** Messages from the thread. `fault` describes an error, which cannot be posted as such. */
 export type OrderNews =
   | { show: string; answer: string }
   | { hide: string }
@@ -21,8 +21,8 @@ export type OrderFault =
   | { of: "program"; name: string; message: string; stack: string | undefined };
 
 /**
- * Orders a certificate on a thread that ends with the order: what that takes is needed every other month, and would
- * stay in memory until then. Throws AcmeError or AppError with what a person should know.
+ * Orders a certificate on a thread that ends with the order: the library is needed every other month, and would stay in
+ * memory until then. Throws AcmeError or AppError with what the operator should know.
  */
 export async function orderOnThread(
   { config, certificates: { challenges } }: App,
@@ -54,7 +54,7 @@ export async function orderOnThread(
   try {
     return await promise;
   } finally {
-    // Wherever it is: the order is on disk and is gone on with.
+    // May be terminated at any point: the order is on disk and is continued later.
     worker.terminate();
     signal.removeEventListener("abort", onAbort);
     for (const token of shown) challenges.delete(token);

@@ -6,10 +6,10 @@ import type { OrderFault, OrderNews, OrderTask } from "./order-thread.ts";
 
 declare const self: Worker;
 
-/** Who waits until the other thread answers a challenge, by its token. */
+/** Resolvers that wait until the main thread answers a challenge, by token. */
 const waiting = new Map<string, () => void>();
 
-/** Asked once; then told of each challenge that is answered. */
+/** Receives the order once, then a message for each challenge that is answered. */
 self.addEventListener("message", ({ data }: MessageEvent<OrderTask>) => {
   if ("shown" in data) waiting.get(data.shown)?.();
   else void order(data.config);

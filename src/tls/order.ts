@@ -13,18 +13,18 @@ const ORDER_MS = 5 * 60_000;
 const FIRST_LOOK_MS = 250;
 const MAX_LOOK_MS = 5_000;
 
-/** On whose behalf a certificate is ordered. */
+/** Who orders a certificate. */
 export interface Applicant {
   config: Config;
   resolver: Resolver;
-  /** Has the HTTP listeners answer a challenge with this (RFC 8555 §8.3); resolves once they do. */
+  /** Makes the HTTP listeners answer a challenge with this (RFC 8555 §8.3); resolves once they do. */
   showProof: (token: string, answer: string) => Promise<void>;
   hideProof: (token: string) => void;
 }
 
 /**
- * Orders a certificate for the names of this server, proves them over HTTP (RFC 8555 §8.3), and stores it. Goes on
- * with an order that an earlier attempt has left behind. Throws AcmeError or AppError with what a person should know.
+ * Orders a certificate for the names of this server, proves them over HTTP (RFC 8555 §8.3), and stores it. Continues an
+ * order that an earlier attempt left. Throws AcmeError or AppError with what the operator should know.
  */
 export async function orderCertificate(applicant: Applicant): Promise<Certificate> {
   const { config } = applicant;
@@ -41,7 +41,10 @@ export async function orderCertificate(applicant: Applicant): Promise<Certificat
   });
 }
 
-/** The order that was left behind, if it is for the same and still good, else a new one. Its key is on disk from the start. */
+/**
+ * Returns the earlier order, if it is for the same names and still valid, otherwise a new one. Its key is on disk from
+ * the start.
+ */
 async function openOrder(
   { config }: Applicant,
   { client, crypto }: Authority,
@@ -89,7 +92,7 @@ async function prove(
     };
     if (challenge.status === "pending") {
       await client.completeChallenge(challenge).catch(async (error: unknown) => {
-        // Asked already by a process that was killed, the authority may have looked since the order was read.
+        // If a process that was killed had asked already, the authority may have checked since the order was read.
         if (!(await unlessPending())) throw error;
       });
     }
@@ -104,7 +107,7 @@ function overHttp({ challenges }: Authorization) {
   return challenges.find(({ type }) => type === "http-01");
 }
 
-/** Finishes an order whose names are proven: returns the chain in PEM form. */
+/** Finishes an order whose names are proven. Returns the chain in PEM. */
 async function finish(
   { client, crypto, signal }: Authority,
   order: Order,
@@ -124,7 +127,7 @@ async function finish(
   return client.getCertificate(await settled(["valid"]));
 }
 
-/** Looks at growing intervals until there is something. */
+/** Calls `look` at growing intervals until it returns something. */
 async function untilChanged<T>(signal: AbortSignal, look: () => Promise<T | undefined>): Promise<T> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, MAX_LOOK_MS)) {
     const found = await look();
@@ -133,7 +136,7 @@ async function untilChanged<T>(signal: AbortSignal, look: () => Promise<T | unde
   }
 }
 
-/** The reason that an order or a challenge gives for its failure. */
+/** Returns the reason that an order or a challenge gives for its failure. */
 function problemOf(error: object | undefined, about?: Authorization): AcmeProblem {
   const { type = "", detail = "" } = (error ?? {}) as Partial<AcmeProblem>;
   return { type, detail, name: about?.identifier.value ?? "" };

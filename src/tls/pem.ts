@@ -2,13 +2,13 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { messageOf } from "../errors.ts";
 
-/** Chain and key, both PEM. */
+/** A certificate chain and its key, both PEM. */
 export interface Certificate {
   cert: string;
   key: string;
 }
 
-/** Why no door could show this pair, as a sentence; undefined when one can. */
+/** Returns why this pair is unusable, as a sentence; undefined when it is usable. */
 export function pairFault({ cert, key }: Certificate): string | undefined {
   try {
     const fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
@@ -20,7 +20,7 @@ export function pairFault({ cert, key }: Certificate): string | undefined {
   }
 }
 
-/** What the first certificate of a chain says; times are unix seconds. */
+/** Facts of the first certificate of a chain; times are unix seconds. */
 export interface Facts {
   names: string[];
   from: number;

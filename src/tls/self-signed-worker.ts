@@ -7,7 +7,7 @@ declare const self: Worker;
 
 const VALID_DAYS = 3_650;
 
-/** Asked once, with the name of a host. */
+/** Receives one message, a host name. */
 self.addEventListener("message", ({ data: hostname }: MessageEvent<string>) => void answer(hostname));
 
 async function answer(hostname: string): Promise<void> {

@@ -4,8 +4,8 @@ import type { Certificate } from "./pem.ts";
 export type SelfSigned = Certificate | { fault: string };
 
 /**
- * Makes a certificate that nobody has signed. On a thread that ends with it: what that takes is needed once in the life
- * of a data folder, and would stay in memory as long as the server runs.
+ * Creates a self-signed certificate, on a thread that ends with it: the library is needed once in the life of a data
+ * folder, and would stay in memory as long as the server runs.
  */
 export async function makeSelfSigned(hostname: string): Promise<Certificate> {
   const worker = startWorker("tls/self-signed-worker.ts");

@@ -4,13 +4,13 @@ import type { Config } from "../config/config.ts";
 import { readIfThere, replaceFile, writeOnce } from "../lib/durable-file.ts";
 import type { Certificate } from "./pem.ts";
 
-/** A certificate from an authority, and what it was asked for. */
+/** A certificate from an authority, with the names and authority it was ordered for. */
 export interface StoredCertificate extends Certificate {
   directory: string;
   names: string[];
 }
 
-/** An order under way: with its address and its key it can be gone on with after a crash. */
+/** An order in progress: with its URL and its key it can be continued after a crash. */
 export interface StoredOrder {
   directory: string;
   names: string[];
@@ -38,7 +38,7 @@ export function forgetOrder(config: Config): Promise<void> {
   return rm(pathOf(config, "order.json"), { force: true });
 }
 
-/** The key that stands for this server at every authority; `make` is asked once in the life of a data folder. */
+/** Returns the ACME account key of this server; `make` is called once in the life of a data folder. */
 export async function accountKey(config: Config, make: () => Promise<string>): Promise<string> {
   await mkdir(pathOf(config, ""), { recursive: true, mode: 0o700 });
   const path = pathOf(config, "account-key.pem");
@@ -55,7 +55,7 @@ async function readStored<T>(path: string): Promise<T | undefined> {
   try {
     return JSON.parse(text) as T;
   } catch {
-    // Ours are written whole or not at all. What somebody has damaged is ordered anew, and no reason not to start.
+    // Files are written completely or not at all. A damaged one is ordered again, and no reason not to start.
     return undefined;
   }
 }
