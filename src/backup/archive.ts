@@ -24,7 +24,7 @@ interface Packing {
   about: Pick<Manifest, "version" | "created" | "hostname" | "mail" | "master_key">;
 }
 
-/** Writes the whole archive to `out`, entry by entry, and gives its manifest: nothing is held in memory. */
+/** Writes the archive to `out`, entry by entry, without holding it in memory. Returns its manifest. */
 export async function writeArchive(packing: Packing, out: Writable, signal: AbortSignal): Promise<Manifest> {
   const { snapshot, about } = packing;
   const entries: ArchiveEntry[] = [];

@@ -6,7 +6,7 @@ declare const self: Worker;
 
 const stopping = new AbortController();
 
-/** Asked once, with what to make; told "stop", it gives up. */
+/** Receives one task; "stop" aborts it. */
 self.addEventListener("message", ({ data }: MessageEvent<BackupTask | "stop">) => {
   if (data === "stop") stopping.abort();
   else void answer(data);

@@ -4,14 +4,17 @@ import { BEFORE_UPGRADE, ensureFolder, keepNewest } from "./kept.ts";
 
 const KEEP = 3;
 
-/** What makes a backup of the database and the keys before the first new migration; the mails beside it are not touched by any. */
+/**
+ * Returns a function that backs up the database and the keys before the first new migration; migrations do not touch
+ * the mail files.
+ */
 export function backupBeforeUpgrade(
   config: Config,
   say: (path: string) => void,
 ): (first: string) => Promise<void> {
   return async (first) => {
     if (config.database.url === "sqlite::memory:") return;
-    // Once in the life of a version.
+    // Loaded only here: it runs once for each version.
     const { backupToFile, sourceOf } = await import("./write-backup.ts");
     const { dir } = config.backup;
     const path = join(dir, `before-${first}.zip`);

@@ -7,7 +7,7 @@ import { isKeyFile, isSegment, segmentName } from "./manifest.ts";
 const CHUNK_BYTES = 1024 * 1024;
 const ZEROS = Buffer.alloc(CHUNK_BYTES);
 
-/** Keys and certificates of a data folder, as paths within it. */
+/** Returns the keys and certificates of a data folder, as paths within it. */
 export async function keyFiles(dir: string): Promise<string[]> {
   const found = ["", "tls", "dkim"].map(async (folder) =>
     (await namesIn(join(dir, folder))).map((name) => (folder === "" ? name : `${folder}/${name}`)),
@@ -19,14 +19,14 @@ export async function keyFiles(dir: string): Promise<string[]> {
 export interface SegmentCopy {
   name: string;
   size: number;
-  /** The bytes of the copy, to be read once. `onMissing` is told of bytes that are not there. */
+  /** Yields the bytes of the copy, once. `onMissing` gets the number of missing bytes. */
   read: (onMissing: (bytes: number) => void) => AsyncGenerator<Buffer>;
 }
 
 /**
- * The segments that a snapshot needs, each with the bytes that its rows name and zeros for the rest: what was deleted
- * but not overwritten yet, or never committed, goes into no archive. All keep their length, so that
- * nothing is ever appended where an eraser that waits still has to write.
+ * Returns the segments that a snapshot needs, each with the referenced bytes and zeros in place of the rest: deleted
+ * mail that was not overwritten yet, or never committed, goes into no archive. All keep their length, so that nothing
+ * is appended where a pending eraser still has to write.
  */
 export async function segmentCopies(dir: string, snapshot: Snapshot): Promise<SegmentCopy[]> {
   const ends = new Map(snapshot.segments.map(({ segment, end }) => [segment, end]));
@@ -77,7 +77,7 @@ async function* namedBytes(
   yield* zeros(size - at);
 }
 
-/** Ranges that follow each other without a gap, as one. */
+/** Yields ranges with adjacent ones joined. */
 function* joined(ranges: Iterable<SegmentRange>): Generator<{ start: number; end: number }> {
   let run: { start: number; end: number } | undefined;
   for (const { offset, size } of ranges) {

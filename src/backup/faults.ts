@@ -7,7 +7,7 @@ const DAMAGED = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/;
 const UNUSABLE =
   /^(EACCES|EPERM|EROFS|ENOTDIR|EISDIR|EEXIST|ENOENT|EIO|EXDEV|EBUSY|SQLITE_(BUSY|CANTOPEN|READONLY|IOERR))/;
 
-/** Why a backup could not be made, in words; anything unknown is given back as it is. */
+/** Returns an AppError that says why a backup could not be made; an unknown error is returned as it is. */
 export function backupFault(error: unknown, folder: string): unknown {
   const code = codeOf(error);
   if (NO_ROOM.test(code))
@@ -32,7 +32,10 @@ export function backupFault(error: unknown, folder: string): unknown {
   });
 }
 
-/** The fault of a backup whose reader (a program behind a pipe, a disk) broke off; undefined for other errors. */
+/**
+ * Returns an AppError for a backup whose reader (a program behind a pipe, a disk) broke off; undefined for other
+ * errors.
+ */
 export function streamFault(error: unknown, out: Writable): AppError | undefined {
   if (out.errored !== error) return undefined;
   return new AppError("unavailable", `The backup was not taken to its end: ${messageOf(error)}.`, {
@@ -40,7 +43,7 @@ export function streamFault(error: unknown, out: Writable): AppError | undefined
   });
 }
 
-/** Why a backup could not be restored, likewise. */
+/** Returns an AppError that says why a backup could not be restored; an unknown error is returned as it is. */
 export function restoreFault(error: unknown, dir: string): unknown {
   const code = codeOf(error);
   if (DAMAGED.test(code)) return notABackup(`its database is damaged (${messageOf(error)})`);

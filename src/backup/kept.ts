@@ -3,9 +3,9 @@ import { basename, dirname, join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import { backupFault } from "./faults.ts";
 
-/** The beginning of the names of folders in which an archive is written until it is whole. */
+/** Prefix of the folders in which an archive is written until it is complete. */
 export const DRAFT = ".mailwright-draft-";
-/** Names of the archives that the server makes by itself: nothing else is ever deleted. */
+/** Names of archives that the server makes automatically; no other file is ever deleted. */
 export const SCHEDULED = /^mailwright-\d{8}T\d{6}Z\.zip$/;
 export const BEFORE_UPGRADE = /^before-\d{4}-[a-z0-9-]+\.zip$/;
 
@@ -14,11 +14,11 @@ export interface KeptBackup {
   bytes: number;
   /** When it was written, in unix seconds. */
   created: number;
-  /** Made before an upgrade, without the mails: of no use for today's. */
+  /** Whether it was made before an upgrade, without the mails. */
   before_upgrade: boolean;
 }
 
-/** The bytes that have been written of a backup that is being made; null when none is. */
+/** Returns the bytes written so far of a backup in progress; null when there is none. */
 export async function bytesWritten(dir: string): Promise<number | null> {
   const names = await readdir(dir).catch(() => []);
   const drafts = names.filter((name) => name.startsWith(DRAFT)).map((name) => join(dir, name, "archive.zip"));
@@ -32,7 +32,7 @@ export async function bytesWritten(dir: string): Promise<number | null> {
   return sizes.length === 0 ? null : Math.max(...sizes);
 }
 
-/** The archives in a folder, the newest first; none where there is no folder. */
+/** Returns the archives in a folder, the newest first; empty without a folder. */
 export async function listBackups(dir: string): Promise<KeptBackup[]> {
   const names = await readdir(dir).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
@@ -54,7 +54,9 @@ export async function listBackups(dir: string): Promise<KeptBackup[]> {
   return found.flat().sort((a, b) => b.created - a.created || (a.name < b.name ? 1 : -1));
 }
 
-/** Makes the folder of backups, but none above it: if a disk is not mounted, its backups must not fill another one. */
+/**
+ * Creates the folder of backups, but not its parents: if a disk is not mounted, its backups must not fill another one.
+ */
 export async function ensureFolder(dir: string): Promise<void> {
   await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw backupFault(error, dir);
@@ -62,8 +64,8 @@ export async function ensureFolder(dir: string): Promise<void> {
 }
 
 /**
- * Deletes all but the newest `keep` files whose name is of a form. `latest` has just been made: what seems to be newer
- * was made earlier, by a clock that was wrong.
+ * Deletes all but the newest `keep` files whose names match `form`. `latest` was just made: a file that seems newer was
+ * made earlier, by a wrong clock.
  */
 export async function keepNewest(latest: string, form: RegExp, keep: number): Promise<void> {
   const dir = dirname(latest);

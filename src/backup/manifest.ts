@@ -1,6 +1,6 @@
 import { AppError } from "../errors.ts";
 
-/** Names of what an archive may hold; nothing else is ever written to a data folder. */
+/** Names that an archive may contain; nothing else is ever written to a data folder. */
 export const MANIFEST = "manifest.json";
 export const DATABASE = "mailwright.db";
 const KEY_FILE = /^(master\.key|smtp-certificate\.json|(tls|dkim)\/[\w-]+\.(json|pem))$/;
@@ -17,18 +17,18 @@ export interface ArchiveEntry {
 /** What a backup says about itself: the last entry of its archive. */
 export interface Manifest {
   format: number;
-  /** The version of the Mailwright that made it. */
+  /** The version of Mailwright that made it. */
   version: string;
   /** Unix seconds. */
   created: number;
   hostname: string;
   migrations: string[];
-  /** Whether it holds the large mails and files, which lie beside the database. */
+  /** Whether it contains the mail files beside the database. */
   mail: boolean;
-  /** `configured`: it is `security.master_key` of the configuration, and not in the archive. */
+  /** `configured`: the key is in `security.master_key` of the configuration, and not in the archive. */
   master_key: "included" | "configured";
   counts: { accounts: number; inboxes: number; messages: number };
-  /** Bytes of mails that were gone from the data folder already, and are zeros here. */
+  /** Bytes of mails that were missing in the data folder, and are zeros here. */
   missing_bytes: number;
   entries: ArchiveEntry[];
 }
@@ -49,7 +49,7 @@ export function isSegment(name: string): boolean {
   return SEGMENT.test(name);
 }
 
-/** "1 account, 2 inboxes, 3 messages" */
+/** Returns counts as text: "1 account, 2 inboxes, 3 messages". */
 export function countsInWords({ accounts, inboxes, messages }: Manifest["counts"]): string {
   const some = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
   return [
@@ -63,7 +63,7 @@ export function segmentName(segment: number): string {
   return `mail/${String(segment).padStart(8, "0")}.seg`;
 }
 
-/** Reads what somebody else may have written; throws, in words. */
+/** Parses a manifest that anybody may have written; throws an AppError. */
 export function parseManifest(text: string): Manifest {
   const manifest = parsed(text);
   if (isManifest(manifest)) return manifest;

@@ -17,8 +17,7 @@ import {
 const MAX_ENTRIES = 1_000_000;
 const MAX_MANIFEST_BYTES = 256 * 1024 * 1024;
 /**
- * The bits for the kind of file in the mode, which is the upper half of the external attributes, and the kinds that
- * are a file.
+ * Bits for the file type in the mode, which is the upper half of the external attributes; the value for a regular file.
  */
 const KIND_OF_FILE = 0o170000;
 const REGULAR_FILE = 0o100000;
@@ -26,11 +25,14 @@ const UNIX = 3;
 
 export interface Archive extends Disposable {
   manifest: Manifest;
-  /** Writes all that the manifest names below `dir`, and syncs it. Throws, in words, when one of them is not what the manifest says. */
+  /**
+   * Extracts all entries of the manifest below `dir`, and syncs them. Throws an AppError when one is not as the
+   * manifest says.
+   */
   extract: (dir: string) => Promise<void>;
 }
 
-/** Opens a backup that may come from anybody: only names of ours are looked at, and no more bytes than they claim. */
+/** Opens a backup, which may come from anybody: reads only known names, and no more bytes than they declare. */
 export async function openArchive(path: string): Promise<Archive> {
   const { openPromise } = await import("yauzl");
   const zip = await openPromise(path, { autoClose: false }).catch((error: unknown) => {
@@ -121,7 +123,7 @@ async function textOf(zip: ZipFile, entry: Entry): Promise<string> {
   return Buffer.concat(await Array.fromAsync(contentOf(zip, entry))).toString("utf8");
 }
 
-/** No more than the entry claims, whatever the packed bytes say. */
+/** Yields the content of an entry, never more than it declares. */
 async function* contentOf(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
   try {
     yield* (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>;

@@ -4,17 +4,17 @@ import { basename, dirname, join } from "node:path";
 import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 
-/** Where restores keep what was there before, in the data folder. */
+/** The folder in the data folder in which restores keep the former content. */
 export const POINTS = "restore-points";
 
-/** Where the former database is kept that is not in the data folder. */
+/** Returns where the former database is kept if it is outside of the data folder. */
 export function keptBeside(database: string, point: string): string {
   return `${database}.before-${basename(point)}`;
 }
 
 /**
- * Path of a restore point whose database may name mails in the files that are in use: its restore left them where they
- * were, so it has no mails of its own. Undefined where there is none.
+ * Returns the path of a restore point whose database may reference mails in the current files: its restore left these
+ * in place, so it has none of its own. Undefined where there is none.
  */
 export async function pointWithoutMail({
   data,

@@ -17,33 +17,33 @@ import { type Archive, openArchive } from "./read-archive.ts";
 import { keptBeside, POINTS } from "./restore-points.ts";
 import { exchange, finishExchange, workFolder } from "./swap.ts";
 
-/** What a restore puts in the place of what is there, beside the database and the mails. */
+/** What a restore replaces besides the database and the mails. */
 const KEYS = ["master.key", "smtp-certificate.json", "tls", "dkim"];
-/** What SQLite keeps beside a database, and the note of what that has lost. */
+/** Files that SQLite keeps beside a database, and the note of lost commits. */
 const COMPANIONS = ["-wal", "-shm", "-journal", "-lost"];
-/** Left free on the disk. */
+/** Bytes that stay free on the disk. */
 const SPARE_BYTES = 64 * 1_048_576;
 
 export interface Restored {
   manifest: Manifest;
-  /** Where the former content is; null when there was none. */
+  /** The folder with the former content; null when there was none. */
   restore_point: string | null;
-  /** What is wrong with single rows of the backup, and was before. */
+  /** Faults of single rows of the backup, which its server had as well. */
   oddities: string[];
 }
 
 interface RestoreOptions {
   /** Unix seconds. */
   now: number;
-  /** Whether nothing is routed, mailed or told to webhooks until somebody releases it. */
+  /** Whether to hold runs, mails and webhooks until the operator releases them. */
   hold: boolean;
-  /** Asked once the archive looks right, before anything is changed. */
+  /** Called once the archive was verified, before anything is changed. */
   confirm: (manifest: Manifest, replaces: boolean) => Promise<boolean>;
 }
 
 /**
- * Puts a backup in the place of what is in the data folder: all of it, or, wherever it fails or is cut off, nothing.
- * Null when it was not confirmed.
+ * Replaces the content of the data folder by a backup: completely or, if it fails or is interrupted, not at all.
+ * Returns null when it was not confirmed.
  */
 export async function restoreBackup(
   config: Config,
@@ -83,9 +83,9 @@ export async function restoreBackup(
 
 interface Place {
   dir: string;
-  /** The path of the database, which may be elsewhere. */
+  /** Path of the database, which may be elsewhere. */
   database: string;
-  /** Where the new content is put together. */
+  /** Path where the new content is assembled. */
   fresh: string;
   point: string;
 }
@@ -106,14 +106,14 @@ function within(dir: string, path: string): string {
   return dirname(path) === realpathSync(dir) ? join(dir, basename(path)) : path;
 }
 
-/** `path`, or with a number behind it when that is taken. */
+/** Returns `path`, with a number appended if it exists. */
 function unused(path: string): string {
   let name = path;
   for (let number = 2; existsSync(name); number++) name = `${path}-${number}`;
   return name;
 }
 
-/** What is on two disks cannot be exchanged in one go. */
+/** Throws if parts are on different disks, which cannot be exchanged atomically. */
 async function refuseOtherDisks({ dir, database }: Place): Promise<void> {
   await mkdir(dirname(database), { recursive: true, mode: 0o700 });
   const { dev } = await stat(dir);
@@ -132,7 +132,7 @@ interface Fresh {
   manifest: Manifest;
 }
 
-/** Everything is looked at before anything is changed. Returns what is wrong with single rows. */
+/** Unpacks and verifies everything before anything is changed. Returns faults of single rows. */
 async function unpack(config: Config, { dir, fresh }: Place, archive: Archive): Promise<string[]> {
   const { manifest } = archive;
   await refuseTooLarge(dir, manifest);
@@ -169,9 +169,9 @@ async function refuseTooLarge(dir: string, { entries }: Manifest): Promise<void>
 }
 
 /**
- * A backup without mails, as one from before an upgrade is, needs the segment files that are still in the folder. A
- * missing one is a fault, unless an older than the newest is missing: the server deletes a segment file once all mails in
- * it have been deleted, and never the newest.
+ * Throws if mail files are missing. A backup without mails, as from before an upgrade, needs those in the folder. A
+ * missing file is a fault, unless it is older than the newest: the server deletes a segment once all its mails were
+ * deleted, and never the newest.
  */
 async function refuseMissingMail({ dir, database, manifest }: Fresh & { dir: string }): Promise<void> {
   using snapshot = openSnapshot(database);
@@ -189,9 +189,8 @@ async function refuseMissingMail({ dir, database, manifest }: Fresh & { dir: str
 }
 
 /**
- * Makes an empty file of mails behind all that are there or in the archive, so that none of them is written to any more:
- * no place in them ever gets a second meaning, whichever database somebody goes on with later. Returns what of the mails
- * is to be exchanged.
+ * Creates an empty segment behind all that exist or are in the archive, so that none of these is appended to again: no
+ * place in them ever gets a second meaning, whichever database is used later. Returns the folder to exchange.
  */
 async function beginSegment({ dir, fresh }: Place, { mail, entries }: Manifest): Promise<string> {
   const newest = Math.max(await newestSegment(dir), newestOf(entries.map(({ name }) => name)));
@@ -208,7 +207,7 @@ async function newestSegment(dir: string): Promise<number> {
   return newestOf(names.map((name) => `mail/${name}`));
 }
 
-/** 0 where there is none. */
+/** Returns the highest number; 0 where there is none. */
 function newestOf(names: string[]): number {
   return names.filter(isSegment).reduce((most, name) => Math.max(most, Number(/\d+/.exec(name)?.[0])), 0);
 }
@@ -246,7 +245,7 @@ async function refuseWrongKey(
   );
 }
 
-/** Whether anything was there before. */
+/** Exchanges everything. Returns whether there was anything before. */
 function exchangeAll({ dir, database, fresh, point }: Place, mail: string): Promise<boolean> {
   const keep = (path: string): string =>
     dirname(database) === dir ? join(point, basename(path)) : keptBeside(path, point);

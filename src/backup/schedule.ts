@@ -16,23 +16,23 @@ const KEY = "make_backup";
 const FIRST_RETRY_SECONDS = 300;
 const MAX_RETRY_SECONDS = 6 * HOUR_SECONDS;
 
-/** Sees to it that backups are made as configured: at the start of the server. One that was missed meanwhile is made now. */
+/** Plans the configured backups at the start of the server. One that was missed meanwhile is made now. */
 export async function makeBackupsLater(app: App, tx: Db): Promise<void> {
   const { schedule } = app.config.backup;
   const payload = { schedule };
   const waiting = await waitingJob(tx);
   const same = waiting?.payload === JSON.stringify(payload);
-  // Without a schedule there may be one that was asked for.
+  // Without a schedule, one may have been requested.
   const asked = same ? app.after(MAX_RETRY_SECONDS) : undefined;
   const next = schedule === "" ? asked : nextTime(schedule, app.now());
-  // Its time may also be that of a clock that was wrong, far ahead.
+  // The planned time may also come from a wrong clock, far ahead.
   if (same && next !== undefined && waiting.run_at <= next) return;
   if (waiting) await deleteJobWithKey(tx, { dedupe_key: KEY });
   if (next !== undefined)
     await enqueue(app, tx, { kind: "make_backup", payload, dedupe_key: KEY, run_at: next });
 }
 
-/** Has one made at once: the next one comes sooner or, without a schedule, one comes. */
+/** Requests a backup now: the next one is made earlier or, without a schedule, one is planned. */
 export async function askForBackup(app: App): Promise<void> {
   const { schedule } = app.config.backup;
   await app.write(async (tx) => {
@@ -43,7 +43,7 @@ export async function askForBackup(app: App): Promise<void> {
   app.worker?.wakeAll();
 }
 
-/** Makes one backup and deletes those beyond the newest; comes back for the next, or sooner after a failure. */
+/** Makes one backup and deletes those beyond the newest; plans the next, or an earlier retry after a failure. */
 export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: AbortSignal): Promise<void> {
   const { schedule, dir, keep } = app.config.backup;
   if (schedule === "" && job.payload.schedule !== "") return app.write((tx) => finishJob(tx, job));
@@ -73,7 +73,7 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
   }
 }
 
-/** What a person should know about the backups that the server makes; undefined when all is well. */
+/** Returns a warning about the automatic backups; undefined when all is well. */
 export async function backupWarning(app: App): Promise<string | undefined> {
   const waiting = await waitingJob(app.db);
   return waiting && waiting.failures > 0
@@ -81,7 +81,7 @@ export async function backupWarning(app: App): Promise<string | undefined> {
     : undefined;
 }
 
-/** The one that is made now, or next; undefined where none is to be made. */
+/** Returns the job of the current or next backup; undefined where none is planned. */
 export function waitingJob(db: Db) {
   return db
     .selectFrom("jobs")
@@ -97,7 +97,7 @@ function refuseMemory({ config }: App): void {
   });
 }
 
-/** As `SCHEDULED` recognises it. */
+/** Returns an archive's name that matches `SCHEDULED`. */
 function nameAt(now: number): string {
   return `mailwright-${new Date(now * 1_000).toISOString().replaceAll(/[-:]|\.\d+/g, "")}.zip`;
 }

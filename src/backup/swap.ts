@@ -7,7 +7,7 @@ import { AppError } from "../errors.ts";
 import { replaceFile } from "../lib/durable-file.ts";
 import { POINTS } from "./restore-points.ts";
 
-/** Where the new content is put together, and where the plan of the exchange is; gone as soon as it is done. */
+/** The folder in which the new content is assembled, and the plan of the exchange in it; deleted when it is done. */
 const WORK = ".mailwright-restore";
 const PLAN = "plan.json";
 
@@ -17,11 +17,11 @@ interface Move {
   to: string;
 }
 
-/** From the moment it is on disk the exchange is done to the end, by whoever comes next. */
+/** The plan of an exchange. Once it is on disk, the exchange will be completed, even by another process. */
 interface Plan {
-  /** What there is, away to the restore point; all of it was there. */
+  /** Moves of the existing content to the restore point; all of it existed. */
   out: Move[];
-  /** Left over from what went. */
+  /** Remaining files of the former content to delete. */
   remove: string[];
   in: Move[];
 }
@@ -37,9 +37,9 @@ export function workFolder(dir: string): string {
 }
 
 /**
- * Exchanges what is at each `current` for what is at its `fresh` one (null: for nothing), and keeps the former as `kept`.
- * All of them are of the same disk. Wherever it is cut off, before the plan is written all is as it was; after that
- * `finishExchange` brings it to its end. Gives whether there was anything before.
+ * Replaces what is at each `current` by what is at its `fresh` path (null: by nothing), and keeps the former as `kept`.
+ * All are on the same disk. If interrupted before the plan is written, nothing has changed; after that `finishExchange`
+ * completes it. Returns whether there was anything before.
  */
 export async function exchange(dir: string, items: Item[], remove: string[]): Promise<boolean> {
   const path = (one: string): string => relative(resolve(dir), resolve(one));
@@ -58,17 +58,20 @@ export async function exchange(dir: string, items: Item[], remove: string[]): Pr
   return plan.out.length > 0;
 }
 
-/** Whether a restore has begun to exchange things, and has not come to its end. */
+/** Returns whether a restore has begun to exchange things and was interrupted. */
 function isHalfRestored(dir: string): boolean {
   return existsSync(join(dir, WORK, PLAN));
 }
 
-/** Whether a data folder has no database, and none is about to be put there. */
+/** Returns whether a data folder has no database, and none is about to be put there. */
 export function hasNoServer({ data, database }: Pick<Config, "data" | "database">): boolean {
   return !existsSync(databasePath(database.url)) && !isHalfRestored(data.dir);
 }
 
-/** For whoever is about to open what is in the data folder: ends what a restore began, if the folder is held by the caller. */
+/**
+ * Completes an interrupted restore before the data folder is opened, if the caller holds the folder's lock; otherwise
+ * throws.
+ */
 export async function endRestore(dir: string, holds_folder: boolean): Promise<void> {
   if (holds_folder) return finishExchange(dir);
   if (isHalfRestored(dir))
@@ -77,7 +80,10 @@ export async function endRestore(dir: string, holds_folder: boolean): Promise<vo
     });
 }
 
-/** Ends a restore that was cut off, or forgets it if it had not begun to change anything. For whoever holds the data folder. */
+/**
+ * Completes an interrupted restore, or discards it if nothing was changed. The caller must hold the lock of the data
+ * folder.
+ */
 export async function finishExchange(dir: string): Promise<void> {
   const work = workFolder(dir);
   if (!existsSync(work)) return;
@@ -111,7 +117,7 @@ async function readPlan(dir: string): Promise<Plan> {
   );
 }
 
-/** Nothing is ever replaced: what is at its place has been moved already. */
+/** Moves a file unless that was done already; never replaces one. */
 async function move(dir: string, { from, to }: Move): Promise<void> {
   const [source, target] = [join(dir, from), join(dir, to)];
   if (existsSync(target) || !existsSync(source)) return;
@@ -121,7 +127,7 @@ async function move(dir: string, { from, to }: Move): Promise<void> {
 
 async function syncFolders(dir: string, moves: Move[]): Promise<void> {
   const folders = moves.flatMap(({ from, to }) => [dirname(join(dir, from)), dirname(join(dir, to))]);
-  // One that is new has a name that must be on the disk as well.
+  // A new folder's name has to be synced in its parent as well.
   for (const folder of new Set(folders.flatMap((one) => [one, dirname(one)]))) await syncPath(folder);
 }
 

@@ -7,12 +7,12 @@ export interface BackupTask {
   path: string;
 }
 
-/** `fault`: in words, if they are meant for a person. */
+/** The answer of the thread. `fault` has a message for the operator, if it is meant for one. */
 export type BackupAnswer =
   | { ok: true; backup: Backup }
   | { ok: false; message: string; fix: string | undefined; known: boolean };
 
-/** Makes a backup on a thread of its own, so that nobody waits meanwhile. */
+/** Makes a backup on another thread, so that it blocks nobody. */
 export async function backupOnThread(
   source: BackupSource,
   path: string,
@@ -27,7 +27,7 @@ export async function backupOnThread(
   worker.addEventListener("message", ({ data }: MessageEvent<BackupAnswer>) => resolve(data));
   worker.addEventListener("error", onEnd);
   worker.addEventListener("close", onEnd);
-  // It ends by itself then: a thread that is ended inside of SQLite takes the process with it.
+  // The thread ends by itself: terminating it inside SQLite can crash the process.
   const onAbort = (): void => {
     worker.postMessage("stop");
     worker.unref();

@@ -17,12 +17,12 @@ import { DRAFT } from "./kept.ts";
 import type { Manifest } from "./manifest.ts";
 import { DAY_MS } from "../lib/durations.ts";
 
-/** Somebody may be overwriting deleted mail, which is soon done. */
+/** How long to wait for a lock: an eraser of deleted mail finishes soon. */
 const LOCK_WAIT_MS = 20_000;
-/** A draft of another data folder is nobody's any more at that age. */
+/** Age at which a draft of another data folder is considered abandoned. */
 const STALE_MS = DAY_MS;
 
-/** What a backup is made of, in a form that can be told to another thread. */
+/** What to back up, in a form that can be posted to a thread. */
 export interface BackupSource {
   /** The data folder. */
   dir: string;
@@ -30,7 +30,7 @@ export interface BackupSource {
   database: string;
   hostname: string;
   master_key: Manifest["master_key"];
-  /** Whether the mails and files beside the database go in as well. */
+  /** Whether to include the mail files beside the database. */
   mail: boolean;
   /** Unix seconds. */
   created: number;
@@ -54,7 +54,10 @@ export function sourceOf(config: Config, created: number): BackupSource {
   };
 }
 
-/** Writes an archive to `path`, all of it or nothing, in place of an older file there. Throws AppError when the disk is at fault. */
+/**
+ * Writes an archive to `path`, completely or not at all, replacing an older file. Throws AppError when the disk is at
+ * fault.
+ */
 export async function backupToFile(source: BackupSource, path: string, signal: AbortSignal): Promise<Backup> {
   const folder = dirname(path);
   try {
@@ -90,7 +93,7 @@ export async function backupToStream(
 }
 
 interface Target {
-  /** A private folder on the same disk. */
+  /** A temporary folder on the same disk, mode 0700. */
   draft: string;
   out: () => Writable;
   signal: AbortSignal;
@@ -106,7 +109,10 @@ async function pack(source: BackupSource, { draft, out, signal }: Target): Promi
   return await writeArchive({ dir: source.dir, path, snapshot, about }, out(), signal);
 }
 
-/** A running server keeps the key in memory, and would go on making backups that nobody can open. */
+/**
+ * Throws without the right key file: a running server has the key in memory, and would make backups that nobody can
+ * open.
+ */
 async function refuseWithoutKey({ dir, master_key }: BackupSource, { key_check }: Snapshot): Promise<void> {
   if (master_key !== "included" || key_check === null) return;
   const opens = await opensKeyCheck(key_check, { configured: "", dir }).catch((error: unknown) => {
@@ -123,7 +129,7 @@ async function refuseWithoutKey({ dir, master_key }: BackupSource, { key_check }
   );
 }
 
-/** From before the snapshot until the end: what it names must be there when it is copied. */
+/** Takes the lock that keeps mail files unchanged from before the snapshot until the end. */
 function lockBackups(dir: string): Disposable {
   const lock = lockMailBytes(dir, LOCK_WAIT_MS);
   if (lock) return lock;
@@ -132,7 +138,10 @@ function lockBackups(dir: string): Disposable {
   });
 }
 
-/** Holds mail in the open for a while, so nobody else may look into it; and the lock of the data folder. */
+/**
+ * Creates a draft folder that only this user can read, because it holds mail unencrypted for a while; it has the lock
+ * of the data folder's draft.
+ */
 async function draftFolder(folder: string, data_dir: string): Promise<{ path: string } & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   stack.use(lockBackups(data_dir));
@@ -144,7 +153,7 @@ async function draftFolder(folder: string, data_dir: string): Promise<{ path: st
   return { path, [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
-/** What a backup left behind that was killed: at once if it was of this data folder, for the lock says that none is being made. */
+/** Deletes drafts of killed backups: at once if of this data folder, whose lock shows that none is being made. */
 async function removeAbandoned(folder: string, start: string): Promise<void> {
   for (const name of (await readdir(folder)).filter((one) => one.startsWith(DRAFT))) {
     const path = join(folder, name);
@@ -154,7 +163,7 @@ async function removeAbandoned(folder: string, start: string): Promise<void> {
   }
 }
 
-/** Returns the size. */
+/** Syncs a file. Returns its size in bytes. */
 async function sync(path: string): Promise<number> {
   await using file = await open(path, "r+");
   await file.sync();
