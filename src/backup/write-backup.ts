@@ -139,8 +139,8 @@ function lockBackups(dir: string): Disposable {
 }
 
 /**
- * Creates a draft folder that only this user can read, because it holds mail unencrypted for a while; it has the lock
- * of the data folder's draft.
+ * Creates the folder for a draft, which only this user can read, because it holds mail unencrypted for a while. Holds
+ * the lock of backups until it is disposed of.
  */
 async function draftFolder(folder: string, data_dir: string): Promise<{ path: string } & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
