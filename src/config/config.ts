@@ -11,29 +11,29 @@ import type { Reading } from "./load.ts";
 import { SCHEMA } from "./schema.ts";
 import type { Values } from "./schema.ts";
 
-/** A month, where plans are sold and nothing else is set. */
+/** Credits a month of the largest plan, where plans are sold and none are configured. */
 const TEAM_CREDITS = 10_000;
 
 /** The whole configuration, keyed as in the TOML file: `config.smtp.max_message_bytes`. */
 export type Config = Values;
 
-/** Some of the keys, at any depth. */
+/** A part of the configuration, at any depth. */
 export type ConfigOverrides = Some<Config>;
 type Some<T> = T extends unknown[] ? T : T extends object ? { [K in keyof T]?: Some<T[K]> | undefined } : T;
 
-/** The places that a configuration is read from. */
+/** Where a configuration is read from. */
 export interface ConfigSources {
   /** The path given with `--config`. */
   file?: string | undefined;
   /** The environment variables; those of the process when left out. */
   env?: Record<string, string | undefined>;
-  /** The folder that relative paths of configuration and secret files begin in; by default the working directory. */
+  /** The base folder of relative paths to configuration and secret files; by default the working directory. */
   cwd?: string;
-  /** Settings of flags, which win over all others. */
+  /** Values of command line flags, which take precedence over all others. */
   overrides?: ConfigOverrides;
 }
 
-/** Everything that is wrong with a configuration; `message` lists all of `problems`. */
+/** Thrown with all problems of a configuration; `message` lists them. */
 export class ConfigError extends Error {
   readonly problems: string[];
 
@@ -45,18 +45,21 @@ export class ConfigError extends Error {
   }
 }
 
-/** Flag before environment before file before default. Throws ConfigError with every problem at once. */
+/**
+ * Loads the configuration: flags take precedence over environment, file and defaults, in this order. Throws ConfigError
+ * with all problems at once.
+ */
 export function loadConfig(sources: ConfigSources = {}): Config {
   return finish(readAll(sources));
 }
 
-/** A key that does not fit this machine, and why, in words that follow its name. */
+/** A key whose value does not fit this machine, and why, as words that follow its name. */
 export interface Misfit {
   path: string;
   words: string;
 }
 
-/** Loads as `loadConfig` does, with the findings of `look` among the problems. */
+/** Loads like `loadConfig`, with the findings of `look` among the problems. */
 export async function checkConfig(
   sources: ConfigSources,
   look: (config: Config) => Promise<Misfit[]>,
@@ -67,14 +70,14 @@ export async function checkConfig(
   finish(reading);
 }
 
-/** The defaults with some keys replaced, checked like any other configuration; reads no file and no environment. */
+/** Returns the defaults with some keys replaced, checked like any configuration; reads no file and no environment. */
 export function defaultConfig(overrides: ConfigOverrides = {}): Config {
   const reading = newReading();
   readTable(reading, overrides, () => "overrides");
   return finish(reading);
 }
 
-/** The file `loadConfig` reads: `--config`, else `MAILWRIGHT_CONFIG`, else `config.toml` if it is there. */
+/** Returns the file that `loadConfig` reads: `--config`, else `MAILWRIGHT_CONFIG`, else `config.toml` if it exists. */
 export function findConfigFile(sources: ConfigSources = {}): string | undefined {
   const { file, env = process.env, cwd = process.cwd() } = sources;
   const named = file ?? env["MAILWRIGHT_CONFIG"];
@@ -82,7 +85,7 @@ export function findConfigFile(sources: ConfigSources = {}): string | undefined 
   return existsSync(join(cwd, "config.toml")) ? "config.toml" : undefined;
 }
 
-/** Returns the configuration with every secret hidden, to be shown. */
+/** Returns the configuration with every secret masked, for display. */
 export function maskedConfig(config: Config): Record<string, unknown> {
   const mask = (node: Node, value: unknown): unknown => {
     if (isKey(node)) return typeof value === "string" && node.mask !== undefined ? node.mask(value) : value;
@@ -99,7 +102,7 @@ export function programPath(): string {
   return process.env["PATH"] ?? "";
 }
 
-/** Returns how to reach the service manager that waits for signs of life (sd_notify(3)); undefined if none does. */
+/** Returns how to reach the service manager that expects watchdog messages (sd_notify(3)); undefined if none does. */
 export function supervisor(): { socket: string; watchdog_ms: number | null } | undefined {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = process.env;
   if (socket === undefined || socket === "") return undefined;
@@ -127,7 +130,7 @@ function finish(reading: Reading): Config {
   return config;
 }
 
-/** Puts what is wrong with lines of the file in the order of the lines, before what has no line. */
+/** Sorts problems by the line of the file; those without a line come last. */
 function inOrder(problems: string[]): string[] {
   const lineOf = (problem: string): number =>
     Number(/^\S+ line (\d+)\b/.exec(problem)?.[1] ?? Number.POSITIVE_INFINITY);
@@ -145,12 +148,12 @@ function fillIn({ server, smtp, database, data, backup, billing, plans }: Config
   smtp.former_domains = smtp.former_domains.map((domain) => domain.toLowerCase());
   database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
   backup.dir ||= join(data.dir, "backups");
-  // Where nobody can pay every account has this plan; else it is the largest that is sold.
+  // If plans are not sold, every account has this plan; otherwise it is the largest one sold.
   if (billing.stripe_secret_key !== "" && !values.has("plans.team.credits"))
     plans.team.credits = TEAM_CREDITS;
 }
 
-/** Some machines have a name that could not stand in a mail address, such as one with an underscore. */
+/** Returns the host name if it can be used in a mail address: some machines have one with an underscore. */
 function machineName(): string {
   const name = hostname();
   return isHostName(name) ? name : "localhost";

@@ -12,7 +12,10 @@ const ENV_PREFIX = "MAILWRIGHT_";
 const CONFIG_VARIABLE = "MAILWRIGHT_CONFIG";
 const FILE_SUFFIX = "__FILE";
 
-/** Kubernetes and old Docker links put `NAME_SERVICE_HOST`, `NAME_PORT_80_TCP` and the like beside every service called NAME. */
+/**
+ * Variables of Kubernetes and old Docker links, which define `NAME_SERVICE_HOST`, `NAME_PORT_80_TCP` and the like for
+ * every service called NAME.
+ */
 const INJECTED = /^MAILWRIGHT_(?!\w*__)\w*?(SERVICE_(HOST|PORT)\w*|PORT_\d+_(TCP|UDP)\w*)$/;
 const INJECTED_VALUE = /^(tcp|udp):\/\//;
 
@@ -34,7 +37,7 @@ export function readEnvironment(
   }
 }
 
-/** Whether a variable is meant for a key, rather than for another program. */
+/** Returns whether a variable is meant for a key, rather than for another program. */
 function isSetting(name: string, value: string): boolean {
   if (!name.startsWith(ENV_PREFIX) || name === CONFIG_VARIABLE) return false;
   return !INJECTED.test(name) && !(name.endsWith("_PORT") && INJECTED_VALUE.test(value));
@@ -43,11 +46,11 @@ function isSetting(name: string, value: string): boolean {
 interface Found {
   key: Key;
   path: string;
-  /** The names in the path that the operator chose. */
+  /** The operator's names in the path. */
   named: { node: Named; path: string; name: string }[];
 }
 
-/** The key that a variable sets, if there is one. */
+/** Returns the key that a variable sets, if there is one. */
 function findKey(variable: string): Found | undefined {
   let node: Node | undefined = SCHEMA;
   let path = "";

@@ -7,7 +7,7 @@ import { messageOf } from "../errors.ts";
 
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** Reads a TOML file. `file` is the path as its owner wrote it, relative to `cwd`. */
+/** Reads a TOML file into `reading`. `file` is the path as the operator wrote it, relative to `cwd`. */
 export function readConfigFile(reading: Reading, file: string, cwd: string): void {
   try {
     const text = readSmallFile(resolve(cwd, file));
@@ -24,7 +24,9 @@ export function readSmallFile(path: string): string {
   return readFileSync(path, "utf8");
 }
 
-/** Only the first line of the parser's message: the rest quotes the file, and with it perhaps a secret. */
+/**
+ * Returns a problem with only the first line of the parser's message: the rest quotes the file, maybe with a secret.
+ */
 function fileProblem(file: string, error: unknown): string {
   if ((error as NodeJS.ErrnoException).code === "ENOENT")
     return `There is no file ${file}. Name the right one with --config or MAILWRIGHT_CONFIG`;
@@ -32,7 +34,7 @@ function fileProblem(file: string, error: unknown): string {
   return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}`;
 }
 
-/** The line on which each key and section first stands, by dotted path. */
+/** Returns the line on which each key and section first occurs, by dotted path. */
 function linesOf(text: string): Map<string, number> {
   const lines = new Map<string, number>();
   let section = "";

@@ -18,19 +18,22 @@ export function isListen(value: string): boolean {
   return splitListen(value) !== undefined;
 }
 
-/** Whether two doors cannot be open at the same time. Port 0 is another one each time. */
+/** Returns whether two listeners cannot be open at the same time. Port 0 is a different port each time. */
 export function clash(one: string, other: string): boolean {
   const [a, b] = [splitListen(one), splitListen(other)];
   if (a === undefined || b === undefined || a.port === 0 || a.port !== b.port) return false;
   return a.host === b.host || isEverywhere(a.host, b.host) || isEverywhere(b.host, a.host);
 }
 
-/** Whether a door at `host` is also one at `other`. */
+/** Returns whether a listener at `host` also covers `other`. */
 function isEverywhere(host: string, other: string): boolean {
   return host === "::" || (host === "0.0.0.0" && !other.includes(":"));
 }
 
-/** RFC 1123 section 2.1: letters, digits and hyphens; the last label is not all digits, or it would read as an IP address. */
+/**
+ * Returns whether a text is a host name: letters, digits and hyphens; the last label is not all digits, or it would
+ * look like an IP address (RFC 1123 §2.1).
+ */
 export function isHostName(value: string): boolean {
   const labels = value.split(".");
   return (
@@ -47,7 +50,10 @@ export function isAddress(value: string): boolean {
   );
 }
 
-/** No authority gives a certificate for a bare name, nor do other servers find it. */
+/**
+ * Returns whether a host has a dot: for a bare name no authority issues a certificate, and other servers cannot find
+ * it.
+ */
 export function isPublicHost(value: string): boolean {
   return isHostName(value) && value.includes(".");
 }
@@ -56,13 +62,13 @@ export function isNetwork(value: string): boolean {
   return isIp(value) || ipaddr.IPv4.isValidCIDRFourPartDecimal(value) || ipaddr.IPv6.isValidCIDR(value);
 }
 
-/** RFC 8601 §2.5: the name is a host name, or another word. */
+/** Returns whether a text is `network=authserv-id`, where the id is a host name or another word (RFC 8601 §2.5). */
 export function isRelay(value: string): boolean {
   const [network = "", name = "", ...more] = value.split("=");
   return isNetwork(network) && /^[\w.-]{1,253}$/.test(name) && more.length === 0;
 }
 
-/** Name servers need IP addresses: nobody could look their names up. */
+/** Returns whether a text is the address of a name server: an IP address, because nobody could look up a name. */
 export function isNameServer(value: string): boolean {
   if (isIp(value)) return true;
   const listen = splitListen(value);
@@ -73,7 +79,10 @@ export function isOrigin(value: string): boolean {
   return isWebUrl(value) && URL.parse(value)?.pathname === "/" && !/[?#]/.test(value);
 }
 
-/** `URL.parse` also takes blanks around a URL and single or backward slashes; those are slips here. */
+/**
+ * Returns whether a text is a web URL. `URL.parse` also accepts spaces around a URL and single or backward slashes;
+ * these are mistakes here.
+ */
 export function isWebUrl(value: string): boolean {
   const url = URL.parse(value);
   return /^https?:\/\/[^\s\\/][^\s\\]*$/i.test(value) && url !== null && url.username + url.password === "";
@@ -82,7 +91,7 @@ export function isWebUrl(value: string): boolean {
 export function isRelayUrl(value: string): boolean {
   const url = URL.parse(value);
   if (url === null || url.hostname === "" || !/^\/?$/.test(url.pathname)) return false;
-  // A lone % in the password could not be decoded when it is used.
+  // A lone % in the password could not be decoded.
   return /^smtps?:\/\/[^\s?#]+$/i.test(value) && isEncoded(`${url.username}:${url.password}`);
 }
 
@@ -99,7 +108,10 @@ export function isKeyOf32Bytes(value: string): boolean {
   return /^[A-Za-z0-9+/]{43}=$/.test(value) && Buffer.from(value, "base64").length === MASTER_KEY_BYTES;
 }
 
-/** Four decimal parts only: `10.1` and `0x7f000001` are addresses to some readers and names to others. */
+/**
+ * Returns whether a text is an IPv4 address of four decimal parts: `10.1` and `0x7f000001` are addresses to some
+ * programs and names to others.
+ */
 function isIpv4(value: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(value);
 }

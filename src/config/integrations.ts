@@ -1,35 +1,37 @@
-/** How one provider wants to be asked, where the operator did not set up another. */
+/** The OAuth details of a provider, where the operator did not set up another one. */
 export interface Consent {
   authorize_url: string;
   token_url: string;
   scope: string | null;
-  /** Parameters of its own for the consent page. */
+  /** Extra parameters for the consent page. */
   parameters: Record<string, string>;
   auth: "client_secret_basic" | "client_secret_post";
   format: "form" | "json";
   pkce: boolean;
-  /** The path for revoking a token (RFC 7009), beside `token_url`; null where the provider has another way. */
+  /**
+   * The path for revoking a token (RFC 7009), relative to `token_url`; null where the provider has no such endpoint.
+   */
   revoke: string | null;
 }
 
 /** The defaults of an integration; the operator may set up another server in its place. */
 interface Integration {
   label: string;
-  /** The word for it in sentences. */
+  /** What it is called in sentences. */
   noun: string;
-  /** The address of its API. */
+  /** The base URL of its API. */
   base_url: string;
   ping: AccountPing;
   consent: Consent;
 }
 
-/** The request that tells whose credential it is, and spends nothing. */
+/** The request that tells whose account a credential belongs to, and costs nothing. */
 export interface AccountPing {
-  /** An end of a base URL that belongs to `path`. */
+  /** The end of a base URL that is repeated in `path`. */
   without?: RegExp;
   path: string;
   headers?: Record<string, string>;
-  /** Members of the answer that may name the account, the best first. */
+  /** Members of the answer that may name the account, in order of preference. */
   account: string[];
 }
 
@@ -53,7 +55,7 @@ const CATALOGUE = {
       parameters: { owner: "user" },
       auth: "client_secret_basic",
       format: "json",
-      // It refuses members of the body that its reference does not list, and lists no code_verifier.
+      // It refuses unknown members of the body, code_verifier included.
       pkce: false,
       revoke: "revoke",
     },
@@ -101,7 +103,7 @@ const CATALOGUE = {
       token_url: "https://oauth2.googleapis.com/token",
       scope:
         "openid email https://www.googleapis.com/auth/spreadsheets https://www.googleapis.com/auth/drive.file",
-      // Without both there is no refresh token, or only the first time.
+      // Without both there is no refresh token, or only at the first authorization.
       parameters: { access_type: "offline", prompt: "consent" },
       revoke: "revoke",
     },

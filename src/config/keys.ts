@@ -14,16 +14,16 @@ import {
 import { isSchedule } from "../lib/schedule.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
-/** One setting: its default, how its text form is read, and what is wrong with a value. */
+/** One setting: its default, how its text form is parsed, and how a value is checked. */
 export interface Key<T = unknown> {
   default: T;
-  /** Reads a value of the environment. What cannot be read stays text, so that `fault` can refuse it. */
+  /** Parses a value from the environment. An invalid one stays text, so that `fault` reports it. */
   fromText: (text: string) => unknown;
-  /** `must be …, not …` when the value is wrong, else undefined. */
+  /** Returns `must be …, not …` when the value is wrong, otherwise undefined. */
   fault: (value: unknown) => string | undefined;
-  /** Shows a value that may hold a secret without it. Problems never quote such a value. */
+  /** Returns a value without the secret in it. Problems never quote such a value. */
   mask?: (value: string) => string;
-  /** Has no default that works. */
+  /** True for a key that must be set. */
   required?: true;
 }
 
@@ -31,11 +31,11 @@ export interface Section {
   [name: string]: Node;
 }
 
-/** Any number of keys or sections of one form, under names that the operator chooses. */
+/** Any number of keys or sections of the same kind, under names that the operator chooses. */
 export interface Named<N extends Key | Section = Key | Section> {
   each: N;
   name: Form;
-  /** The name that a part of an environment variable stands for. */
+  /** Returns the name that a part of an environment variable means. */
   nameOf: (part: string) => string;
 }
 
@@ -49,7 +49,7 @@ export type ValuesOf<S> =
       ? Record<string, ValuesOf<N>>
       : { [K in keyof S]: ValuesOf<S[K]> };
 
-/** A requirement on a text, as a test and in words that follow "must be". */
+/** A requirement on a text: a test, and words that follow "must be". */
 export interface Form {
   matches: (value: string) => boolean;
   words: string;
@@ -134,7 +134,7 @@ export const KEY_OF_32_BYTES: Form = {
   words: "32 random bytes in base64, as `openssl rand -base64 32` prints them",
 };
 
-/** A name that the operator gives to a section: short, and never in need of quotes. */
+/** A name that the operator gives to a section: short, and never in need of quotes in TOML. */
 const SECTION_NAME: Form = {
   matches: (value) => /^[a-z](?:[-_]?[a-z0-9]){0,39}$/.test(value),
   words: 'a name of lower-case letters, digits, "-" and single "_", such as "files"',
@@ -152,22 +152,22 @@ export function isNamed(node: Node): node is Named {
   return "nameOf" in node && typeof node.nameOf === "function";
 }
 
-/** Sections of one form; in variables their names stand in capitals like everything else. */
+/** Returns a node for named sections; environment variables have their names in upper case. */
 export function sections<S extends Section>(each: S): Named<S> {
   return { each, name: SECTION_NAME, nameOf: (part) => part.toLowerCase() };
 }
 
-/** Environment variables for another program, which may hold secrets. */
+/** Returns a node for environment variables of another program, which may hold secrets. */
 export function variables(): Named<Key<string>> {
   return { each: secret(), name: VARIABLE_NAME, nameOf: (part) => part };
 }
 
-/** A key that has to be given wherever its section is. */
+/** Makes a key required wherever its section is used. */
 export function required<T>(key: Key<T>): Key<T> {
   return { ...key, required: true };
 }
 
-/** One line of text. The default is always right, so `""` with a form means "or left out". */
+/** Returns a key for one line of text. The default is always valid, so `""` with a form means "or unset". */
 export function text(fallback: string, form?: Form): Key<string> {
   return {
     default: fallback,
@@ -179,12 +179,12 @@ export function text(fallback: string, form?: Form): Key<string> {
   };
 }
 
-/** A URL; the password in it is a secret. */
+/** Returns a key for a URL, whose password is a secret. */
 export function url(fallback: string, form: Form): Key<string> {
   return { ...secret(form), default: fallback, mask: maskPassword };
 }
 
-/** Text that no problem quotes. */
+/** Returns a key for text that problems never quote. */
 export function secret(form?: Form): Key<string> {
   return {
     default: "",
@@ -205,12 +205,12 @@ export function whole(fallback: number, min: number, max: number): Key<number> {
   return { default: fallback, fromText: numberOrText, fault: faultUnless(isRight, words) };
 }
 
-/** A cap or a limit: 0 or more. */
+/** Returns a key for a cap or a limit: 0 or more. */
 export function count(fallback: number): Key<number> {
   return whole(fallback, 0, MAX_COUNT);
 }
 
-/** A cap that there may also not be. */
+/** Returns a key for a cap or "unlimited". */
 export function capOrNone(fallback: number | "unlimited"): Key<number | "unlimited"> {
   const { fault } = count(0);
   const words = `a whole number from 0 to ${MAX_COUNT} or "unlimited"`;
@@ -221,7 +221,7 @@ export function capOrNone(fallback: number | "unlimited"): Key<number | "unlimit
   };
 }
 
-/** A time in seconds; fractions are allowed. */
+/** Returns a key for a time in seconds; fractions are allowed. */
 export function seconds(fallback: number, max: number, min = 0): Key<number> {
   const isRight = (value: unknown) => inRange(value, min, max);
   return {
@@ -236,7 +236,7 @@ export function list(fallback: string[], form: Form): Key<string[]> {
   return { default: fallback, fromText: entriesOf, fault: listFault(isRight, form.words) };
 }
 
-/** Waits in seconds, one after the other, and at least so many. */
+/** Returns a key for a list of delays in seconds, with at least `at_least` entries. */
 export function delays(fallback: number[], { at_least = 0 } = {}): Key<number[]> {
   const isRight = (entry: unknown) => inRange(entry, 0, MAX_DELAY_SECONDS);
   const entryFault = listFault(isRight, `a number of seconds from 0 to ${MAX_DELAY_SECONDS}`);
@@ -295,7 +295,9 @@ function entriesOf(raw: string): string[] {
     .filter((entry) => entry !== "");
 }
 
-/** The authority of a URL ends at the first `/`, `?` or `#`; its last `@` ends the user information. */
+/**
+ * Masks the password in a URL. The authority ends at the first `/`, `?` or `#`; its last `@` ends the user information.
+ */
 function maskPassword(value: string): string {
   return value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^:/?#]*):[^/?#]*@/i, "$1:***@");
 }

@@ -5,9 +5,12 @@ import { SCHEMA } from "./schema.ts";
 import type { Values } from "./schema.ts";
 import { closestName } from "../lib/closest-name.ts";
 
-/** The configuration as read so far. A source begins the sentence of a problem: `config.toml line 3` or a variable's name. */
+/**
+ * The configuration as read so far. A source is the beginning of a problem's sentence: `config.toml line 3` or a
+ * variable's name.
+ */
 export interface Reading {
-  /** The sections whose names the operator chose, with the source of each. */
+  /** The sections with operator-chosen names, with the source of each. */
   named: Map<string, string>;
   values: Map<string, unknown>;
   sources: Map<string, string>;
@@ -17,14 +20,14 @@ export interface Reading {
 
 type Table = Record<string, unknown>;
 
-/** Every key of a fixed name by its dotted path, such as `plans.free.credits`. */
+/** Every key with a fixed name by its dotted path, such as `plans.free.credits`. */
 export const KEYS = keysOf(SCHEMA);
 
 export function newReading(): Reading {
   return { named: new Map(), values: new Map(), sources: new Map(), faulty: new Set(), problems: [] };
 }
 
-/** Reads values that come as an object shaped like the configuration; undefined ones count as not given. */
+/** Reads values from an object shaped like the configuration; undefined ones count as absent. */
 export function readTable(reading: Reading, table: object, sourceOf: (path: string) => string): void {
   const visit = (section: Section, values: Table, prefix: string): void => {
     for (const [name, value] of Object.entries(values)) {
@@ -53,7 +56,7 @@ export function readTable(reading: Reading, table: object, sourceOf: (path: stri
   visit(SCHEMA, table as Table, "");
 }
 
-/** Whether a name of the operator's may be one; from then on it is known. */
+/** Returns whether an operator-chosen name is valid, and then registers it. */
 export function meets(
   reading: Reading,
   { name: form }: Named,
@@ -68,7 +71,7 @@ export function meets(
   return false;
 }
 
-/** Builds the whole configuration: what was read, and the default of everything else. */
+/** Builds the complete configuration from what was read and the defaults. */
 export function assemble(reading: Reading): Values {
   const build = (node: Node, path: string): unknown => {
     if (isKey(node))
@@ -82,7 +85,7 @@ export function assemble(reading: Reading): Values {
   return build(SCHEMA, "") as Values;
 }
 
-/** The names that the operator chose in a section. */
+/** Returns the operator's names in a section. */
 function namesIn(reading: Reading, path: string): string[] {
   const depth = path.split(".").length + 1;
   return [...reading.named.keys()]
@@ -90,7 +93,7 @@ function namesIn(reading: Reading, path: string): string[] {
     .map((inner) => inner.slice(path.length + 1));
 }
 
-/** Adds a problem for every section of the operator's that lacks something. */
+/** Adds a problem for every named section that lacks a required key. */
 export function missRequired(reading: Reading): void {
   for (const [path, source] of reading.named) {
     const node = nodeAt(path);
@@ -104,7 +107,7 @@ export function missRequired(reading: Reading): void {
   }
 }
 
-/** Returns the node at a dotted path, also below names that the operator chose. */
+/** Returns the node at a dotted path, also below operator-chosen names. */
 function nodeAt(path: string): Node | undefined {
   return path.split(".").reduce<Node | undefined>((node, name) => {
     if (node === undefined || isKey(node)) return undefined;
@@ -113,7 +116,7 @@ function nodeAt(path: string): Node | undefined {
   }, SCHEMA);
 }
 
-/** Adds the problems that only show when several keys are seen together. */
+/** Adds the problems of keys that do not fit together. */
 export function applyRules(reading: Reading, config: Values): void {
   for (const rule of RULES) {
     if (reading.faulty.has(rule.path) || reading.faulty.has(rule.needs) || !rule.isBroken(config)) continue;
@@ -131,7 +134,7 @@ function keysOf(section: Section, prefix = ""): Map<string, Key> {
   return keys;
 }
 
-/** Keeps a value if it is right; else it is a problem of its source. */
+/** Stores a value if it is valid; otherwise adds a problem of its source. */
 export function take(
   reading: Reading,
   given: { path: string; key: Key; value: unknown; source: string },

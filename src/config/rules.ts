@@ -3,7 +3,7 @@ import { clash, isPublicHost } from "./forms.ts";
 import { HOSTED_KINDS } from "./schema.ts";
 import type { Values } from "./schema.ts";
 
-/** The settings that name what is sold. */
+/** The settings with the prices of plans. */
 export const PRICES = [
   "price_pro_month",
   "price_pro_year",
@@ -12,10 +12,10 @@ export const PRICES = [
   "price_topup",
 ] as const;
 
-/** Whose word about where a mail comes from is taken. */
+/** Settings with networks whose statement on a mail's origin is believed. */
 const BELIEVED = ["trusted_networks", "trusted_relays", "proxy_protocol"] as const;
 
-/** The doors of a server, as far as they are open. */
+/** The listeners of a server, if they are open. */
 const DOORS: { path: string; listen: (config: Values) => string }[] = [
   { path: "server.listen", listen: ({ server }) => server.listen },
   { path: "smtp.listen", listen: ({ smtp }) => smtp.listen },
@@ -23,7 +23,7 @@ const DOORS: { path: string; listen: (config: Values) => string }[] = [
   { path: "metrics.listen", listen: ({ metrics }) => metrics.listen },
 ];
 
-/** A key's need of another one. `path` is the key to blame, `needs` the one that is missing or wrong. */
+/** A dependency of one key on another. `path` is the key to blame, `needs` the one that is missing or wrong. */
 interface Rule {
   path: string;
   needs: string;
@@ -31,7 +31,10 @@ interface Rule {
   words: string;
 }
 
-/** A rule is not asked while one of its two keys is itself at fault: one mistake, one problem. */
+/**
+ * Dependencies between keys. A rule is skipped while one of its keys is itself wrong, so that one mistake gives one
+ * problem.
+ */
 export const RULES: Rule[] = [
   {
     path: "outbound.mode",
@@ -136,7 +139,7 @@ export const RULES: Rule[] = [
     isBroken: ({ billing }) => billing.stripe_secret_key !== "" && billing.stripe_webhook_secret === "",
     words: "is set, so billing.stripe_webhook_secret must be the signing secret of its webhook",
   },
-  // A price tells which plan was paid for.
+  // Prices must differ, because a price tells which plan was paid for.
   ...PRICES.flatMap((one, index) =>
     PRICES.slice(index + 1).map((other) => ({
       path: `billing.${other}`,

@@ -46,7 +46,7 @@ const MAX_PACK_CREDITS = 1_000_000_000;
 /** Shorter than the lease of a run. */
 const MAX_RUN_SECONDS = 600;
 
-/** Kinds of model connection that are of no use without an API key. */
+/** Kinds of model connection that need an API key. */
 export const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
 
 const INTEGRATION = {
@@ -57,7 +57,7 @@ const INTEGRATION = {
   api_base: url("", WEB_URL),
 };
 
-/** Every key there is. A new key is one line here and one in config.example.toml. */
+/** All configuration keys. A new key is one line here and one in config.example.toml. */
 export const SCHEMA = {
   server: {
     listen: text("0.0.0.0:8080", LISTEN),
