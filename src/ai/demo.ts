@@ -4,7 +4,7 @@ const MAX_SENTENCE_CHARS = 300;
 const MIN_SENTENCE_WORDS = 3;
 const MAX_NAMES = 20;
 const MAX_QUOTES = 4;
-/** A word of the instruction weighs as much as three of the content's own frequent words. */
+/** Weight of a word of the instruction, relative to the content's own frequent words. */
 const INSTRUCTION_WEIGHT = 3;
 const OPENING_BONUS = 0.5;
 
@@ -17,7 +17,7 @@ const COMMON_WORDS = new Set(
   ).split(" "),
 );
 
-/** The demo model's view of one message. */
+/** What the demo model gets of a message. */
 export interface DemoBrief {
   instruction: string;
   /** Untrusted text, which is quoted and never followed. */
@@ -28,7 +28,7 @@ export interface DemoBrief {
   contexts: string[];
 }
 
-/** The answer of the built-in model: no AI, no network, the same text for the same brief. */
+/** Returns the answer of the built-in model: no AI, no network, the same text for the same brief. */
 export function demoAnswer(brief: DemoBrief): string {
   const quotes = relevantSentences(brief);
   return [
@@ -42,7 +42,7 @@ export function demoAnswer(brief: DemoBrief): string {
   ].join("\n\n");
 }
 
-/** The highest scored sentences, in the order of the text. */
+/** Returns the sentences with the highest scores, in the order of the text. */
 function relevantSentences(brief: DemoBrief): string[] {
   const sentences = sentencesOf(brief.content);
   const asked = new Set(tellingWords(brief.instruction.slice(0, MAX_READ_CHARS)));
@@ -59,7 +59,7 @@ function sentencesOf(content: string): string[] {
   const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   const sentences = content
     .slice(0, MAX_READ_CHARS)
-    // The lines that say who wrote, to whom, when and about what are no part of an answer.
+    // Header lines of the mail are no part of an answer.
     .replace(/^From: .*\nSubject: .*(?:\n(?:Date|To|Cc): .*){0,3}$/m, "")
     .replace(/^From: .*(?:\n(?:Date|To|Cc): .*){0,3}$/, "")
     .split(/\n{2,}/)
@@ -79,7 +79,7 @@ function score(
   for (const word of words) {
     sum += Math.log2(text.counts.get(word) ?? 1) + (text.asked.has(word) ? INSTRUCTION_WEIGHT : 0);
   }
-  // The root keeps long sentences from winning by length alone.
+  // The square root keeps long sentences from winning by length alone.
   return sum / Math.sqrt(words.size + 1);
 }
 

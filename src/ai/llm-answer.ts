@@ -4,30 +4,30 @@ import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } 
 import { plainId, type ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
 
-/** Tool calls in one answer; a model that asks for more has gone astray. */
+/** Limit of tool calls in one answer; a model with more is out of control. */
 const MAX_CALLS = 100;
 const MANY_PARTS = `more than ${MAX_PARTS.toLocaleString("en")} parts`;
 
 export interface CompletionSuccess {
   ok: true;
-  /** The text of the answer, which may be empty only beside calls. */
+  /** The text of the answer; empty only with tool calls. */
   text: string;
   tool_calls: ToolCall[];
   /** The model's name as the provider gives it. */
   model: string;
   usage: { input_tokens: number; output_tokens: number } | null;
-  /** What the provider calls the end of a whole answer, or `length`, which means that the text was cut off. */
+  /** The provider's reason for the end of a complete answer, or `length` if it was cut off. */
   finish_reason: string;
 }
 
-/** Reads the body of a chat completion, in whatever variety of that format a server writes it. */
+/** Parses the body of a chat completion, in any variant of that format. */
 export function readAnswer(
   answer: unknown,
   connection: ModelConnection,
 ): CompletionSuccess | CompletionFailure {
   const body = asRecord(answer);
   const choice = firstOf(body["choices"]);
-  // What there was of the answer before the fault may stand beside it.
+  // The part of the answer before a fault may accompany the error.
   const error = body["error"] ?? choice["error"] ?? null;
   if (error !== null) return embeddedError(error, connection);
   if (typeof choice["message"] !== "object" || choice["message"] === null) {
@@ -50,7 +50,7 @@ function firstOf(choices: unknown): Record<string, unknown> {
   return asRecord(Array.isArray(choices) ? choices[0] : undefined);
 }
 
-/** The words that servers have for the end of an answer which the model ended by itself, or with its calls. */
+/** Finish reasons of an answer that the model completed, or ended with its tool calls. */
 const WHOLE = new Set([
   "",
   "stop",
@@ -70,12 +70,12 @@ const WHOLE = new Set([
   "null",
 ]);
 const CUT = new Set(["length", "max_tokens", "max_output_tokens", "model_length"]);
-/** Gateways put the reason of the model's own interface behind it, or in its place. */
+/** Finish reasons of filtered answers; gateways append or substitute the model's own. */
 const FILTERED = /^(?:content_filter|safety|recitation|refusal|blocklist|prohibited_content|spii)\b/;
 
 /**
- * How an answer ended. Its server may say that it broke off, and a word that nobody knows counts as that: half an answer
- * must not go out as a whole one, and no half call be made.
+ * Returns how an answer ended. An unknown reason counts as broken off: half an answer must not be sent as a complete
+ * one, and no half call be made.
  */
 function endOf(said: unknown): string | { unknown: string } {
   if (typeof said !== "string") return "stop";
@@ -90,7 +90,7 @@ function brokenOff(connection: ModelConnection, said: string): CompletionFailure
   return failure(connection, "bad_response", what, { retryable: true });
 }
 
-/** Some gateways answer 200 and put the real status into the body. */
+/** Returns the failure in the body of a 200: some gateways put the real status there. */
 function embeddedError(error: unknown, connection: ModelConnection): CompletionFailure {
   const code = asRecord(error)["code"];
   const status = typeof code === "number" && code >= 400 && code < 600 ? code : 502;
@@ -118,7 +118,7 @@ function textOf(content: unknown): string {
   if (typeof content === "string") {
     return content;
   }
-  // Some servers send a list of parts, with their reasoning as parts of another type.
+  // Some servers send a list of parts, with their reasoning as another type.
   const parts: unknown[] = Array.isArray(content) ? content : [];
   return parts
     .map((part) => asRecord(part)["text"])
@@ -126,10 +126,7 @@ function textOf(content: unknown): string {
     .join("");
 }
 
-/**
- * Reads the calls of tools. Some servers give no ids, or the same one to all, or the arguments as an object instead of
- * as its text.
- */
+/** Parses tool calls. Some servers omit ids, repeat one, or send the arguments as an object instead of a string. */
 function callsOf(calls: unknown): ToolCall[] {
   const list: unknown[] = Array.isArray(calls) ? calls.slice(0, MAX_CALLS) : [];
   const given = new Set(list.map((call) => asRecord(call)["id"]));
@@ -152,8 +149,8 @@ function callsOf(calls: unknown): ToolCall[] {
 }
 
 /**
- * Whether the arguments of all calls together have too many parts. They are JSON within strings, which the limit on the
- * answer itself does not see.
+ * Returns whether the arguments of all calls together have too many parts. They are JSON within strings, which the
+ * limit on the answer itself does not count.
  */
 function haveManyParts(calls: ToolCall[]): boolean {
   let left = MAX_PARTS;

@@ -11,17 +11,17 @@ export type FailureCode = ModelFault;
 export interface CompletionFailure {
   ok: false;
   code: FailureCode;
-  /** The sentence for the user: it names the provider, the cause and the mend, and never holds the key. */
+  /** A sentence for the user: it names the provider, the cause and the mend, and never contains the key. */
   message: string;
   retryable: boolean;
-  /** Seconds to wait that the provider asked for; null if it did not say. */
+  /** Seconds to wait as the provider asked; null if it did not say. */
   retry_after_seconds: number | null;
-  /** Whether the answer was good but had no words in it. */
+  /** Whether the answer was valid but had no text. */
   empty?: true;
 }
 
 interface FailureExtras {
-  /** The provider's own words. */
+  /** The provider's own message. */
   said?: string;
   retryable?: boolean;
   retry_after_seconds?: number | null;
@@ -35,8 +35,8 @@ interface Refusal {
 }
 
 /**
- * The first rule that fits is taken. Providers put the same fault under different status codes, so the words count as
- * well.
+ * Rules for refusals; the first that fits counts. Providers use different status codes for the same fault, so their
+ * words count as well.
  */
 const REFUSALS: Refusal[] = [
   {
@@ -99,14 +99,14 @@ const OTHER_REFUSAL = "refused the request. Check the model and the options of t
 
 const SAID = " It said: ";
 
-/** Whether the provider refuses the key itself; Gemini does so with status 400. */
+/** Returns whether the provider refuses the key itself; Gemini does so with status 400. */
 export function saysBadKey(status: number, body: string): boolean {
   return (
     status === 401 || (status === 400 && /api[ _-]?key (is )?(not valid|invalid)|api_key_invalid/i.test(body))
   );
 }
 
-/** Makes a failure whose sentence begins with the provider's name. */
+/** Returns a failure whose sentence begins with the provider's name. */
 export function failure(
   connection: ModelConnection,
   code: FailureCode,
@@ -124,12 +124,12 @@ export function failure(
   };
 }
 
-/** Returns the message of a failure without the provider's words, which may repeat what the model was given to read. */
+/** Returns the message of a failure without the provider's words, which may repeat what the model had to read. */
 export function withoutQuote(message: string): string {
   return message.split(SAID, 1)[0] ?? "";
 }
 
-/** The failure of an answer with an error status. */
+/** Returns the failure for a response with an error status. */
 export function refusalFailure(
   connection: ModelConnection,
   response: { status: number; headers: Headers },
@@ -151,13 +151,13 @@ export function refusalFailure(
   );
 }
 
-/** The failure of an answer with a good status and a body that cannot be used. */
+/** Returns the failure for a successful status with an unusable body. */
 export function unreadable(connection: ModelConnection, what: string): CompletionFailure {
   const mend = "If this lasts, check that the base URL is the one of its OpenAI-compatible interface.";
   return failure(connection, "bad_response", `${what}. ${mend}`, { retryable: true });
 }
 
-/** The failure of an answer that is too large to be read. */
+/** Returns the failure for an answer that is too large. */
 export function tooMuch(connection: ModelConnection, what: string): CompletionFailure {
   return failure(connection, "bad_response", `sent an answer of ${what}. Ask for less, or set --max-tokens.`);
 }
@@ -171,7 +171,7 @@ export function redirectFailure(connection: ModelConnection, location: string | 
   );
 }
 
-/** The failure that an error of `fetch` stands for; null if it was no network error. */
+/** Returns the failure for an error of `fetch`; null if it was no network error. */
 export function networkFailure(connection: ModelConnection, error: unknown): CompletionFailure | null {
   const fault = networkFault(error);
   if (fault === null) {
@@ -184,7 +184,7 @@ export function networkFailure(connection: ModelConnection, error: unknown): Com
   return failure(connection, fault.code, `could not be reached. ${fault.message}`, { retryable });
 }
 
-/** The failure of a call whose signal was aborted: by the time limit, or because somebody ended the run. */
+/** Returns the failure for a call whose signal was aborted: by the time limit, or because the run was ended. */
 export function deadlineFailure(connection: ModelConnection, reason: unknown): CompletionFailure {
   if (reason instanceof Error && reason.name !== "TimeoutError") {
     return failure(connection, "cancelled", "was not waited for any longer: the run was ended.", {

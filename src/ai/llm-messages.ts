@@ -1,12 +1,12 @@
 import type OpenAI from "openai";
 
-/** A call of a tool that a model asks for. */
+/** A tool call requested by a model. */
 export interface ToolCall {
   id: string;
   name: string;
   /** The arguments as JSON, as the model wrote them. */
   arguments: string;
-  /** Data that the provider wants back with the call, whatever it is: one provider signs its calls. */
+  /** Opaque data that the provider wants back with the call: one signs its calls. */
   extra_content?: object;
 }
 
@@ -74,7 +74,7 @@ export function withOwnIds(messages: ChatMessage[]): ChatMessage[] {
   });
 }
 
-/** Makes an id of nine letters and digits: one provider takes nothing else. */
+/** Returns an id of nine letters and digits: one provider accepts nothing else. */
 export function plainId(index: number): string {
   return `call${String(index).padStart(5, "0")}`;
 }

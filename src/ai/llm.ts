@@ -23,19 +23,19 @@ const MAX_CLIENTS = 200;
 export interface CompletionInput {
   connection: ModelConnection;
   messages: ChatMessage[];
-  /** The tools that the model may ask for. The call is only returned, never made here. */
+  /** Tools that the model may call. Calls are only returned, never made here. */
   tools?: ToolOffer[];
   max_tokens?: number;
   temperature?: number;
   signal: AbortSignal;
   fetch: SafeFetch;
-  /** The brief of the demo model; without it the last user message is its instruction. Real models never see it. */
+  /** The input of the demo model; without it the last user message is its instruction. Real models never see it. */
   brief?: DemoBrief;
 }
 
 export type Completion = CompletionSuccess | CompletionFailure;
 
-/** Asks a model once. Every failure of the provider is returned; whether to try again is decided by the job. */
+/** Asks a model once. Failures of the provider are returned; the job decides about retries. */
 export async function complete(input: CompletionInput): Promise<Completion> {
   const { connection } = input;
   if (connection.kind === "demo") {
@@ -97,7 +97,9 @@ function requestOf(input: CompletionInput): OpenAI.ChatCompletionCreateParamsNon
 
 const clients = new WeakMap<SafeFetch, Map<string, { made_from: string; client: OpenAI }>>();
 
-/** Building a client costs more than a call, so each connection has one until its settings change. */
+/**
+ * Returns the client of a connection, cached until its settings change, because creating one costs more than a call.
+ */
 async function clientOf(connection: ModelConnection, fetch: SafeFetch): Promise<OpenAI> {
   const byId = clients.get(fetch) ?? new Map<string, { made_from: string; client: OpenAI }>();
   clients.set(fetch, byId);
@@ -121,8 +123,8 @@ async function createClient(connection: ModelConnection, fetch: SafeFetch): Prom
   const { default: Client, APIPromise: Answered } = await import("openai");
   const headers = headersOf(connection);
   /**
-   * The parent class prepares, times, logs and repeats each call, which costs ten times the call itself; all of that is
-   * done elsewhere here.
+   * Skips what the parent class does for each call (preparing, timing, logging, retrying), which costs ten times the
+   * call and is done elsewhere here.
    */
   class PlainClient extends Client {
     override request<Answer>(given: Parameters<OpenAI["request"]>[0]): APIPromise<Answer> {
@@ -142,7 +144,7 @@ async function createClient(connection: ModelConnection, fetch: SafeFetch): Prom
   }
   return new PlainClient({
     baseURL: endpointOf(connection).base_url,
-    // The client insists on a key; `headersOf` decides what is sent.
+    // The client requires a key; `headersOf` decides what is sent.
     apiKey: connection.api_key === "" ? "none" : connection.api_key,
     adminAPIKey: null,
     organization: null,
@@ -152,7 +154,7 @@ async function createClient(connection: ModelConnection, fetch: SafeFetch): Prom
   });
 }
 
-/** Notes on a call that the client is to keep to itself. */
+/** Options that only this client sees. */
 const UNUSED = {
   controller: new AbortController(),
   requestLogID: "",
@@ -160,7 +162,7 @@ const UNUSED = {
   startTime: 0,
 };
 
-/** Carries a failure through the client, whose own errors would lose half of what providers say. */
+/** Carries a failure through the client, whose own errors would drop much of what providers say. */
 class CallFault extends Error {
   readonly failure: CompletionFailure;
 
@@ -183,21 +185,21 @@ function headersOf({ api_key, headers }: ModelConnection): Headers {
   return sent;
 }
 
-/** Returns a good answer with a bounded body, and throws everything else as CallFault. */
+/** Returns a successful response with a limited body, and throws everything else as CallFault. */
 async function ask(
   connection: ModelConnection,
   fetch: SafeFetch,
   { url, init }: { url: string; init: RequestInit },
 ): Promise<Response> {
   try {
-    // Not every fetch given here keeps to one address, and a redirect would carry the key elsewhere.
+    // Redirects are not followed, because they could take the key elsewhere.
     const response = await fetch(url, { ...init, redirect: "manual" });
     const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
     const bad = badAnswer(connection, response, { text: () => new TextDecoder().decode(bytes), truncated });
     if (bad !== null) {
       throw new CallFault(bad);
     }
-    // The type is set so that the client parses as JSON what a server called something else.
+    // Sets the type, so that the client parses JSON even from servers that declare another.
     return new Response(bytes, { headers: { "content-type": "application/json" } });
   } catch (error) {
     const fault = error instanceof CallFault ? null : networkFailure(connection, error);

@@ -9,7 +9,7 @@ import { NEVER_MS, timeoutError, timeoutSignal, waitLimit } from "../lib/wait-li
 
 const MAX_PAGES = 10;
 const MAX_TOOLS = 200;
-/** Tools that are read from one page; more are not even counted. */
+/** How many tools of one page are read; more are not even counted. */
 const MAX_DESCRIBED = 5_000;
 
 /** A tool as its server describes it. */
@@ -21,12 +21,12 @@ export interface ToolList {
   left_out: number;
 }
 
-/** The schema of a page that takes it as it is (see `setResultsAside`). */
+/** A schema that accepts any page (see `setResultsAside`). */
 const ANYTHING = {
   "~standard": { version: 1, vendor: "mailwright", validate: (value: unknown) => ({ value }) },
 } as const;
 
-/** Throws McpFault, NoHandlesError, or the reason of `signal`. */
+/** Returns the tools of a server. Throws McpFault, NoHandlesError, or the reason of `signal`. */
 export async function fetchTools(session: Session, signal: AbortSignal): Promise<ToolList> {
   const { client, waits } = session;
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], left_out: 0 };
@@ -45,7 +45,7 @@ export async function fetchTools(session: Session, signal: AbortSignal): Promise
   }
 }
 
-/** Reads the list of a server page by page, until there is enough, or until it sends the same page again. */
+/** Reads a server's list page by page, until there is enough, or until it repeats a page. */
 async function readPages({ client }: Session, signal: AbortSignal): Promise<unknown[]> {
   const described: unknown[] = [];
   let cursor: string | undefined;
@@ -62,7 +62,7 @@ async function readPages({ client }: Session, signal: AbortSignal): Promise<unkn
   return described;
 }
 
-/** Calls a tool, and throws as `fetchTools` does. The server is told when nobody waits for the answer any longer. */
+/** Calls a tool; throws like `fetchTools`. Notifies the server when nobody waits for the answer any more. */
 export async function callTool(
   { client, who, waits, faultOf }: Session,
   { name, parameters }: ListedTool,
@@ -76,7 +76,7 @@ export async function callTool(
     const result = await client.callTool(
       { name, arguments: args },
       {
-        // This sets which arguments are to be repeated in headers (MCP 2026-07-28).
+        // Says which arguments are repeated in headers (MCP 2026-07-28).
         toolDefinition: { name, inputSchema: { ...parameters, type: "object" } },
         signal: AbortSignal.any([signal, longest, silence.signal]),
         timeout: NEVER_MS,
@@ -97,7 +97,7 @@ export async function callTool(
   }
 }
 
-/** Returns a description without the secrets; undefined where it is nested too deep to be looked through. */
+/** Returns a description without secrets; undefined when it is nested too deep to be searched. */
 function withoutSecrets(described: unknown, secrets: Iterable<string>): unknown {
   try {
     const text = JSON.stringify(described);

@@ -6,16 +6,16 @@ import { quote, errorTextOf } from "../lib/quote.ts";
 import { networkFault, saysUndone, wasNeverSent } from "../net/responses.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 
-/** Words of servers that have forgotten a session; others answer 404. */
+/** Words of servers that have lost a session; others answer 404. */
 const SESSION_UNKNOWN = /session|not initialized/i;
 const MAX_CAUSES = 5;
 
-/** The server that a sentence is about, and its secrets, which must not be repeated. */
+/** The server that a sentence is about, with its secrets, which must not be repeated. */
 export interface Speaker {
   /** The id and the label of the connection. */
   id: string;
   label: string;
-  /** Secrets that the server has been told so far. */
+  /** Secrets that the server has got so far. */
   secrets: Set<string>;
 }
 
@@ -25,11 +25,11 @@ interface FaultExtras {
   status?: number;
 }
 
-/** Why a tool server gave no answer: a sentence that names it, the cause and the mend. */
+/** Thrown when a tool server gave no answer: a sentence that names it, the cause and the mend. */
 export class McpFault extends Error {
-  /** The server has surely not begun what it was asked, so that asking again cannot do it twice. */
+  /** The server has certainly not started the request, so repeating it is harmless. */
   readonly unheard: boolean;
-  /** It has surely not done what it was asked: it has not heard it, or said no. */
+  /** The server has certainly not carried out the request: it did not get it, or refused it. */
   readonly undone: boolean;
   /** The status of its HTTP answer, if there was one. */
   readonly status: number | undefined;
@@ -46,12 +46,12 @@ export class McpFault extends Error {
 /** Why there was no answer: the server's fault, or this machine's own. */
 export type Why = McpFault | NoHandlesError;
 
-/** Says in words why the library, the network or a server failed. */
+/** Returns why the library, the network or a server failed. */
 export function faultOf(who: Speaker, error: unknown): Why {
   const causes = causesOf(error);
   const known = causes.find((cause) => cause instanceof McpFault || cause instanceof NoHandlesError);
   if (known) return known;
-  // What cannot be opened or read here has its own words.
+  // Errors of this machine already have a message.
   const own = causes.find((cause) => cause instanceof AppError);
   if (own) return new McpFault(`${who.label}: ${own.message}`, { undone: true });
   const refused = causes.find((cause) => typeof member(cause, "status") === "number");
@@ -64,7 +64,7 @@ export function faultOf(who: Speaker, error: unknown): Why {
   return fault(who, `${UNCLEAR}${said(who, member(error, "message"))}`);
 }
 
-/** Undefined if it was no network matter. Throws NoHandlesError. */
+/** Returns the fault for a network error; undefined for any other. Throws NoHandlesError. */
 export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefined {
   const found = networkFault(error);
   if (found === null) return undefined;
@@ -72,7 +72,7 @@ export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefin
   return fault(who, `could not be reached. ${found.message}`, { unheard: wasNeverSent(error) });
 }
 
-/** An answer with an error status. */
+/** Returns the fault for a response with an error status. */
 export function refusalFault(who: Speaker, status: number, text: unknown): McpFault {
   const body = typeof text === "string" ? text : "";
   const unheard = status === 404 || (status === 400 && SESSION_UNKNOWN.test(body));
@@ -83,7 +83,7 @@ export function fault(who: Speaker, sentence: string, extras: FaultExtras = {}):
   return new McpFault(`${who.label} ${sentence}`, extras);
 }
 
-/** The server does not take the credential, and there is no other one. */
+/** Returns the fault for a rejected or missing credential. */
 export function needsAuth(who: Speaker, has_token: boolean): McpFault {
   const cause = has_token ? "does not accept the credential any more" : "asks for a credential";
   return fault(
@@ -104,7 +104,7 @@ export const OTHER_FORM = "answered in a form that MCP does not know. Tell those
 const UNCLEAR =
   "answered with something that is not MCP. Check that the base URL is the one of its MCP interface.";
 
-/** Errors that the library makes by itself, by their codes. */
+/** Errors that the library itself raises, by code. */
 const LOCAL_FAULTS: Record<string, string> = {
   REQUEST_TIMEOUT: TOO_SLOW,
   CONNECTION_CLOSED: BROKE_OFF,
@@ -118,7 +118,7 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** The error, and what lies behind it by the library's ways to wrap. */
+/** Returns the error and its causes, in the library's ways to wrap them. */
 function causesOf(error: unknown): unknown[] {
   const causes = [error];
   for (const cause of causes) {
@@ -141,11 +141,14 @@ function sentenceOf(status: number): string {
   return "refused the request. Check the base URL and the headers of the connection.";
 }
 
-/** An error of JSON-RPC. Only some codes say that nothing was begun: -32603, say, is also what a fault after the work becomes. */
+/**
+ * Returns the fault for a JSON-RPC error. Only some codes mean that nothing was started: -32603, for instance, may also
+ * follow completed work.
+ */
 function saidNo(who: Speaker, error: unknown): McpFault {
   const code = member(error, "code");
   const words = member(error, "message");
-  // Some servers call an answer of their own tool invalid params, if it does not fit what they announced of it.
+  // Some servers report invalid params for an answer of their own tool that does not fit their schema.
   const is_of_output =
     code === INVALID_PARAMS && typeof words === "string" && /output|structured/i.test(words);
   return fault(who, `answered with an error (${String(code)}).${said(who, words)}`, {
@@ -154,10 +157,12 @@ function saidNo(who: Speaker, error: unknown): McpFault {
 }
 
 const INVALID_PARAMS = -32_602;
-/** Codes for a request that was not understood, not known or not fit (JSON-RPC 2.0 §5.1), or needs a person first (MCP). */
+/**
+ * Codes for a request that was not understood, unknown or invalid (JSON-RPC 2.0 §5.1), or needs a person first (MCP).
+ */
 const NOTHING_BEGUN = new Set<unknown>([-32_700, -32_600, -32_601, INVALID_PARAMS, -32_042]);
 
-/** Somebody else's words, fit to be shown. */
+/** Returns a server's message in a form fit to show. */
 function said(who: Speaker, words: unknown): string {
   const quoted = typeof words === "string" ? quote(hideSecrets(words, who.secrets), [...who.secrets]) : "";
   return quoted === "" ? "" : ` It said: ${quoted}`;

@@ -17,34 +17,33 @@ import {
 import { addSecret } from "./mcp-secrets.ts";
 import { answerFlow, capped, MAX_REFUSAL_BYTES, sessionFlow } from "./mcp-streams.ts";
 
-/** Time limit of requests that nobody waits for, such as the notice that a call was given up. */
+/** Time limit of requests that nobody waits for, such as the notification that a call was cancelled. */
 const NOTICE_MS = 5_000;
-/** A server may ask to be asked again sooner or later than this, but it is not done. */
+/** Limits of the reconnection delay, whatever a server asks for. */
 const RECONNECT_MS = { min: 250, max: 30_000 };
 const MAX_RECONNECTS = 5;
-/** Of JSON-RPC, for errors that a client makes for itself. */
+/** JSON-RPC code for errors that a client raises itself. */
 const LOCAL_ERROR = -32_000;
 
 interface WireOptions {
   who: Speaker;
-  /** Returns the transport as it is now: its credential may have changed. */
+  /** Returns the current transport, since its credential may have changed. */
   transport: () => HttpTransport;
   incoming: () => Incoming;
-  /** Called by the old transport, whose session is its stream, and whose errors say little about a refusal. */
+  /** Called by the older SSE transport, whose session is its stream and whose errors say little about a refusal. */
   onStreamEnd?: (why: Why) => void;
 }
 
 /**
- * One conversation with a server over HTTP. Its fetch adds the credential and the connection's headers, asks once for
- * another token where one was refused, never takes in more than it should, and hangs up on a request that was
- * cancelled.
+ * A session with a server over HTTP. Its fetch adds the credential and the connection's headers, requests another token
+ * once if one was refused, limits what it reads, and aborts cancelled requests.
  */
 export class HttpWire {
-  /** The faults that ended streams with an answer before it was complete, by the id of the request. */
+  /** Faults that ended the stream of an answer early, by request id. */
   readonly broken = new Map<string | number, McpFault>();
-  /** Requests that wait for their answer, by which they are hung up on. */
+  /** Requests that wait for their answer, with what aborts them. */
   readonly #open = new Map<string | number, AbortController>();
-  /** The limit of all lasting streams of the session together. */
+  /** The limit of all long-lived streams of the session together. */
   readonly #session_flow = sessionFlow();
   readonly #options: WireOptions;
 
@@ -106,7 +105,7 @@ export class HttpWire {
   }
 }
 
-/** Has a request whose answer broke off end at once: the library would wait for its time to be over. */
+/** Ends a request whose answer broke off at once: the library would wait for its time-out. */
 export function endBrokenRequests(transport: Transport, who: Speaker, { broken }: HttpWire): void {
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {
@@ -115,7 +114,7 @@ export function endBrokenRequests(transport: Transport, who: Speaker, { broken }
     const onRequestStreamEnd = (): void => {
       const data = broken.get(id) ?? fault(who, BROKE_OFF);
       broken.delete(id);
-      // Too late, and without effect, where the answer had come.
+      // Has no effect if the answer had arrived.
       transport.onmessage?.({
         jsonrpc: "2.0",
         id,
@@ -126,7 +125,7 @@ export function endBrokenRequests(transport: Transport, who: Speaker, { broken }
   };
 }
 
-/** How streams are taken up again: never as fast as a server likes. */
+/** Options for resuming streams: never as fast as a server likes. */
 export const RECONNECTION: StreamableHTTPClientTransportOptions = {
   reconnectionOptions: {
     initialReconnectionDelay: 1_000,
@@ -142,9 +141,9 @@ export const RECONNECTION: StreamableHTTPClientTransportOptions = {
 };
 
 interface RequestFacts {
-  /** The id of a request that wants an answer. */
+  /** The id of a request that expects an answer. */
   id?: string | number;
-  /** The id of the request that is given up. */
+  /** The id of the request that is cancelled. */
   cancels?: string | number;
   is_notice: boolean;
 }
@@ -154,7 +153,7 @@ function requestOf({ method, body }: RequestInit): RequestFacts {
   const message = parseJson(body);
   const id = idOf(member(message, "id"));
   const asks_for = member(message, "method");
-  // Without one it answers a request of the server's, under an id of the server's.
+  // Without a method it answers a request of the server, under the server's id.
   if (id !== undefined) return asks_for === undefined ? { is_notice: true } : { id, is_notice: false };
   const cancels =
     asks_for === "notifications/cancelled" ? idOf(member(member(message, "params"), "requestId")) : undefined;
@@ -165,7 +164,7 @@ function idOf(id: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/** Merges headers: those of the protocol win over the connection's own, and these over the token. */
+/** Merges headers: those of the protocol take precedence over the connection's, and these over the token. */
 function headersOf(transport: HttpTransport, token: string | null, own: RequestInit["headers"]): Headers {
   const headers = new Headers({ "user-agent": "Mailwright" });
   if (token !== null) headers.set("authorization", `Bearer ${token}`);

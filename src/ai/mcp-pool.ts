@@ -7,9 +7,9 @@ import { openSession, type Session, type Waits } from "./mcp-session.ts";
 import { secretsOf } from "./mcp-secrets.ts";
 
 const IDLE_MS = 300_000;
-/** Sessions that are kept; beyond that those that are not in use are closed. */
+/** How many sessions are kept; beyond that unused ones are closed. */
 const MAX_SESSIONS = 100;
-/** Sessions of one account, those in use included. */
+/** How many sessions one account may have, those in use included. */
 const MAX_OF_ACCOUNT = 50;
 const WAITS: Waits = {
   connect_ms: 15_000,
@@ -28,7 +28,7 @@ export interface PoolOptions {
   incoming: OpenIncoming;
 }
 
-/** A session, from the moment somebody asks for it. */
+/** A session, from the moment somebody requests it. */
 export interface Entry {
   /** The server as its last user described it. */
   server: McpServer;
@@ -37,7 +37,7 @@ export interface Entry {
   /** The settings that it was opened with; see `originOf`. */
   made_from: string;
   opening: Promise<Session>;
-  /** How many are using it. */
+  /** How many callers are using it. */
   users: number;
   idle?: Timer;
   /** The tools that the server offered last. */
@@ -47,15 +47,15 @@ export interface Entry {
 interface Use {
   server: McpServer;
   signal: AbortSignal;
-  /** Whether it may be done twice without harm. */
+  /** Whether repeating it is harmless. */
   repeatable: boolean;
 }
 
-/** One session for each connection, or for all of an account with the same program, opened when it is first needed. */
+/** Keeps one session for each connection, or for each account and program, opened when first needed. */
 export class SessionPool implements AsyncDisposable {
   /** The sessions by `keyOf`, the least recently used first. */
   readonly #current = new Map<string, Entry>();
-  /** All sessions, those too that get no new users any more. */
+  /** All sessions, including those closed to new users. */
   readonly #all = new Set<Entry>();
   readonly #closing = new AbortController();
   readonly #idle_ms: number;
@@ -78,7 +78,10 @@ export class SessionPool implements AsyncDisposable {
     this.#incoming = incoming;
   }
 
-  /** Throws McpFault, NoHandlesError, or the reason of `signal`. Where a session turns out to be lost, the work is done in a new one. */
+  /**
+   * Runs work in a session; in a new one if the session turns out to be lost. Throws McpFault, NoHandlesError, or the
+   * reason of `signal`.
+   */
   async use<T>(
     { server, signal, repeatable }: Use,
     work: (session: Session, entry: Entry) => Promise<T>,
@@ -106,7 +109,10 @@ export class SessionPool implements AsyncDisposable {
     await Promise.all([...this.#all].map((entry) => this.#close(entry)));
   }
 
-  /** The session of a connection, which becomes the most recently used one. Throws McpFault where its account has too many. */
+  /**
+   * Returns the session of a connection, which becomes the most recently used one. Throws McpFault when its account has
+   * too many.
+   */
   #enter(server: McpServer): { entry: Entry; is_new: boolean } {
     const made_from = originOf(server);
     const key = keyOf(server);
@@ -150,7 +156,7 @@ export class SessionPool implements AsyncDisposable {
     return entry;
   }
 
-  /** An account that has its share gives up its own oldest session, whoever else has how many. */
+  /** Closes the oldest unused session of an account that has its share, however many others there are. */
   #makeRoom({ account, label }: McpServer): void {
     const own = this.#held().filter((entry) => entry.server.account === account);
     if (own.length < this.#max_of_account) return;
@@ -162,7 +168,7 @@ export class SessionPool implements AsyncDisposable {
     );
   }
 
-  /** The account with the most sessions gives up its oldest one, until there are no more than there may be. */
+  /** Closes the oldest unused sessions of the accounts with the most, until the maximum is kept. */
   #endTooMany(): void {
     const held = this.#held();
     for (let excess = held.length - this.#max_sessions; excess > 0; excess -= 1) {
@@ -175,7 +181,7 @@ export class SessionPool implements AsyncDisposable {
     }
   }
 
-  /** All but those that are about to end. */
+  /** Returns all sessions that are not about to end. */
   #held(): Entry[] {
     return [...this.#all].filter((entry) => entry.users > 0 || this.#current.get(entry.key) === entry);
   }
@@ -193,7 +199,7 @@ export class SessionPool implements AsyncDisposable {
     this.#endTooMany();
   }
 
-  /** Nobody else begins to use it; whoever does so already may go on. */
+  /** Closes a session to new users; current ones may continue. */
   #retire(entry: Entry): void {
     if (this.#current.get(entry.key) === entry) this.#current.delete(entry.key);
     if (entry.users === 0) void this.#close(entry);
@@ -207,12 +213,12 @@ export class SessionPool implements AsyncDisposable {
   }
 }
 
-/** Connections to a program differ in nothing: an account has one process of it. */
+/** Returns the key of a session. Connections to the same program are equal: an account has one process of it. */
 function keyOf(server: McpServer): string {
   return server.transport.kind === "http" ? server.id : JSON.stringify([server.account, originOf(server)]);
 }
 
-/** Returns all that a session depends on besides a token, which may change at any time. */
+/** Returns everything that a session depends on except the token, which may change at any time. */
 function originOf({ transport }: McpServer): string {
   return transport.kind === "http"
     ? JSON.stringify([transport.url, transport.headers, transport.identity])

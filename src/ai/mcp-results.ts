@@ -6,7 +6,7 @@ import type { ToolFile, ToolOutcome } from "../trust/guard/tool.ts";
 
 const MAX_TEXT_CHARS = 200_000;
 const MAX_FILES = 10;
-/** The most parts that are read: each becomes a line of its own. */
+/** How many parts are read; each becomes a line. */
 const MAX_PARTS = 1_000;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}$/;
 const ANY_TYPE = "application/octet-stream";
@@ -19,7 +19,7 @@ const ENDINGS: Record<string, string> = {
   "audio/x-wav": "wav",
 };
 
-/** Whether a result has the form that MCP gives the result of a call; the library has not checked it. */
+/** Returns whether a result has the form of an MCP call result; the library has not checked it. */
 export function isCallResult(result: unknown): boolean {
   const content = member(result, "content") ?? [];
   return Array.isArray(content) && content.slice(0, MAX_PARTS).every(isPart);
@@ -33,7 +33,9 @@ function isPart(part: unknown): boolean {
   return type === "resource" && ["text", "blob"].some((one) => typeof member(resource, one) === "string");
 }
 
-/** Returns the result of a call as text for the model and files for the message. A file is no larger than an answer may be. */
+/**
+ * Returns the result of a call as text for the model and files for the message. The limit on answers also limits files.
+ */
 export function outcomeOf(result: unknown, secrets: Set<string>): ToolOutcome {
   const taken: Taken = { files: [], secrets };
   const content = member(result, "content");
@@ -58,7 +60,7 @@ interface Taken {
 
 interface Part {
   line: string;
-  /** Whether the server wrote it to be read, so that its data need not be shown too. */
+  /** Whether it is text for people, so that the data need not be shown as well. */
   is_text: boolean;
 }
 
@@ -85,7 +87,7 @@ function takeMedia(part: unknown, type: string, taken: Taken): string {
   return takeFile(taken, { filename: `${type}-${count}.${ending}`, part, data: stringOf(part, "data") });
 }
 
-/** Keeps a file, and returns the line that says so. */
+/** Keeps a file, and returns a line that says so. */
 function takeFile(
   { files, secrets }: Taken,
   given: { filename: string; part: unknown; data: string },
@@ -101,7 +103,7 @@ function takeFile(
   return `(File ${filename}, ${content_type}, ${bytes.byteLength} bytes.)`;
 }
 
-/** The line about a link, which is only named: nothing is fetched from it. */
+/** Returns a line about a link, which is never fetched. */
 function linkLine(part: unknown): string {
   return [stringOf(part, "name"), stringOf(part, "uri"), stringOf(part, "description")]
     .filter(Boolean)

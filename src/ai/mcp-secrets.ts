@@ -1,14 +1,14 @@
 import type { McpServer } from "./mcp.ts";
 
-/** Shorter ones could stand in any text by chance. */
+/** Shorter tokens may occur in any text by chance. */
 const MIN_TOKEN_CHARS = 8;
-/** Many headers and variables are no secrets, such as the name of an application. */
+/** Shorter values of headers and variables are mostly no secrets, such as the name of an application. */
 const MIN_VALUE_CHARS = 16;
-/** Paths, and addresses without a password, are what tools are about. */
+/** Paths, and URLs without a password, are no secrets. */
 const PUBLIC_VALUE = /^([./~]|https?:\/\/[^@]*$)/;
 const HIDDEN = "[key]";
 
-/** Returns the secrets that a server is told before any token. */
+/** Returns the secrets that a server gets besides tokens. */
 export function secretsOf({ transport }: McpServer): Set<string> {
   const values = Object.values(transport.kind === "http" ? transport.headers : transport.env);
   const parts = values.flatMap((value) => [value, value.split(" ").at(-1) ?? ""]);
@@ -19,7 +19,7 @@ export function addSecret(secrets: Set<string>, token: string): void {
   if (token.length >= MIN_TOKEN_CHARS) secrets.add(token);
 }
 
-/** A server's words without the secrets that it repeats, as they are or encoded. */
+/** Returns a server's text without the secrets it repeats, as they are or encoded. */
 export function hideSecrets(text: string, secrets: Iterable<string>): string {
   let clean = text;
   for (const secret of secrets) for (const form of formsOf(secret)) clean = clean.replaceAll(form, HIDDEN);

@@ -10,10 +10,13 @@ import { StdioWire } from "./mcp-stdio.ts";
 import { setResultsAside } from "./mcp-tools.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
-/** A program that knows only the handshake may say nothing to what comes before it. */
+/** How long to wait for the probe: a program that knows only the handshake may not answer anything before it. */
 const STDIO_PROBE_MS = 4_000;
 const GOODBYE_MS = 2_000;
-/** Answers to the first request by which a server of the old transport is known (MCP 2025-11-25, Backwards Compatibility). */
+/**
+ * Status codes of the first request by which a server of the older SSE transport is recognized (MCP 2025-11-25,
+ * Backwards Compatibility).
+ */
 const OTHER_TRANSPORT = new Set([400, 404, 405, 406, 410, 415, 422]);
 const MAX_INFO_CHARS = 200;
 const CLIENT_INFO = { name: "mailwright", version: VERSION };
@@ -26,7 +29,7 @@ export interface Waits {
   /** Time limit of a call that reports no progress. */
   call_ms: number;
   longest_call_ms: number;
-  /** Time limit of a program that was asked to end. */
+  /** Time for a program to end after it was asked to. */
   end_ms: number;
 }
 
@@ -35,31 +38,31 @@ export interface ServerInfo {
   version: string;
 }
 
-/** A server that has been greeted. */
+/** A session with a server after the handshake. */
 export interface Session {
   client: Client;
   who: Speaker;
   waits: Waits;
   server_info: ServerInfo | null;
-  /** An error of the library, with what is known about the way to the server. */
+  /** Returns the fault for an error of the library, using what is known about the transport. */
   faultOf: (error: unknown) => Why;
   close: () => Promise<void>;
 }
 
 export interface SessionOptions {
   who: Speaker;
-  /** Returns the server as it is stored now: its credential may have changed. */
+  /** Returns the server as currently stored, since its credential may have changed. */
   server: () => McpServer;
-  /** Opens an answer of it. */
+  /** Creates the limiter of one answer. */
   incoming: () => Incoming;
   waits: Waits;
-  /** Ends the opening. */
+  /** Aborts the opening. */
   signal: AbortSignal;
   onLost: () => void;
   onToolsChanged: () => void;
 }
 
-/** Throws McpFault or NoHandlesError. */
+/** Opens a session. Throws McpFault or NoHandlesError. */
 export async function openSession(given: SessionOptions): Promise<Session> {
   // Loaded at first use: most servers never need it.
   const library = await import("@modelcontextprotocol/client");
@@ -85,7 +88,8 @@ async function openHttp(library: Library, options: SessionOptions): Promise<Sess
   } catch (error) {
     if (!(error instanceof McpFault) || !OTHER_TRANSPORT.has(error.status ?? 0)) throw error;
     return openSse(library, options).catch((second: unknown) => {
-      // The old transport failed too. The first error is told, unless the second is 401, which shows that a server is there.
+      // The older transport failed too. Reports the first error, unless the second is 401, which shows that a server is
+      // there.
       throw second instanceof McpFault && second.status === 401 ? second : error;
     });
   }
@@ -98,7 +102,7 @@ async function openStreamable(library: Library, options: SessionOptions): Promis
   const transport = new library.StreamableHTTPClientTransport(url, { fetch: wire.fetch, ...RECONNECTION });
   endBrokenRequests(transport, who, wire);
   const sayGoodbye = async (): Promise<void> => {
-    // The server forgets a session by itself as well.
+    // Only a courtesy: servers expire sessions themselves.
     await Promise.race([transport.terminateSession().catch(() => undefined), shortTime()]);
   };
   return greet(library, options, { transport, sayGoodbye });
@@ -131,7 +135,7 @@ async function openStdio(
   try {
     return await greet(library, options, { transport: first, whyClosed: () => first.ended });
   } catch (error) {
-    // Some programs end at the first message that is not the handshake.
+    // Some programs exit at the first message that is not the handshake.
     if (first.pid === null || messageOf(error) !== first.ended?.message) throw error;
     const second = wire();
     return greet(library, options, { transport: second, whyClosed: () => second.ended, is_old: true });
@@ -140,7 +144,7 @@ async function openStdio(
 
 interface Greeting {
   transport: Transport;
-  /** Begins with the handshake, without asking first whether the server can do without. */
+  /** Starts with the handshake, without probing whether the server can do without. */
   is_old?: boolean;
   sayGoodbye?: () => Promise<void>;
   whyClosed?: () => Why | undefined;
@@ -185,15 +189,15 @@ function createClient(
   { waits, onToolsChanged }: SessionOptions,
   greeting: Greeting,
 ): Client {
-  // Over HTTP the opening has a limit of its own, which hears what came in while the process stood still.
+  // Over HTTP the opening has its own limit, which accounts for pauses of the process.
   const timeoutMs = "pid" in greeting.transport ? Math.min(STDIO_PROBE_MS, waits.connect_ms) : NEVER_MS;
   return new Client(CLIENT_INFO, {
-    // Servers get to ask for nothing: no model, no folder, no form for somebody to fill in.
+    // No capabilities: servers cannot ask for a model, folders or forms.
     capabilities: {},
     inputRequired: { autoFulfill: false },
     versionNegotiation: greeting.is_old ? { mode: "legacy" } : { mode: "auto", probe: { timeoutMs } },
     listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged } },
-    // Answers go to a model as they are, so nothing is compiled from a server's schemas.
+    // Results go to a model as they are, so a server's schemas are never compiled.
     jsonSchemaValidator: {
       getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
     },

@@ -16,9 +16,9 @@ import {
 } from "./mcp-faults.ts";
 import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
 
-/** How much of a program's last output on standard error is kept. */
+/** Characters of a program's last output on standard error that are kept. */
 const MAX_LAST_WORDS_CHARS = 2_048;
-/** How long the last output of a program is waited for after it has ended. */
+/** How long to wait for the last output of a program after it has ended. */
 const LAST_OUTPUT_MS = 100;
 const LOOK_AGAIN_MS = 20;
 const MEND = "The operator of this server can see to it in [mcp.stdio] of the configuration.";
@@ -27,9 +27,9 @@ interface StdioOptions {
   who: Speaker;
   program: StdioTransport;
   parse: (line: string) => JSONRPCMessage;
-  /** Its messages, one after the other. */
+  /** Limits its messages in memory. */
   incoming: Incoming;
-  /** The time that a program has to end once it is asked to. */
+  /** Time for a program to end after it was asked to. */
   end_ms: number;
 }
 
@@ -43,10 +43,10 @@ export class StdioWire implements Transport {
   onmessage?: Transport["onmessage"];
   onerror?: Transport["onerror"];
   onclose?: Transport["onclose"];
-  /** Two members by which the library recognises a program. */
+  /** Members by which the library recognizes a program. */
   readonly stderr = null;
   pid: number | null = null;
-  /** Why it ended by itself, as soon as it did. */
+  /** Why it ended by itself, once it did. */
   ended: McpFault | undefined;
   readonly #who: Speaker;
   readonly #program: StdioTransport;
@@ -75,7 +75,7 @@ export class StdioWire implements Transport {
         stdin: "pipe",
         stdout: "pipe",
         stderr: "pipe",
-        // A group of its own, so that what it starts ends with it.
+        // A process group of its own, so that its child processes end with it.
         detached: true,
       });
       this.#child = child;
@@ -97,7 +97,7 @@ export class StdioWire implements Transport {
       await child?.stdin.write(`${JSON.stringify(message)}\n`);
       await child?.stdin.flush();
     } catch {
-      // The program does not read any more; why, is known in a moment.
+      // The program does not read any more; the reason is known in a moment.
       await Promise.race([this.#watched, Bun.sleep(LAST_OUTPUT_MS * 2)]);
       if (this.ended === undefined) throw fault(this.#who, BROKE_OFF);
     }
@@ -112,7 +112,7 @@ export class StdioWire implements Transport {
   async #watch(child: Child): Promise<void> {
     const heard = Promise.allSettled([this.#readMessages(child.stdout), this.#readLastWords(child.stderr)]);
     const code = await child.exited;
-    // Programs that it started may hold its outputs open.
+    // Child processes may keep its outputs open.
     await Promise.race([heard, Bun.sleep(LAST_OUTPUT_MS)]);
     this.#child = undefined;
     void endGroup(child, this.#end_ms);
@@ -139,7 +139,7 @@ export class StdioWire implements Transport {
     try {
       this.onmessage?.(this.#parse(line));
     } catch (error) {
-      // Many programs also print other things there.
+      // Many programs also print other text there.
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
     }
   }
@@ -153,7 +153,7 @@ export class StdioWire implements Transport {
   }
 }
 
-/** The lines of an output as they come; the last one is undefined if it is too long. */
+/** Yields the lines of an output; undefined in place of one that is too long. */
 async function* linesOf(
   output: ReadableStream<Uint8Array>,
   incoming: Incoming,
@@ -179,7 +179,7 @@ async function* linesOf(
   }
 }
 
-/** Asks a program and all that it started to end, and kills what has not ended in time. */
+/** Asks a process group to end, and kills it after a while. */
 async function endGroup(child: Child, within_ms: number): Promise<void> {
   signalGroup(child, "SIGTERM");
   for (let waited = 0; waited < within_ms && signalGroup(child, 0); waited += LOOK_AGAIN_MS)
@@ -187,7 +187,7 @@ async function endGroup(child: Child, within_ms: number): Promise<void> {
   signalGroup(child, "SIGKILL");
 }
 
-/** Sends a signal to a program and all that it started; false if none of them is left. */
+/** Sends a signal to a process group. Returns false if no process is left. */
 function signalGroup({ pid }: Child, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal);

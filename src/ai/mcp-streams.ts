@@ -11,19 +11,19 @@ import {
   TOO_MANY_PARTS,
 } from "./mcp-faults.ts";
 
-/** The longest answer, and the longest event of a stream, that is read. */
+/** Bytes of the longest answer, and of the longest event of a stream, that are read. */
 export const MAX_ANSWER_BYTES = 8 * 1_048_576;
 export const MAX_REFUSAL_BYTES = 65_536;
-/** Bounds on a whole stream: many small events cost time as well. */
+/** Limits of a whole stream: many small events cost time as well. */
 const MAX_STREAM_BYTES = 2 * MAX_ANSWER_BYTES;
 const MAX_STREAM_EVENTS = 10_000;
-/** Bytes that a stream which lasts as long as its session may bring each second. */
+/** Bytes and events that a stream which lasts as long as its session may bring each second. */
 const SESSION_BYTES_PER_SECOND = 2 * 1_048_576;
 const SESSION_EVENTS_PER_SECOND = 100;
-/** Bytes that are read before others get their turn. */
+/** Bytes that are read in one turn of the event loop. */
 const PIECE_BYTES = 16_384;
 
-/** Takes note of what came; true once it is too much. */
+/** Counts what arrived. Returns true once it is too much. */
 type Flow = (bytes: number, events: number) => boolean;
 
 interface Watch {
@@ -44,7 +44,7 @@ export function sessionFlow(): Flow {
   return flowOf(SESSION_BYTES_PER_SECOND, SESSION_EVENTS_PER_SECOND);
 }
 
-/** Returns the same answer, whose body fails where it becomes too large, and waits for its turn where it is large. */
+/** Returns the same response, whose body fails when it becomes too large, and waits for its turn when it is large. */
 export function capped(
   response: Response,
   { who, flow, incoming, onEnd: onClose, onTooLarge }: Watch,
@@ -93,7 +93,7 @@ export function capped(
   return new Response(body, { status, statusText, headers });
 }
 
-/** Returns a reader of a stream that takes one piece a turn: a server that floods must not keep all others waiting. */
+/** Returns a reader of a stream that takes one chunk a turn, so that a server that floods blocks nobody. */
 function pieces(reader: { read: () => Promise<Read> }): () => Promise<Uint8Array | undefined> {
   let rest: Uint8Array = new Uint8Array();
   return async () => {
@@ -114,7 +114,7 @@ interface Read {
   value?: Uint8Array | undefined;
 }
 
-/** How much of it is held in memory, and what is too much, as a sentence. */
+/** Returns how much of a stream is held in memory, and a sentence if it is too much. */
 type Meter = (chunk: Uint8Array) => { held: number; excess?: string | undefined };
 
 function byteMeter(limit: number): Meter {
@@ -127,7 +127,7 @@ function byteMeter(limit: number): Meter {
   };
 }
 
-/** Counts from one empty line to the next (HTML standard §9.2.5): so much of a stream is held in memory. */
+/** Counts from one empty line to the next (HTML standard §9.2.5), because one event is held in memory. */
 function eventMeter(flow: Flow): Meter {
   const cut = eventCutter();
   let size = 0;
@@ -146,7 +146,9 @@ function eventMeter(flow: Flow): Meter {
   };
 }
 
-/** Cuts what a stream brings where an event ends: what comes first goes on with the one before. */
+/**
+ * Returns a function that splits a stream's chunks at the ends of events; the first part completes an earlier event.
+ */
 function eventCutter(): (chunk: Uint8Array) => Uint8Array[] {
   let last = "\n".charCodeAt(0);
   return (chunk) => {
@@ -171,7 +173,7 @@ function flowOf(bytes_per_second: number, events_per_second: number): Flow {
   return (more_bytes, more_events) => [bytes(more_bytes), events(more_events)].includes(true);
 }
 
-/** True once there is more in it than `most`; so much of it flows away each second. */
+/** Returns a leaky bucket: adding returns true once it holds more than `most`; `per_second` leaks each second. */
 function bucket(most: number, per_second: number): (amount: number) => boolean {
   let level = 0;
   let at = performance.now();

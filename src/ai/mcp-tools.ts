@@ -6,17 +6,17 @@ const MAX_NAME_CHARS = 200;
 const MAX_DESCRIPTION_CHARS = 1_000;
 const MAX_SCHEMA_CHARS = 16_384;
 const SCHEMA_LEFT_OUT = "(What it takes is not shown: its description is too long.)";
-/** A name of a tool, without characters that nobody can see. */
+/** A tool's name, without invisible characters. */
 const NAME = /^[^\p{C}\p{Z}][^\p{C}]*$/u;
 
-/** The member that holds a result as its server sent it. */
+/** The member that holds the original result. */
 const AS_SENT = "mailwright/as-sent";
-/** An object that the library takes for an empty page of tools, or for the result of a call (MCP 2026-07-28). */
+/** An object that the library accepts as an empty page of tools, and as the result of a call (MCP 2026-07-28). */
 const EMPTY = { tools: [], ttlMs: 0, cacheScope: "private", content: [] };
 
 /**
- * Has the library see empty results in place of pages of tools and of what calls bring: it takes a whole page for
- * invalid where one tool on it is, and of many bad parts it lists every fault. Takes effect for who listens from now on.
+ * Hides results from the library behind empty ones: it rejects a whole page of tools if one is invalid, and for many
+ * invalid parts it lists every error. Affects listeners that are set later.
  */
 export function setResultsAside(transport: Transport): void {
   let listener = transport.onmessage;
@@ -42,7 +42,7 @@ function withResultAside(message: JSONRPCMessage): JSONRPCMessage {
   return { ...message, result: seen };
 }
 
-/** A tool as a server describes it, cut to what can be offered; undefined if it cannot. */
+/** Returns a tool as its server describes it, cut to what can be offered; undefined if it cannot be. */
 export function listedTool(described: unknown): ListedTool | undefined {
   const name = member(described, "name");
   const schema = schemaOf(member(described, "inputSchema"));
@@ -59,17 +59,20 @@ export function listedTool(described: unknown): ListedTool | undefined {
       .filter(Boolean)
       .join(" "),
     parameters: schema.parameters,
-    // One that says both is not believed the better one.
+    // A tool that claims both counts as destructive.
     read_only,
     destructive,
     may_destroy: destructive || (!read_only && hint !== false && saysDestroys(name)),
   };
 }
 
-/** Most authors describe their tools by no hint at all, and then the name is all that tells of it. */
+/**
+ * Returns whether a tool's name says that it destroys something: most authors give no hints, and then only the name
+ * tells.
+ */
 function saysDestroys(name: string): boolean {
   const words = name.replaceAll(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3_$2$4");
-  // One that looks for something may do more with what it finds: `find_one_and_delete`.
+  // A tool that finds something may also act on it: `find_one_and_delete`.
   const done = LOOKS.test(words) ? words.split(JOINS).slice(1) : [words];
   return done.some((part) => DESTROYS.test(part) || DESTROYS_ELSEWHERE.test(part));
 }

@@ -9,11 +9,11 @@ import type { Tool, ToolListing, ToolOutcome } from "../trust/guard/tool.ts";
 const LIST_KEPT_MS = 300_000;
 const LARGE_ANSWERS = 8;
 
-/** One tool server, as a connection means it. */
+/** A tool server as described by a connection. */
 export interface McpServer {
-  /** The connection: each has a session of its own, but for programs, of which an account has one process. */
+  /** The id of the connection. Each has its own session, except for programs, of which an account has one process. */
   id: string;
-  /** Whose connection it is: nobody has more sessions than a share of all. */
+  /** The account of the connection; no account has more than a share of all sessions. */
   account: string;
   /** Its name for people. */
   label: string;
@@ -26,9 +26,11 @@ export interface HttpTransport {
   kind: "http";
   url: string;
   headers: Record<string, string>;
-  /** Says whose credential is used, where it is not one that changes by itself; another one needs another session. */
+  /**
+   * Identifies the credential in use, unless it is a token that changes by itself; another one needs another session.
+   */
   identity?: string;
-  /** The bearer token to send, null for none; `refused` is one that the server has just turned down. */
+  /** Returns the bearer token to send, null for none. `refused` is one that the server has just rejected. */
   token: (refused?: string) => Promise<string | null>;
   fetch: SafeFetch;
 }
@@ -38,11 +40,11 @@ export interface StdioTransport {
   kind: "stdio";
   command: string;
   args: string[];
-  /** All of its environment. */
+  /** Its complete environment. */
   env: Record<string, string>;
-  /** The folder that it begins in; by default that of this process. */
+  /** Its working directory; by default that of this process. */
   cwd?: string;
-  /** Asked before each use: a sentence if its account may not use it (any more), else null. */
+  /** Called before each use. Returns a sentence if its account may not use it (any more), otherwise null. */
   refusal?: () => Promise<string | null>;
 }
 
@@ -53,9 +55,9 @@ export type McpFinding =
 
 /** Sessions with tool servers, kept open between runs. */
 export interface McpPool extends AsyncDisposable {
-  /** Lists a server's tools; faults are in the answer. Rejects when `signal` aborts, and with NoHandlesError. */
+  /** Lists a server's tools; faults are part of the result. Rejects when `signal` aborts, and with NoHandlesError. */
   listTools(server: McpServer, signal: AbortSignal): Promise<ToolListing>;
-  /** Asks a server anew, never from an earlier list. */
+  /** Asks a server for its tools without the cache. */
   inspect(server: McpServer, signal: AbortSignal): Promise<McpFinding>;
 }
 

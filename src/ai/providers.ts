@@ -2,7 +2,7 @@ import type { HOSTED_KINDS } from "../config/schema.ts";
 
 export type ModelKind = (typeof HOSTED_KINDS)[number] | "ollama" | "openai_compatible" | "demo";
 
-/** One model, as a connection row holds it once its key is opened. Empty `base_url` or `model`: the kind's default. */
+/** A model as stored in a connection, with the key opened. Empty `base_url` or `model` means the kind's default. */
 export interface ModelConnection {
   id: string;
   kind: ModelKind;
@@ -15,13 +15,13 @@ export interface ModelConnection {
 export interface ModelKindInfo {
   label: string;
   category: "llm";
-  /** The address of its OpenAI-compatible interface; null where the connection must name it, or none is needed. */
+  /** The URL of its OpenAI-compatible API; null where the connection must give it, or none is needed. */
   base_url: string | null;
-  /** Empty where only the connection can know. */
+  /** Empty where each connection must name one. */
   default_model: string;
   needs_credential: boolean;
   needs_base_url: boolean;
-  /** Newer OpenAI models refuse the name that everybody else still understands. */
+  /** The parameter's name: newer OpenAI models reject the one that all others use. */
   max_tokens_field: "max_tokens" | "max_completion_tokens";
 }
 
@@ -49,7 +49,7 @@ export const MODEL_KINDS: Record<ModelKind, ModelKindInfo> = {
   demo: { ...hosted("Demo model (no AI)", null, "demo"), needs_credential: false },
 };
 
-/** The base URL and the model that a connection means, with the defaults of its kind filled in. */
+/** Returns the base URL and model of a connection, with the defaults of its kind. */
 export function endpointOf(connection: Pick<ModelConnection, "kind" | "base_url" | "model">): {
   base_url: string;
   model: string;
@@ -61,13 +61,13 @@ export function endpointOf(connection: Pick<ModelConnection, "kind" | "base_url"
   };
 }
 
-/** The label of a kind, and the host where the label does not tell it. */
+/** Returns the label of a kind, with the host where the label does not tell it. */
 export function nameAt(kind: { label: string; base_url: string | null }, base_url: string): string {
   const url = base_url === "" || base_url === kind.base_url ? null : URL.parse(base_url);
   return url === null ? kind.label : `${kind.label} at ${url.host}`;
 }
 
-/** A base URL that names a host alone means the path that the kind's own one has there. */
+/** Adds the path of the kind's default URL to a base URL without one. */
 function withPath(base_url: string, own: string): string {
   const url = URL.parse(base_url);
   if (url === null || url.pathname !== "/" || own === "") return base_url === "" ? own : base_url;
