@@ -47,7 +47,9 @@ export function backupCommand(): Command {
     });
 }
 
-/** Whoever stops it must not leave a copy of the database behind. */
+/**
+ * Returns a signal that aborts on SIGINT and SIGTERM, so that a stopped backup leaves no copy of the database behind.
+ */
 function untilStopped(): AbortSignal {
   const told = new AbortController();
   const stop = (): void => told.abort(new AppError("unavailable", "Stopped: no backup was made."));
@@ -89,7 +91,7 @@ function refuseTaken(file: string, may_replace: boolean): void {
   });
 }
 
-/** Or an empty file, in which nothing is lost. */
+/** Returns whether a file is an archive, or empty, so that replacing it loses nothing. */
 function isArchive(file: string): boolean {
   const about = statSync(file);
   if (!about.isFile()) return false;

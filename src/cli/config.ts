@@ -32,7 +32,7 @@ function withOptions(command: Command): Command {
     .option("--json", "print JSON");
 }
 
-/** With `--json` the problems are printed as data too; main still shows them and fails. */
+/** Checks the configuration. With `--json` the problems are printed as data too; main still shows them and fails. */
 async function check({ config: file, json }: Options): Promise<void> {
   const name = findConfigFile({ file }) ?? null;
   try {

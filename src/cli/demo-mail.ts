@@ -1,4 +1,4 @@
-/** What the demo asks, the same by mail and over HTTP. */
+/** The instruction of the demo, the same by mail and over HTTP. */
 export const INSTRUCTION = "Which dates and numbers matter in this report?";
 
 export const REPORT = {
@@ -14,7 +14,7 @@ export const REPORT = {
   ].join("\n\n"),
 };
 
-/** A mail as a person's mail program would send it, with the report attached. */
+/** Returns a mail as a person's mail program would send it, with the report attached. */
 export function demoMail(from: string, to: string, date: Date): Buffer {
   const boundary = "=_harbour";
   const parts = [

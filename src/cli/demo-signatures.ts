@@ -4,8 +4,8 @@ import { fromMailbox, readHeaders } from "../mail/reading/headers.ts";
 import { verifySignatures } from "../mail/reading/signatures.ts";
 
 /**
- * The algorithms whose signature on `raw` a receiver would accept, if the DNS held our records. Each key is checked
- * by itself, with a DNS that has its record alone: together, one good signature would hide a bad one.
+ * Returns the algorithms whose signature on `raw` a receiver would accept, if the DNS had our records. Checks each key
+ * separately, with a DNS that has only its record: together, one valid signature would hide an invalid one.
  */
 export async function acceptedSignatures(raw: Buffer, domain: string, keys: DkimKeys): Promise<string[]> {
   const headers = readHeaders(raw);
@@ -29,7 +29,7 @@ export async function acceptedSignatures(raw: Buffer, domain: string, keys: Dkim
   return accepted;
 }
 
-/** A DNS that knows these records and nothing else. */
+/** Returns a resolver with only these records. */
 function dnsWith(records: DnsRecord[]): Resolver {
   const resolve = (name: string): Promise<string[][]> => {
     const found = records.filter((record) => record.name === name).map(({ value }) => [value]);

@@ -12,22 +12,24 @@ import type { Server } from "../serve.ts";
 import { demoMail, INSTRUCTION, REPORT } from "./demo-mail.ts";
 import { acceptedSignatures } from "./demo-signatures.ts";
 
-/** Reserved for tests (RFC 6761): no mail ever goes there by mistake. */
+/** A domain reserved for tests (RFC 6761), to which no mail is ever sent by mistake. */
 export const DEMO_DOMAIN = "mailwright.test";
 const OWNER = "you@example.com";
 const RUN_WITHIN_MS = 20_000;
 const LOOK_EVERY_MS = 250;
 
-/** Where the demo's mail goes, and what came back. */
+/** The demo's account and inbox, with the reply that came. */
 export interface Desk {
   address: string;
   owner: string;
   key: string;
-  /** The reply mail as people read it. */
+  /** The text of the reply. */
   reply: string;
 }
 
-/** Sends a mail and a call through the running server, and checks and tells each step; throws at the first that fails. */
+/**
+ * Sends a mail and a call through the running server, and checks and reports each step; throws at the first that fails.
+ */
 export async function walkThrough(
   server: Server,
   tell: (label: string, text: string) => void,
@@ -57,7 +59,7 @@ export async function walkThrough(
   return { key, address, owner: OWNER, reply: await readable(raw) };
 }
 
-/** The replies to further mails, each as it is made, until `stop` is aborted. */
+/** Yields the replies to further mails, until `stop` is aborted. */
 export async function* repliesTo(app: App, stop: AbortSignal): AsyncGenerator<string> {
   let last = (await repliesAfter(app, "")).at(-1)?.id ?? "";
   while (!stop.aborted) {
@@ -69,7 +71,7 @@ export async function* repliesTo(app: App, stop: AbortSignal): AsyncGenerator<st
   }
 }
 
-/** An account with a key, a connection to the demo model, and an inbox that uses it. */
+/** Creates an account with a key, a connection to the demo model, and an inbox that uses it. */
 async function furnish(server: Server): Promise<{ key: string; address: string }> {
   const user = await createVerifiedUser(server.app, { email: OWNER });
   const { key } = await createApiKey(server.app, { email: user.email });
@@ -84,7 +86,7 @@ async function furnish(server: Server): Promise<{ key: string; address: string }
   return { key, address };
 }
 
-/** Sends the mail over a real SMTP connection; returns what the server said to it. */
+/** Sends the mail over a real SMTP connection; returns the server's reply. */
 async function deliver({ app, smtp }: Server, address: string): Promise<string> {
   await using sender = createSender({
     mode: "relay",
@@ -163,9 +165,9 @@ function repliesAfter(app: App, id: string) {
     .execute();
 }
 
-/** The mail as a program without HTML shows it. */
+/** Returns the plain text of a mail. */
 async function readable(raw: Buffer): Promise<string> {
-  // Loaded here: what reads mails would lengthen the start of every command.
+  // Loaded here, because the mail reader would slow the start of every command.
   const { partsOf, readStructure } = await import("../mail/reading/parse-structure.ts");
   const { headers, root } = await readStructure(raw);
   const part = [...partsOf(root)].find(({ contentType }) => contentType === "text/plain");
@@ -182,7 +184,7 @@ async function call<T>(
     method: body ? "POST" : "GET",
     headers: { "x-api-key": key, "content-type": "application/json", "mailwright-strict": "1" },
     signal: AbortSignal.timeout(RUN_WITHIN_MS),
-    // Some machines have a proxy in their environment, which cannot reach this server.
+    // Ignores a proxy from the environment, which cannot reach this server.
     proxy: false,
     ...(body ? { body: JSON.stringify(body) } : {}),
   });

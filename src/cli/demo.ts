@@ -101,7 +101,7 @@ function say(...lines: string[]): void {
   console.log(lines.join("\n"));
 }
 
-/** Green labels on a terminal, the same words without colour anywhere else. */
+/** Returns a line with a label, which is green on a terminal. */
 function line(label: string, text: string): string {
   const wrapped = Bun.wrapAnsi(text, TEXT_WIDTH).replaceAll("\n", `\n${" ".repeat(LABEL_WIDTH + 2)}`);
   return `  ${styleText("green", label.padEnd(LABEL_WIDTH), { stream: process.stdout })}${wrapped}`;

@@ -58,7 +58,7 @@ function command(
     .action((domain: string | undefined, options: CommonOptions) => run(options, domain));
 }
 
-/** Nothing of the private halves. */
+/** Returns the keys without their private halves. */
 function viewsOf(keys: DkimKeyRow[], domain: string) {
   const signing = chosenKeys(keys);
   return keys.map((key) => {

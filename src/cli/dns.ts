@@ -15,7 +15,7 @@ import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print, printText } from
 import { shown } from "./shown.ts";
 import { besideServer, withApp } from "./with-app.ts";
 
-/** What a check of a record is called on the command line. */
+/** The results of record checks as shown on the command line. */
 const WORDS = { verified: "ok", missing: "missing", mismatch: "wrong", pending: "unknown" } as const;
 
 export function dnsCommand(): Command {
@@ -25,7 +25,7 @@ export function dnsCommand(): Command {
     .addCommand(checkCommand());
 }
 
-/** Behind a router or a provider's NAT no interface has the address that others reach. */
+/** Behind a router or NAT no network interface has the public address. */
 const NAME_ADDRESS =
   "Note: no public address was found on this machine. With --address 203.0.113.7 (yours) it is filled in.";
 

@@ -18,7 +18,7 @@ export function doctorCommand(): Command {
     .option(...JSON_OPTION)
     .action((options: DoctorOptions) =>
       besideServer(options, async (app, running) => {
-        // Nothing else needs it, so no other command waits for it to load.
+        // Loaded here, because no other command needs it.
         const { examine, TARGETS } = await import("../operation/doctor/doctor.ts");
         const targets = {
           ...TARGETS,

@@ -26,7 +26,7 @@ export function healthcheckCommand(): Command {
     });
 }
 
-/** The certificate is for the public name, and this asks the machine itself. */
+/** Returns the local URL of the server. Its certificate is not checked there, because it is for the public name. */
 function localUrl(options: CommonOptions): string {
   const { listen, tls } = configOf(options).server;
   const { host, port } = splitListen(listen) ?? { host: "127.0.0.1", port: 8080 };

@@ -16,7 +16,7 @@ export function migrateCommand(): Command {
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
     .action(async (_own: CommonOptions, command: Command) => {
-      // Both commands know these options, and what stands behind either is given to the first.
+      // Both commands have these options, and commander assigns them to the outer one.
       const options = command.optsWithGlobals<CommonOptions>();
       const config = configOf(options);
       refuseMissing(config);

@@ -7,7 +7,7 @@ import { messageOf } from "../errors.ts";
 import { missingKeys } from "../resources/integrations/providers.ts";
 import { pairFault } from "../tls/pem.ts";
 
-/** What the configuration names and is not there, is not what it should be, or has only half of. */
+/** Returns what the configuration names but does not exist, is not what it should be, or is incomplete. */
 export async function misfits(config: Config): Promise<Misfit[]> {
   const { server, acme, backup } = config;
   const { found, texts } = await readPems({
@@ -24,7 +24,7 @@ export async function misfits(config: Config): Promise<Misfit[]> {
   ];
 }
 
-/** A server runs with half of an OAuth client, and offers no sign-in there. */
+/** Finds incomplete OAuth clients: the server runs, but cannot connect accounts there. */
 function halfClients({ integrations }: Config): Misfit[] {
   return INTEGRATION_KINDS.flatMap((kind) => {
     const settings = integrations[kind];
@@ -40,7 +40,7 @@ function halfClients({ integrations }: Config): Misfit[] {
   });
 }
 
-/** A server runs with prices alone, and sells nothing. */
+/** Finds incomplete payment settings: the server runs, but sells nothing. */
 function halfPayments({ billing }: Config): Misfit[] {
   if (billing.stripe_secret_key !== "") return [];
   const begun = PAYMENT_KEYS.find((key) => billing[key] !== "");
@@ -85,11 +85,11 @@ function pairMisfit({ "server.cert": cert, "server.key": key }: Record<string, s
   return [{ path: "server.cert", words: `is of no use with server.key. ${fault} ${mend}` }];
 }
 
-/** A server makes the folder of its backups, but not what that is in: a disk may not be mounted. */
+/** Checks the folder of backups. The server creates it, but not its parent, whose disk may not be mounted. */
 async function folderMisfit(dir: string, data: string): Promise<Misfit[]> {
   if (dir === "") return [];
   const above = dirname(resolve(dir));
-  // The server makes the folder of its data at its first start.
+  // The server creates the data folder at its first start.
   if (above === resolve(data)) return [];
   const is_there = await stat(above).then(
     (found) => found.isDirectory(),

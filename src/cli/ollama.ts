@@ -1,9 +1,9 @@
 export const OLLAMA_URL = "http://127.0.0.1:11434";
 
-/** Somebody at home answers at once; nobody should wait for the others. */
+/** A running Ollama answers at once, and without one nobody should have to wait. */
 const TIMEOUT_MS = 300;
 
-/** The configuration lines that put a running Ollama to work, or undefined when none answers at `url`. */
+/** Returns the configuration lines for a running Ollama; undefined when none answers at `url`. */
 export async function ollamaConfig(url: string): Promise<string[] | undefined> {
   const models = await installedModels(url);
   if (!models) return undefined;
@@ -19,7 +19,7 @@ async function installedModels(url: string): Promise<string[] | undefined> {
     const { models } = (await answer.json()) as { models?: { name: string }[] };
     return models?.map(({ name }) => name);
   } catch {
-    // Nothing there, or something else: the demo has no use for it either way.
+    // Nothing listens there, or something else does: the demo needs neither.
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { type Config, type ConfigOverrides, loadConfig } from "../config/config.ts";
 import { AppError, codeOf, messageOf } from "../errors.ts";
 
-/** How long a pipe whose reader is slow is left alone. */
+/** How long to wait before writing again to a full pipe. */
 const FULL_PIPE_MS = 5;
 
 export interface CommonOptions {
@@ -21,17 +21,17 @@ export function configOf(options: CommonOptions, overrides: ConfigOverrides = {}
   return loadConfig({ ...(options.config === undefined ? {} : { file: options.config }), overrides });
 }
 
-/** What a terminal may take for a command, or shows in another order; JSON lets it stand in its strings. */
+/** Characters that control a terminal or reorder text; JSON allows them in strings. */
 const TERMINAL_CONTROLS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Prints a value for a machine or, line by line, for a person. */
+/** Prints a value as JSON for programs or, line by line, for people. */
 export function print(options: CommonOptions, value: unknown, lines: string[]): void {
   printText(`${options.json ? safeJson(value) : lines.join("\n")}\n`);
 }
 
 /**
- * Writes to the standard output, all of it. Throws AppError where that takes no more, such as a file on a full disk: what is
- * shown once would be lost without a word.
+ * Writes a whole text to standard output. Throws AppError when that fails, as with a file on a full disk: what is shown
+ * only once would otherwise be lost silently.
  */
 export function printText(text: string): void {
   const bytes = Buffer.from(text);
@@ -40,7 +40,7 @@ export function printText(text: string): void {
       at += writeSync(process.stdout.fd, bytes, at);
     } catch (error) {
       if (codeOf(error) === "EAGAIN") Bun.sleepSync(FULL_PIPE_MS);
-      // A reader that has seen enough, such as `head`, misses nothing.
+      // A reader that closed the pipe early, such as `head`, misses nothing.
       else if (codeOf(error) === "EPIPE") process.exit(1);
       else
         throw new AppError("unavailable", `The output could not be written (${messageOf(error)}).`, {
@@ -50,7 +50,7 @@ export function printText(text: string): void {
   }
 }
 
-/** The standard output for a large file. A pipe takes no more for a while whenever its reader is slower. */
+/** Returns standard output for a large file, which waits when a pipe's reader is slower. */
 export function standardOutput(): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {

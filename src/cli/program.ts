@@ -42,7 +42,7 @@ const program = new Command("mailwright")
     new Command("version").description("print the version").action(() => printText(`${VERSION}\n`)),
   );
 
-// Mail is nobody else's business, also in a data folder that was there before us.
+// New files are private to this user, even in a data folder that existed before.
 process.umask(0o077);
 
 try {
@@ -53,10 +53,10 @@ try {
   process.exit(1);
 }
 
-/** What the caller did wrong is told in words; a bug shows where it is. */
+/** Returns the message of an error: a sentence for mistakes of the caller, the stack for bugs. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof CommanderError) return error.message;
-  // Some of the words may be those of an archive or a server of somebody else.
+  // The message may contain text of an archive or of another server.
   if (error instanceof AppError)
     return [error.message, error.extras.fix ?? ""].map(shown).join(" ").trimEnd();
   const unloadable = loadFault(error);

@@ -98,11 +98,11 @@ function retryCommand(): Command {
 }
 
 function triedLine(count: number, alone: boolean): string {
-  const when = alone ? "once a server runs" : "as soon as the server has a hand free";
+  const when = alone ? "once a server runs" : "as soon as the server has a free slot";
   return `${count === 1 ? "1 job is" : `${count} jobs are`} tried ${when}.`;
 }
 
-/** `resting` says why of those that no operator holds. */
+/** Returns lines about held kinds; `resting` has the reasons for kinds that the operator does not hold. */
 function heldLines(kinds: string[], held: HeldKindRow[], resting: Map<string, string>): string[] {
   return [...new Set(kinds)].map((kind) => {
     const count = kinds.filter((one) => one === kind).length;
@@ -113,7 +113,10 @@ function heldLines(kinds: string[], held: HeldKindRow[], resting: Map<string, st
   });
 }
 
-/** Retries one job. Where many are retried, one that cannot be is told of, and the rest goes on. */
+/**
+ * Retries one job. When many are retried (`refused` is a list), one that cannot be is added to `refused`, and the rest
+ * continues.
+ */
 async function retryOne(app: App, id: string, refused: string[] | null): Promise<JobRow | undefined> {
   try {
     return await retryJob(app, id);
@@ -124,7 +127,7 @@ async function retryOne(app: App, id: string, refused: string[] | null): Promise
   }
 }
 
-/** What waits on account of a failure, or was given up; what recurs at its own time is left alone. */
+/** Returns the ids of jobs that wait after a failure or were given up, but not those that wait for their own time. */
 async function retryable(app: App): Promise<string[]> {
   const rows = await app.db
     .selectFrom("jobs")
@@ -135,7 +138,7 @@ async function retryable(app: App): Promise<string[]> {
         eb.and([
           eb("status", "=", "pending"),
           eb("run_at", ">", app.now()),
-          // The failures of deliveries are counted with each of them.
+          // Failures of deliveries are counted on each delivery.
           eb.or([eb("failures", ">", 0), eb("kind", "=", "deliver_webhooks")]),
         ]),
       ]),
@@ -164,7 +167,7 @@ function dropCommand(): Command {
     );
 }
 
-/** What a message is that the job was for. */
+/** Returns a line about the message that the job was for. */
 function endedLine({ id, state, reason }: Ended): string {
   const why = reason === null ? "" : ` (${reason})`;
   return state === "failed"
@@ -217,7 +220,7 @@ function releasedLine(kinds: number, jobs: number, alone: boolean): string {
   return `Released ${kinds} ${kinds === 1 ? "kind" : "kinds"}, ${start}${alone && jobs > 0 ? " once a server runs" : ""}.`;
 }
 
-/** How many would begin now; what is to be done later waits for its time. */
+/** Returns how many jobs would start now; later ones wait for their time. */
 function countDue(app: App, kinds: JobKind[]): Promise<{ kind: string; jobs: number }[]> {
   return app.db
     .selectFrom("jobs")
@@ -229,7 +232,10 @@ function countDue(app: App, kinds: JobKind[]): Promise<{ kind: string; jobs: num
     .execute();
 }
 
-/** Without a server nothing runs: what says so was left by one that died. */
+/**
+ * Runs a command of the queue. Without a server (`alone`) no job can be running, so leases left by a process that died
+ * are freed.
+ */
 function withQueue(options: CommonOptions, work: (app: App, alone: boolean) => Promise<void>): Promise<void> {
   return withApp(options, async (app, alone) => {
     if (alone) await app.write(voidLeases);

@@ -48,7 +48,7 @@ export function restoreCommand(): Command {
     });
 }
 
-/** What comes in by the standard input is kept until it is restored: an archive is read from its end. */
+/** Returns the path of the archive. Standard input is stored first, because an archive is read from its end. */
 async function archiveAt(file: string): Promise<AsyncDisposable & { path: string }> {
   if (file !== "-") return { path: file, [Symbol.asyncDispose]: () => Promise.resolve() };
   if (process.stdin.isTTY)
@@ -103,7 +103,7 @@ function summaryOf({ version, created, hostname, migrations, counts, mail }: Man
   return { version, created, hostname, migrations, counts, mail };
 }
 
-/** Describes an archive, which anybody may have written. */
+/** Returns a description of an archive; its values are cleaned, because anybody may have written it. */
 function inWords({ hostname, version, created, counts }: Manifest): string {
   return `the backup of ${shown(hostname)} from ${timeOf(created)} (Mailwright ${shown(version)}; ${countsInWords(counts)})`;
 }

@@ -17,8 +17,8 @@ import { reportToManager } from "./supervision.ts";
 const LOOPBACK = ["127.0.0.1/32", "::1/128"];
 
 /**
- * The defaults of `--dev`, for a machine of one's own: mail from it is trusted, and nobody else reaches it. What is
- * configured stays.
+ * Returns the defaults of `--dev`, for a developer's machine: mail from it is trusted, and nobody else can reach it.
+ * Configured values stay.
  */
 function devOverrides({ server, smtp }: Config): ConfigOverrides {
   const usual = defaultConfig();
@@ -42,13 +42,13 @@ export function serveCommand(): Command {
     .action(async (options: CommonOptions & { dev?: boolean }) => {
       const given = configOf(options);
       const config = options.dev ? configOf(options, devOverrides(given)) : given;
-      // This comes first: once the server is up, it must be ready for a signal.
+      // First, because a signal may arrive as soon as the server is up.
       const stopped = firstSignal();
       const found = await misfits(config);
       const apart = folderApart(options, config);
       const server = await serve(config);
-      // Warned of now, because it would be found out at the first backup; what keeps a server from starting was said
-      // as an error.
+      // Warned about now, because otherwise only the first backup would show it; what prevents a start was already
+      // reported as an error.
       if (apart !== undefined) server.app.log.warn(apart);
       for (const { path, words } of found) server.app.log.warn(`${path} ${words}`);
       await untilStopped(server, stopped);
@@ -56,8 +56,8 @@ export function serveCommand(): Command {
 }
 
 /**
- * Returns a sentence where a new server is about to begin beside the configuration that was named, and not in its folder:
- * started from another folder than before, it would refuse all mail with an empty database.
+ * Returns a warning when a new server begins in another folder than that of the configuration file: started from
+ * another working directory than before, it would refuse all mail with an empty database.
  */
 function folderApart({ config: file }: CommonOptions, config: Config): string | undefined {
   const { dir } = config.data;
@@ -84,8 +84,8 @@ function firstSignal(): Promise<NodeJS.Signals> {
 /** Resolves when the server has been told to stop and has drained. */
 async function untilStopped(server: Server, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { app } = server;
-  // Without anything to reload, SIGHUP ends the server as it ends any program whose terminal is gone. Systemd has no
-  // terminal, and sends it for `systemctl reload` whatever the configuration is.
+  // With nothing to reload, SIGHUP ends the server like any program whose terminal is closed. Under systemd there is no
+  // terminal, and `systemctl reload` sends SIGHUP whatever the configuration is.
   const reload = server.reload ?? (supervisor() && (async () => app.log.info("there is nothing to reload")));
   if (reload)
     process.on(

@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import { openServiceManager, type ServiceManager } from "../lib/service-manager.ts";
 import type { Server } from "../serve.ts";
 
-/** Tells systemd, if it started this process, that the server is up, and from then on that it is well. */
+/** Tells systemd, if it started this process, that the server is up, and regularly that it is well. */
 export async function reportToManager(server: Server): Promise<{ stopping: () => void }> {
   const told = supervisor();
   if (!told) return { stopping: () => undefined };
@@ -24,8 +24,8 @@ export async function reportToManager(server: Server): Promise<{ stopping: () =>
 }
 
 /**
- * A sign of life as long as this thread has its turn and the checks answer, be it with "the disk is full": of that a
- * restart cures nothing, and the server heals by itself when there is room. From one that hangs nothing is heard.
+ * Sends a watchdog message while this thread runs and the checks answer, even with "the disk is full": a restart would
+ * not help, and the server recovers by itself when there is room. A server that hangs sends none.
  */
 function watch(server: Server, manager: ServiceManager, every_ms: number): NodeJS.Timeout {
   let asking = false;

@@ -13,7 +13,7 @@ import { ADDRESS_TOKEN_ALPHABET, randomToken } from "../lib/secrets.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
 
-/** About 99 bits, and none of them hard to read out. */
+/** About 99 bits in characters that are easy to read out. */
 const PASSWORD_CHARS = 20;
 
 export function userCommand(): Command {
@@ -102,7 +102,10 @@ function resetPasswordCommand(): Command {
     );
 }
 
-/** Whoever resets a password because of somebody else has to know what that one may still have. */
+/**
+ * Returns lines about the account's API keys: whoever resets a password because of an intruder has to know what else
+ * the intruder may have.
+ */
 function keyLines({ email }: User, keys: { id: string; prefix: string; last4: string }[]): string[] {
   return [
     "Every browser is signed out.",

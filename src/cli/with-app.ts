@@ -11,8 +11,9 @@ import { createLog } from "../lib/log.ts";
 import { type CommonOptions, configOf } from "./options.ts";
 
 /**
- * Does one short piece of work on the database, next to a running server or `alone`. `create` makes a database where
- * there is none; with `"where_configured"` only in a folder that the configuration names, as another may be the wrong one.
+ * Runs one short piece of work on the database, beside a running server or `alone`. `create` allows creating a
+ * database; with `"where_configured"` only in a folder that the configuration names, because the default one may be the
+ * wrong one.
  */
 export async function withApp(
   options: CommonOptions & { create?: true | "where_configured" },
@@ -33,7 +34,9 @@ export async function withApp(
   await work(app, lock !== undefined);
 }
 
-/** As `withApp`, for work that only looks and may take a while: a server can start meanwhile, and nothing is migrated. */
+/**
+ * Like `withApp`, for work that only reads and may take a while: a server can start meanwhile, and nothing is migrated.
+ */
 export async function besideServer(
   options: CommonOptions,
   work: (app: App, running: boolean) => Promise<void>,
@@ -47,9 +50,9 @@ export async function besideServer(
 }
 
 /**
- * Notes the commits that were lost in a kill, before a command opens the database without the lock on it. Closing a
- * database removes the traces of such a loss, so that where no server runs they have to be noted first. Throws `unavailable` for a folder
- * that is half restored.
+ * Records commits that were lost in a crash, before a command opens the database without its lock: closing a database
+ * removes the evidence, so where no server runs they have to be recorded first. Throws `unavailable` for a
+ * half-restored folder.
  */
 export async function lookForLoss(config: Config): Promise<"running" | "looked"> {
   refuseReadOnly(config.data.dir);

@@ -208,7 +208,7 @@ test("what waits for a webhook is sent at once, by its id and with all of them",
     }
   };
   await hooks.reached(1);
-  const said = "1 job is tried as soon as the server has a hand free.\n";
+  const said = "1 job is tried as soon as the server has a free slot.\n";
   expect((await at.cli("queue", "retry", await waiting())).out).toBe(said);
   await hooks.reached(2);
   await waiting();
