@@ -40,7 +40,7 @@ import { createMailParser, type MailParser } from "./mail/reading/parse.ts";
 import { createPolicyFinder } from "./mail/sending/mta-sts.ts";
 import { createSender, type Sender } from "./mail/sending/send.ts";
 import type { Examination, MailToExamine } from "./inbound/examine.ts";
-import { noteMissing } from "./db/missing-bytes.ts";
+import { markMissingBytes } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** The threads for long texts, and what the process may grow by while one text is worked on. */
@@ -359,7 +359,7 @@ async function openStores(
     const named = await namedSegments(database.db);
     const ends = new Map(named.map(({ segment, end }) => [segment, end]));
     segments = await openMail(join(dir, "mail"), { ends, writes: may_migrate });
-    if (may_migrate) await noteMissing({ ...database, segments, log, now }, named);
+    if (may_migrate) await markMissingBytes({ ...database, segments, log, now }, named);
     const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
     if (secrets.warning !== null) log.warn(secrets.warning);
     return { segments, database, secrets, lockGone };

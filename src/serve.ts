@@ -15,7 +15,7 @@ import { dataDisks, freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { keepClock } from "./db/kept-clock.ts";
-import { keepPosition, olderWords } from "./db/kept-position.ts";
+import { keepPosition, olderDatabaseWarning } from "./db/kept-position.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
 import { movedWarning, moveToServiceDomain } from "./resources/inboxes/leave-domain.ts";
 import { jobHandlers } from "./operation/jobs.ts";
@@ -30,7 +30,7 @@ import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { createLog } from "./lib/log.ts";
 import { MailFilesError } from "./lib/own-faults.ts";
-import { missingWords } from "./db/missing-bytes.ts";
+import { missingBytesWarning } from "./db/missing-bytes.ts";
 import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
 import { createMetrics } from "./metrics.ts";
 import { endOrphans } from "./pipeline/fail.ts";
@@ -207,8 +207,8 @@ async function readWarnings(app: App): Promise<Record<string, string>> {
   try {
     const [backup, lost_mail, older_database, moved_inboxes] = await Promise.all([
       backupWarning(app),
-      missingWords(app),
-      olderWords(app).catch(unlessUnusable),
+      missingBytesWarning(app),
+      olderDatabaseWarning(app).catch(unlessUnusable),
       movedWarning(app),
     ]);
     return {

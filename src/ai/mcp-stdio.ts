@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
-import { isTooMuch } from "../lib/json-depth.ts";
+import { exceedsJsonLimits } from "../lib/json-depth.ts";
 import type { Incoming } from "../net/incoming.ts";
 import { refuseOwnSpawnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
@@ -124,7 +124,7 @@ export class StdioWire implements Transport {
 
   async #readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
     for await (const line of linesOf(output, this.#incoming)) {
-      if (line === undefined || isTooMuch(line))
+      if (line === undefined || exceedsJsonLimits(line))
         return this.#endFor(line === undefined ? TOO_LARGE : TOO_MANY_PARTS);
       this.#take(line);
     }

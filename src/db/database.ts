@@ -12,7 +12,7 @@ import { type Db, groupCommit, type Write } from "./group-commit.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import { createSyncRule } from "./sync-rule.ts";
 import type { Schema } from "./schema.ts";
-import { lossNoted, lostPages, noteLoss, readLogEnd } from "./lost-commits.ts";
+import { storedLossWarning, lostPages, recordLoss, readLogEnd } from "./lost-commits.ts";
 import { shareReads } from "./shared-read.ts";
 import { isDamage, isStorageFault } from "./storage-faults.ts";
 import { createSyncSpeed } from "./sync-speed.ts";
@@ -90,7 +90,7 @@ export function openDatabase(
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const logEnd = options.bring_back === true && !inMemory ? readLogEnd(path) : undefined;
   const sqlite = openFile(inMemory && options.image ? options.image : path);
-  const unnoted = noteLoss(path, lostPages(sqlite, logEnd), log);
+  const unnoted = recordLoss(path, lostPages(sqlite, logEnd), log);
   const reads = shareReads(sqlite);
   const watch = watchStorage(inMemory ? null : path, log, resolve(namedPath(url)));
   const speed = createSyncSpeed(log);
@@ -119,7 +119,7 @@ export function openDatabase(
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
     slowDisk: speed.warning,
-    lostCommits: () => (inMemory ? undefined : (unnoted ?? lossNoted(path))),
+    lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),
   };
   return {
     db,

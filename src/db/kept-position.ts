@@ -42,7 +42,7 @@ interface Keeping extends Reading {
  * Returns a warning that the mail files were in use with a newer database, which references mails that this one does
  * not; undefined if this is the newest, or has been taken as the intended one.
  */
-export async function olderWords(app: Reading): Promise<string | undefined> {
+export async function olderDatabaseWarning(app: Reading): Promise<string | undefined> {
   const kept = await readKept(app);
   if (kept === undefined || !(await isOlder(app, kept))) return undefined;
   const until = (kept.older_since ?? app.calmNow()) + PATIENCE_SECONDS;

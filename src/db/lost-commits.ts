@@ -91,7 +91,7 @@ export function lostPages(sqlite: Sqlite.Database, before: LogEnd | undefined): 
  * Logs the loss as an error and stores a note beside the database until the operator deletes it. Returns the warning
  * itself when the note could not be written.
  */
-export function noteLoss(path: string, pages: number, log: WatchLog): string | undefined {
+export function recordLoss(path: string, pages: number, log: WatchLog): string | undefined {
   if (pages === 0) return undefined;
   log.error({ pages, fix: MEND }, "commits that were acknowledged are missing from the database's log");
   const lost = `${new Date().toISOString()}: ${pages} ${pages === 1 ? "page" : "pages"} at the end of the database's log could not be read back`;
@@ -125,7 +125,7 @@ function addNote(path: string, text: string): void {
 }
 
 /** Returns the stored note of what was lost, with what to do; undefined where there is none. */
-export function lossNoted(path: string): string | undefined {
+export function storedLossWarning(path: string): string | undefined {
   const note = noteOf(path);
   if (!existsSync(note)) return undefined;
   const lost = readFileSync(note, "utf8").trim() || "Part of the database's log could not be read back";

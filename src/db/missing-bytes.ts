@@ -25,7 +25,7 @@ interface Marking extends Pick<Stores, "db" | "segments"> {
 }
 
 /** Marks rows whose bytes are in no file any more, and logs that. For the process that holds the data folder. */
-export async function noteMissing(
+export async function markMissingBytes(
   { db, write, segments, log, now }: Marking,
   named: NamedSegment[],
 ): Promise<void> {
@@ -51,7 +51,7 @@ function shortSegments(named: NamedSegment[], files: SegmentFile[]): { segment: 
 }
 
 /** Returns a sentence about bytes that were found missing; undefined when none were. */
-export async function missingWords({
+export async function missingBytesWarning({
   db,
   config,
 }: Pick<Stores, "db" | "config">): Promise<string | undefined> {
@@ -59,7 +59,11 @@ export async function missingWords({
 }
 
 /** Returns that sentence including what is missing but not marked yet. */
-export async function missingNow({ db, config, segments }: Stores): Promise<string | undefined> {
+export async function currentMissingBytesWarning({
+  db,
+  config,
+  segments,
+}: Stores): Promise<string | undefined> {
   const behind = await countBehind(db, shortSegments(await namedSegments(db), await segments.files()));
   const known = await lostRows(db);
   const all = {

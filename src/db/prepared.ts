@@ -99,7 +99,7 @@ export async function insertRow<Table extends keyof Schema>(
 
 function insertOf(db: Db, table: keyof Schema, values: Record<string, unknown>): Insert {
   const known = inserts.get(table) ?? [];
-  const fitting = known.find(({ names }) => fits(names, values));
+  const fitting = known.find(({ names }) => hasExactlyColumns(names, values));
   if (fitting) return fitting;
   const of = (names: string[]) => known.find((one) => areSame(one.names, names));
   const all = Object.keys(values);
@@ -114,7 +114,7 @@ function insertOf(db: Db, table: keyof Schema, values: Record<string, unknown>):
 }
 
 /** Returns whether `names` are exactly the columns that are not null. */
-function fits(names: string[], values: Record<string, unknown>): boolean {
+function hasExactlyColumns(names: string[], values: Record<string, unknown>): boolean {
   let filled = 0;
   for (const name in values) if (values[name] !== null) filled += 1;
   return filled === names.length && names.every((name) => (values[name] ?? null) !== null);

@@ -15,7 +15,7 @@ import { recordState } from "../resources/messages/events.ts";
 import { inheritCalls } from "../resources/messages/inherit-calls.ts";
 import type { Metadata } from "../resources/messages/metadata.ts";
 import { authorityNow } from "./policy.ts";
-import { isOfStrangers } from "../db/strangers.ts";
+import { isCausedByStranger } from "../db/strangers.ts";
 import { runUse, sizeOf } from "../resources/messages/run-use.ts";
 import { storeBytes } from "../resources/messages/stored-bytes.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
@@ -341,7 +341,7 @@ export function enqueueRun(
     kind: "route_message",
     payload: { message_id: row.id },
     claimed,
-    ...runUse(app, user, { bytes, strangers: isOfStrangers(row) }),
+    ...runUse(app, user, { bytes, strangers: isCausedByStranger(row) }),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
     ...(waits ? untilResumed(row.inbox_id ?? "", row.id) : {}),
   });

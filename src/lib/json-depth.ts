@@ -28,13 +28,13 @@ export function parseForeign(text: string, max_parts: number = MAX_PARTS): unkno
 }
 
 /** Returns a phrase for why `parseForeign` threw, to complete "the server answered with …". */
-export function whyUnread(text: string, error: unknown): string {
+export function whyNotParsed(text: string, error: unknown): string {
   if (error instanceof JsonExcess) return error.message;
   return /^\s*</.test(text) ? "a web page" : "something else than JSON";
 }
 
 /** Returns whether a text exceeds the limits of `parseForeign`; for texts that another library parses. */
-export function isTooMuch(text: string): boolean {
+export function exceedsJsonLimits(text: string): boolean {
   return hasMoreParts(text, MAX_PARTS) || isNestedDeeper(text, MAX_DEPTH);
 }
 

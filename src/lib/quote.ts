@@ -46,13 +46,13 @@ export function quote(text: string, secrets: string[], max_chars: number = MAX_Q
 }
 
 /** Returns whether a text contains a secret, in any case or encoding. */
-export function repeats(text: string, secret: string): boolean {
+export function containsSecret(text: string, secret: string): boolean {
   const shown = inLowerCase(text);
   return formsOf(secret).some((form) => shown.includes(inLowerCase(form)));
 }
 
 /** Returns whether a text contains a secret or a recognizable part of it. */
-export function repeatsPart(text: string, secret: string): boolean {
+export function containsSecretPart(text: string, secret: string): boolean {
   return hideParts(text, formsOf(secret)) !== text;
 }
 

@@ -56,9 +56,9 @@ export function createRateLimiter(now: () => number): RateLimiter {
       sweep(fullAt, moment);
       sweptAt = moment;
     }
-    const before = within(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000);
+    const before = clamp(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000);
     const verdict = judge(before, moment, rule);
-    const after = verdict.ok ? before + interval(rule) : before;
+    const after = verdict.ok ? before + emissionInterval(rule) : before;
     // Deleting first moves the key to the end of the map's order, so the front is the key unused for longest.
     fullAt.delete(key);
     fullAt.set(key, after);
@@ -72,14 +72,14 @@ export function createRateLimiter(now: () => number): RateLimiter {
       if (rule.limit <= 0) return UNLIMITED;
       const moment = now();
       return judge(
-        within(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000),
+        clamp(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000),
         moment,
         rule,
       );
     },
     giveBack(key, rule) {
       const full = fullAt.get(key);
-      if (full !== undefined && rule.limit > 0) fullAt.set(key, full - interval(rule));
+      if (full !== undefined && rule.limit > 0) fullAt.set(key, full - emissionInterval(rule));
     },
     lasting() {
       const horizon = now() + LASTING_MS;
@@ -111,7 +111,7 @@ const UNLIMITED: RateVerdict = {
 
 function judge(fullAt: number, moment: number, rule: RateRule): RateVerdict {
   const window = rule.window_seconds * 1000;
-  const after = fullAt + interval(rule);
+  const after = fullAt + emissionInterval(rule);
   const wait = after - window - moment;
   // Sums of fractions of a millisecond drift, so a wait below a microsecond counts as none.
   const ok = wait <= 0.001;
@@ -119,18 +119,20 @@ function judge(fullAt: number, moment: number, rule: RateRule): RateVerdict {
   return {
     ok,
     limit: rule.limit,
-    remaining: ok ? Math.max(0, Math.floor((window - (settled - moment)) / interval(rule) + 0.001)) : 0,
+    remaining: ok
+      ? Math.max(0, Math.floor((window - (settled - moment)) / emissionInterval(rule) + 0.001))
+      : 0,
     reset_seconds: Math.ceil((settled - moment) / 1000),
     retry_after_seconds: ok ? 0 : Math.max(1, Math.ceil(wait / 1000)),
   };
 }
 
 /** Limits a bucket's time to one window from now: only a clock that was set back leads beyond. */
-function within(value: number, low: number, high: number): number {
+function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }
 
-function interval(rule: RateRule): number {
+function emissionInterval(rule: RateRule): number {
   return (rule.window_seconds * 1000) / rule.limit;
 }
 

@@ -8,7 +8,7 @@ interface Span {
  * Returns the parts of `spans` that none of `others` covers, in order. `others` must be sorted by offset, and may
  * overlap.
  */
-export function without(spans: Span[], others: Span[]): Span[] {
+export function subtractSpans(spans: Span[], others: Span[]): Span[] {
   const left: Span[] = [];
   let at = 0;
   let next = 0;

@@ -26,7 +26,7 @@ import {
   aboutSchedule,
   ofNobody,
 } from "./about.ts";
-import { anew, mailAgain, nothingLeft, type Revive, runAgain } from "./revive.ts";
+import { retryInPlace, mailAgain, refuseRetry, type Revive, runAgain } from "./revive.ts";
 import { dropSending, endOrphanMails, giveUpSending, sendNow } from "../mail/sending/outgoing.ts";
 import { RELAY_CONNECTIONS } from "../mail/sending/send-relay.ts";
 import { mailReturnsNow } from "../mail/sending/returns-letter.ts";
@@ -128,49 +128,49 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: { slots: NOTICE_SLOTS },
     about: aboutFailure,
     drop: dropTelling,
-    revive: anew,
+    revive: retryInPlace,
   },
   mail_code: {
     run: mailCodeNow,
     room: { slots: CODE_SLOTS },
     about: async (_db, { email }) => ({ about: `mail a login code to ${email}`, account: email }),
     drop: nothing,
-    revive: anew,
+    revive: retryInPlace,
   },
   erase_bytes: {
     run: eraseNow,
     room: ONE,
     about: ofNobody("erase what was deleted"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   erase_rest: {
     run: eraseRestNow,
     room: ONE,
     about: ofNobody("erase what is left of a deleted inbox or webhook"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   erase_messages: {
     run: eraseDeletedNow,
     room: ONE,
     about: (db, { user_id }) => aboutAccount(db, user_id, "erase messages that were deleted"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   resume_inbox: {
     run: resumeInboxNow,
     room: ONE,
     about: ofNobody("go on with what waited while an inbox was paused"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   erase_account: {
     run: eraseAccountNow,
     room: ONE,
     about: ofNobody("erase what is left of a deleted account"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   purge: {
     run: purgeNow,
@@ -178,21 +178,21 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: ONE,
     about: ofNobody("take away what was kept for long enough"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   check_domain: {
     run: checkNow,
     room: { slots: CHECKING_SLOTS },
     about: aboutDomain,
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   check_service_keys: {
     run: checkServiceKeysNow,
     room: ONE,
     about: ofNobody("look for the records of the server's own DKIM keys"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   fan_out_event: {
     run: fanOutNow,
@@ -200,7 +200,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: { slots: FAN_OUT_SLOTS },
     about: aboutEvent,
     drop: nothing,
-    revive: nothingLeft,
+    revive: refuseRetry,
   },
   deliver_webhooks: {
     run: deliverNow,
@@ -208,7 +208,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: { slots: ENDPOINT_SLOTS },
     about: aboutEndpoint,
     drop: dropPending,
-    revive: nothingLeft,
+    revive: refuseRetry,
   },
   mail_notice: {
     run: mailNoticeNow,
@@ -216,7 +216,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     about: (db, { user_id, kind }) =>
       aboutAccount(db, user_id, `tell the owner: ${kind.replaceAll("_", " ")}`),
     drop: nothing,
-    revive: anew,
+    revive: retryInPlace,
   },
   sum_up_notices: {
     run: sumUpNow,
@@ -224,21 +224,21 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     about: (db, { user_id }) =>
       aboutAccount(db, user_id, "tell the owner how much more was done to the account"),
     drop: nothing,
-    revive: anew,
+    revive: retryInPlace,
   },
   mail_returns: {
     run: mailReturnsNow,
     room: { slots: NOTICE_SLOTS },
     about: (db, { user_id }) => aboutAccount(db, user_id, "tell the owner of answers that came back"),
     drop: nothing,
-    revive: anew,
+    revive: retryInPlace,
   },
   close_customer: {
     run: closeCustomerNow,
     room: { slots: CLOSING_SLOTS },
     about: ofNobody("cancel what a deleted account pays for"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   run_schedule: {
     run: runScheduleNow,
@@ -254,7 +254,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: ONE,
     about: ofNobody("make a backup"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   keep_certificate: {
     run: keepCertificateNow,
@@ -264,7 +264,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
       account: null,
     }),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   catch_up_payments: {
     run: catchUpNow,
@@ -272,7 +272,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: ONE,
     about: ofNobody("ask the payment provider what it told in vain"),
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
 };
 
@@ -306,7 +306,7 @@ export function dropOf({ kind }: JobRow, payload: object): Drop<JobKind> | undef
 }
 
 export function reviveOf({ kind }: JobRow): Revive {
-  return useOf(kind)?.revive ?? anew;
+  return useOf(kind)?.revive ?? retryInPlace;
 }
 
 /** Returns the row of a kind; undefined for one that a later version wrote. */

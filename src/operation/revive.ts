@@ -22,7 +22,7 @@ export async function runAgain(app: App, job: JobRow, payload: object): Promise<
 export async function mailAgain(app: App, job: JobRow, payload: object): Promise<void> {
   await app.write(async (tx) => {
     await take(tx, job);
-    if (!(await sendAgain(app, tx, payload as JobPayloads["send_mail"]))) throw nothingThere();
+    if (!(await sendAgain(app, tx, payload as JobPayloads["send_mail"]))) throw nothingToRetry();
   });
 }
 
@@ -35,16 +35,16 @@ async function take(tx: Db, { id }: JobRow): Promise<void> {
   });
 }
 
-export async function anew(app: App, { id }: JobRow): Promise<void> {
+export async function retryInPlace(app: App, { id }: JobRow): Promise<void> {
   await app.write((tx) => beginAgain(tx, { id, now: app.now() }));
 }
 
 /** Throws, for work that ended with its job and cannot be repeated. */
-export async function nothingLeft(): Promise<void> {
-  throw nothingThere();
+export async function refuseRetry(): Promise<void> {
+  throw nothingToRetry();
 }
 
-export function nothingThere(): AppError {
+export function nothingToRetry(): AppError {
   return new AppError("conflict", "There is nothing left of this job that could be tried again.", {
     fix: "`mailwright queue drop` takes it off the list.",
   });
@@ -58,5 +58,5 @@ async function ownerOf(db: Db, message_id: string): Promise<UserRow> {
     .where("messages.id", "=", message_id)
     .executeTakeFirst();
   if (owner) return owner;
-  throw nothingThere();
+  throw nothingToRetry();
 }

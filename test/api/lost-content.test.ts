@@ -10,7 +10,7 @@ import { exportOf } from "../../src/operation/export/export.ts";
 import { zipOf } from "../../src/lib/zip.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
-import { missingWords } from "../../src/db/missing-bytes.ts";
+import { missingBytesWarning } from "../../src/db/missing-bytes.ts";
 import { storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
@@ -52,14 +52,14 @@ test("bytes at the place of others are never given to anybody, and are found aga
   expect(error.mock.calls.map(([, words]) => words)).toEqual(
     Array(2).fill("bytes of a mail or file are missing, unreadable, or not what was stored"),
   );
-  expect(await missingWords(t.app)).toEndWith("or not what was stored: 2 files (196 KB)");
+  expect(await missingBytesWarning(t.app)).toEndWith("or not what was stored: 2 files (196 KB)");
   const [message] = (await t.ann.get("/messages")).body.items;
   expect(message.attachments).toMatchObject([{ filename: "letters.txt", lost: true }]);
   await writeFile(segmentOf(t), whole);
   expect(await fileOf(t.ann)).toEqual({ status: 200, body: "a" });
-  expect(await missingWords(t.app)).toEndWith(": 1 file (98 KB)");
+  expect(await missingBytesWarning(t.app)).toEndWith(": 1 file (98 KB)");
   expect(await fileOf(t.bob)).toEqual({ status: 200, body: "b" });
-  expect(await missingWords(t.app)).toBeUndefined();
+  expect(await missingBytesWarning(t.app)).toBeUndefined();
 });
 
 test("a checksum means the same in every version: of XXH64, with the id as its seed", async () => {
@@ -127,7 +127,7 @@ describe("a mail before it is worked on", () => {
     }
     await room.drain();
     expect((await room.activity())[0]).toMatchObject({ status: "received", reason: null });
-    expect(await missingWords(room.app)).toContain("1 mail");
+    expect(await missingBytesWarning(room.app)).toContain("1 mail");
     room.clock.advance("5m");
     await room.drain();
     const [{ message_id, ...message }] = await room.activity();
@@ -147,7 +147,7 @@ describe("a mail before it is worked on", () => {
     room.clock.advance("5m");
     await room.drain();
     expect((await room.activity())[0]).toMatchObject({ status: "done" });
-    expect(await missingWords(room.app)).toBeUndefined();
+    expect(await missingBytesWarning(room.app)).toBeUndefined();
   });
 
   test("at whose place other bytes lie fails with these words at once", async () => {

@@ -3,7 +3,7 @@ import { chown, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
-import { lossNoted, noteLoss, readLogEnd } from "../../src/db/lost-commits.ts";
+import { storedLossWarning, recordLoss, readLogEnd } from "../../src/db/lost-commits.ts";
 
 async function place() {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-loss-"));
@@ -22,7 +22,7 @@ async function place() {
 test("a loss that cannot be written down is said all the same, and for as long as the process runs", async () => {
   await using at = await place();
   await mkdir(`${at.path}-lost`);
-  expect(noteLoss(at.path, 3, at.log)).toContain("3 pages at the end of the database's log");
+  expect(recordLoss(at.path, 3, at.log)).toContain("3 pages at the end of the database's log");
   expect(at.said).toEqual([
     "commits that were acknowledged are missing from the database's log",
     `${at.path}-lost, which was to tell of it, could not be written`,
@@ -32,10 +32,10 @@ test("a loss that cannot be written down is said all the same, and for as long a
 test.skipIf(process.getuid?.() !== 0)("the server can read a note that root has made", async () => {
   await using at = await place();
   await chown(at.path, 4_711, 4_712);
-  expect(noteLoss(at.path, 1, at.log)).toBeUndefined();
+  expect(recordLoss(at.path, 1, at.log)).toBeUndefined();
   const { uid, gid } = await stat(`${at.path}-lost`);
   expect([uid, gid]).toEqual([4_711, 4_712]);
-  expect(lossNoted(at.path)).toContain("1 page at the end");
+  expect(storedLossWarning(at.path)).toContain("1 page at the end");
 });
 
 test("an index that tells of an earlier log than the one that is there tells of no loss", async () => {

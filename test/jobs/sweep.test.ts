@@ -12,12 +12,12 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { olderWords } from "../../src/db/kept-position.ts";
+import { olderDatabaseWarning } from "../../src/db/kept-position.ts";
 import { lockMailBytes } from "../../src/db/locks.ts";
 import { eraseLater, sweepLater } from "../../src/jobs/erase.ts";
 import { purgeLater } from "../../src/operation/retention/purge.ts";
 import { openSegments, rangesOf } from "../../src/lib/segments.ts";
-import { measureMail, missingWords } from "../../src/db/missing-bytes.ts";
+import { measureMail, missingBytesWarning } from "../../src/db/missing-bytes.ts";
 import { bodyOf, type Kept, KEPT, storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { lettersOf, SIZE, storeMail, withSmallFiles } from "../support/mail-files.ts";
@@ -199,9 +199,11 @@ test("nothing is moved or goes for two weeks while a newer database may name it,
     expect([await lettersIn(t, 1), await lettersIn(t, 2)]).toEqual(["a b c d e", "f"]);
   }
   t.clock.leap("-13d");
-  expect(await olderWords(t.app)).toContain(`What only that names in them is kept until 2026-01-29`);
+  expect(await olderDatabaseWarning(t.app)).toContain(
+    `What only that names in them is kept until 2026-01-29`,
+  );
   t.clock.advance("15d");
-  expect(await olderWords(t.app)).toBeUndefined();
+  expect(await olderDatabaseWarning(t.app)).toBeUndefined();
   await sweep(t);
   expect(await readdir(t.mail)).not.toContain("00000001.seg");
   await drop(t, "b");
@@ -257,16 +259,16 @@ test("a file that is gone is noticed and marked, and found again within the hour
   const path = join(t.mail, "00000001.seg");
   await rename(path, `${path}.away`);
   await sweep(t);
-  expect(await missingWords(t.app)).toContain("3 mails");
+  expect(await missingBytesWarning(t.app)).toContain("3 mails");
   await rename(`${path}.away`, path);
   await t.app.write((tx) => purgeLater(t.app, tx));
   t.clock.advance("1h");
   await t.drain();
-  expect(await missingWords(t.app)).toBeUndefined();
+  expect(await missingBytesWarning(t.app)).toBeUndefined();
   expect(await readable(t)).toBe("abcd");
   await truncate(path, SIZE);
   await sweep(t);
-  expect(await missingWords(t.app)).toContain("2 mails");
+  expect(await missingBytesWarning(t.app)).toContain("2 mails");
   expect(await readable(t)).toBe("a??d");
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { KyselyPlugin } from "kysely";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
-import { missingNow, missingWords } from "../../src/db/missing-bytes.ts";
+import { currentMissingBytesWarning, missingBytesWarning } from "../../src/db/missing-bytes.ts";
 import { sweepFiles } from "../../src/operation/retention/tidy-segments.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 
@@ -75,18 +75,18 @@ describe("the bytes of a mail that the disk cannot read any more, though it read
     const heal = await badSector(room, await sectorOf(room, room.first.raw_mail_id));
     await wait(room, 50);
     expect(await endings(room)).toEqual(["received", "received", "done"]);
-    expect(await missingWords(room.app)).toBeUndefined();
+    expect(await missingBytesWarning(room.app)).toBeUndefined();
     await wait(room, 20);
     expect(await endings(room)).toEqual(["content_lost", "done", "done"]);
     expect(await mailed(room)).toEqual(["notice", "reply", "reply"]);
-    for (const words of [await missingWords(room.app), await missingNow(room.app)])
+    for (const words of [await missingBytesWarning(room.app), await currentMissingBytesWarning(room.app)])
       expect(words).toMatch(/^Missing or unreadable in .+: 1 mail /);
     expect(await rawOf(room, room.first)).toBe(410);
     // What puts the files in order is not held up by it.
     expect(await sweepFiles(room.app, new AbortController().signal)).toBe(true);
     heal();
     expect(await rawOf(room, room.first)).toBe(200);
-    expect(await missingWords(room.app)).toBeUndefined();
+    expect(await missingBytesWarning(room.app)).toBeUndefined();
   });
 
   test("are lost as well if there is nothing else to read", async () => {
@@ -102,7 +102,7 @@ describe("the bytes of a mail that the disk cannot read any more, though it read
     const heal = await badSector(room);
     await wait(room, 300);
     expect(await endings(room)).toEqual(["received", "received", "received"]);
-    expect(await missingWords(room.app)).toBeUndefined();
+    expect(await missingBytesWarning(room.app)).toBeUndefined();
     heal();
     await wait(room, 5);
     expect(await endings(room)).toEqual(["done", "done", "done"]);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { App } from "../../src/app.ts";
 import { namedIn } from "../../src/db/segment-rows.ts";
 import { openSegments } from "../../src/lib/segments.ts";
-import { without } from "../../src/lib/spans.ts";
+import { subtractSpans } from "../../src/lib/spans.ts";
 import { KEPT, readBytes, storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 
 /** Bytes of each mail here. */
@@ -52,7 +52,7 @@ export async function leftOver(app: App): Promise<Record<string, number>> {
   for (const name of await readdir(dir)) {
     const bytes = await readFile(join(dir, name));
     const named = await namedIn(app.db, Number.parseInt(name, 10));
-    for (const { offset, size } of without([{ offset: 0, size: bytes.length }], named)) {
+    for (const { offset, size } of subtractSpans([{ offset: 0, size: bytes.length }], named)) {
       const found = bytes.subarray(offset, offset + size).filter((byte) => byte !== 0).length;
       if (found > 0) left[name] = (left[name] ?? 0) + found;
     }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { without } from "../../src/lib/spans.ts";
+import { subtractSpans } from "../../src/lib/spans.ts";
 
 const BYTES = 40;
 
@@ -29,7 +29,7 @@ test("leaves what the others do not cover, each byte once, whatever overlaps", (
     const spans = some(6);
     const others = some(6).sort((one, other) => one.offset - other.offset);
     const [wanted, covered] = [drawn(spans), drawn(others)];
-    const left = without(spans, others);
+    const left = subtractSpans(spans, others);
     expect({ spans, others, left: drawn(left) }).toEqual({
       spans,
       others,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { orderIn } from "../../src/trust/guard/written-orders.ts";
+import { commandIn } from "../../src/trust/guard/written-orders.ts";
 
 const ORDERS = ["@mcp:office", "@office", "+vault", "$weekly", "--allow-destructive", "--private"];
 
@@ -19,7 +19,7 @@ test.each([
   ["+vault", "What is in +vault?"],
   ["$weekly", "$weekly May"],
 ])("%s is found in %j", (order, body) => {
-  expect(orderIn({ message_id: "m17", body }, ORDERS)).toBe(order);
+  expect(commandIn({ message_id: "m17", body }, ORDERS)).toBe(order);
 });
 
 test.each([
@@ -29,5 +29,5 @@ test.each([
   "git push --privately",
   "foo--private",
 ])("none is found in %j", (body) => {
-  expect(orderIn({ body }, ORDERS)).toBeUndefined();
+  expect(commandIn({ body }, ORDERS)).toBeUndefined();
 });

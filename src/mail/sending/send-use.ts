@@ -3,7 +3,7 @@ import { userById } from "../../db/users.ts";
 import type { Db } from "../../db/database.ts";
 import { memberOf, strangersTo } from "../../jobs/queue.ts";
 import type { Use } from "../../jobs/shares.ts";
-import { isOfStrangers } from "../../db/strangers.ts";
+import { isCausedByStranger } from "../../db/strangers.ts";
 import { domainOf, paidDomain } from "../../net/domain-owner.ts";
 import type { QueuedMail } from "./outgoing.ts";
 import { asciiDomain } from "./send-outcome.ts";
@@ -40,7 +40,7 @@ async function accountOf(
   if (user?.email_verified !== 1) return memberOf(UNPROVEN, domain);
   if (message_id === null || envelope_to === user.email) return user_id;
   const [message] = await messageById(tx, { id: message_id });
-  return message && isOfStrangers(message) ? strangersTo(user_id) : user_id;
+  return message && isCausedByStranger(message) ? strangersTo(user_id) : user_id;
 }
 
 const messageById = prepared((db, { id }: { id: string }) =>

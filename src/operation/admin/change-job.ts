@@ -11,7 +11,7 @@ import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import type { Ended } from "../../pipeline/fail.ts";
 import { bringForward, failSomePending } from "../../resources/webhooks/pending.ts";
 import { dropOf, reviveOf } from "../jobs.ts";
-import { nothingThere } from "../revive.ts";
+import { nothingToRetry } from "../revive.ts";
 import { readJob } from "./queue.ts";
 
 const DROPPED = "The operator of this server took it out of the queue";
@@ -70,7 +70,7 @@ export async function retryJob(app: App, id: string): Promise<JobRow> {
 
 async function revive(app: App, job: JobRow): Promise<void> {
   const payload = payloadOf(job);
-  if (payload === DAMAGED_PAYLOAD) throw nothingThere();
+  if (payload === DAMAGED_PAYLOAD) throw nothingToRetry();
   await reviveOf(job)(app, job, payload);
 }
 

@@ -6,12 +6,12 @@ import { listBackups } from "../../backup/kept.ts";
 import { waitingJob } from "../../backup/schedule.ts";
 import { findFaults, findOrphans } from "../../db/integrity.ts";
 import { dataDisks, freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../../db/reserve.ts";
-import { olderWords } from "../../db/kept-position.ts";
+import { olderDatabaseWarning } from "../../db/kept-position.ts";
 import { uncheckedRows } from "../../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../../db/sync-speed.ts";
 import { clockWarning } from "../../jobs/clock.ts";
 import { suspectsWarning } from "../../jobs/suspects.ts";
-import { measureMail, missingNow } from "../../db/missing-bytes.ts";
+import { measureMail, currentMissingBytesWarning } from "../../db/missing-bytes.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
@@ -148,13 +148,13 @@ async function checkRows(path: string): Promise<Outcome | undefined> {
 }
 
 async function checkMailFiles({ app }: Bench): Promise<Outcome> {
-  const missing = await missingNow(app);
+  const missing = await currentMissingBytesWarning(app);
   if (missing !== undefined)
     return fail(
       `${missing}.`,
       "Put the files back from a copy, and restart the server. Otherwise nothing is to be done: what is missing is never confused with anything else.",
     );
-  const newer = await olderWords(app);
+  const newer = await olderDatabaseWarning(app);
   if (newer !== undefined) return warn("The database is older than the files of mails.", newer);
   const { live_bytes, free_bytes } = await measureMail(app);
   const unchecked = await uncheckedRows(app.db);

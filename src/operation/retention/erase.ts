@@ -5,7 +5,7 @@ import { namedIn } from "../../db/segment-rows.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import type { SegmentRange } from "../../lib/segments.ts";
-import { without } from "../../lib/spans.ts";
+import { subtractSpans } from "../../lib/spans.ts";
 import { sweepFiles } from "./tidy-segments.ts";
 
 const AFTER_BACKUP_SECONDS = 60;
@@ -17,7 +17,7 @@ const AFTER_BACKUP_SECONDS = 60;
 async function unnamed(db: Db, ranges: SegmentRange[]): Promise<SegmentRange[]> {
   const free: SegmentRange[] = [];
   for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment)) {
-    const left = without(inSegment, await namedIn(db, segment));
+    const left = subtractSpans(inSegment, await namedIn(db, segment));
     for (const { offset, size } of left) free.push({ segment, offset, size });
   }
   return free;

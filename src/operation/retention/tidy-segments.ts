@@ -2,12 +2,12 @@ import type { App } from "../../app.ts";
 import { listBackups } from "../../backup/kept.ts";
 import { pointWithoutMail } from "../../backup/restore-points.ts";
 import { lockMailBytes } from "../../db/locks.ts";
-import { olderWords } from "../../db/kept-position.ts";
+import { olderDatabaseWarning } from "../../db/kept-position.ts";
 import { KEEPERS, type Keeper, namedIn, type NamedSegment, namedSegments } from "../../db/segment-rows.ts";
 import type { Position, SegmentFile } from "../../lib/segments.ts";
-import { without } from "../../lib/spans.ts";
+import { subtractSpans } from "../../lib/spans.ts";
 import { readOrMiss, sealOlder } from "./seal.ts";
-import { noteMissing } from "../../db/missing-bytes.ts";
+import { markMissingBytes } from "../../db/missing-bytes.ts";
 import { type Kept, KEPT, storeBytes } from "../../resources/messages/stored-bytes.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
@@ -33,13 +33,13 @@ export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean
   await findAgain(app, signal);
   await sealOlder(app, signal);
   const point = await pointWithoutMail(app.config);
-  const older = await olderWords(app);
+  const older = await olderDatabaseWarning(app);
   if (point === undefined && older === undefined && !(await mayBeTakenBack(app)))
     await emptySparse(app, signal);
   // After this commit, everything appended before it is either committed too or never will be.
   const end = await app.write(async () => app.segments.position());
   const named = await namedSegments(app.db);
-  await noteMissing(app, named);
+  await markMissingBytes(app, named);
   // After a loss of commits a person may find mails in these files, until the note of the loss is deleted.
   if (app.upkeep.lostCommits() !== undefined) return true;
   if (point !== undefined) {
@@ -79,7 +79,7 @@ async function clear(app: App, { segment, size }: SegmentFile, end: Position): P
   if (segment > end.segment || limit === 0) return;
   const named = await namedIn(app.db, segment);
   const kept = [...named, ...app.lent.inSegment(segment)].sort((one, other) => one.offset - other.offset);
-  const gaps = without([{ offset: 0, size: limit }], kept);
+  const gaps = subtractSpans([{ offset: 0, size: limit }], kept);
   await app.segments.erase(gaps.map(({ offset, size: bytes }) => ({ segment, offset, size: bytes })));
 }
 

@@ -1,6 +1,6 @@
 import { saysBadKey } from "../../ai/llm-faults.ts";
 import type { SafeFetch } from "../../net/guarded-fetch.ts";
-import { parseForeign, whyUnread } from "../../lib/json-depth.ts";
+import { parseForeign, whyNotParsed } from "../../lib/json-depth.ts";
 import { quote, errorTextOf } from "../../lib/quote.ts";
 import { networkFault, readCapped } from "../../net/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
@@ -114,7 +114,7 @@ export async function readJson(target: PingTarget, response: Response): Promise<
   try {
     return parseForeign(text, MAX_ANSWER_PARTS);
   } catch (error) {
-    throw notUnderstood(target, response.status, whyUnread(text, error));
+    throw notUnderstood(target, response.status, whyNotParsed(text, error));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { freshToken } from "../integrations/tokens.ts";
-import { repeats, repeatsPart } from "../../lib/quote.ts";
+import { containsSecret, containsSecretPart } from "../../lib/quote.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 import { refuseMissingModel } from "./chosen-model.ts";
 import type { NewConnection } from "./body-shapes.ts";
@@ -141,8 +141,10 @@ async function pingOldServer(
 function refuseEcho({ name, credential, headers }: PingTarget, finding: Finding): void {
   const shown = JSON.stringify(finding);
   const echoed =
-    (credential.length >= MIN_ECHO_CHARS && repeatsPart(shown, credential)) ||
-    Object.values(headers).some((value) => value.length >= MIN_HEADER_ECHO_CHARS && repeats(shown, value));
+    (credential.length >= MIN_ECHO_CHARS && containsSecretPart(shown, credential)) ||
+    Object.values(headers).some(
+      (value) => value.length >= MIN_HEADER_ECHO_CHARS && containsSecret(shown, value),
+    );
   if (!echoed) return;
   const what = "repeats the credential, or a header of this connection, in its answer";
   throw new PingFault("bad_response", `${name} ${what}, so the answer is not shown.`);

@@ -5,7 +5,7 @@ import { type ConnectionKind, KIND_INFO, ownBaseUrl } from "../connections/kinds
 import { nameAt } from "../../ai/providers.ts";
 import { openSealed } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
-import { JsonExcess, parseForeign, whyUnread } from "../../lib/json-depth.ts";
+import { JsonExcess, parseForeign, whyNotParsed } from "../../lib/json-depth.ts";
 import type { Incoming } from "../../net/incoming.ts";
 import { networkFault, readCapped, saysUndone, wasNeverSent } from "../../net/responses.ts";
 import type { Args } from "./api-arguments.ts";
@@ -267,7 +267,7 @@ function read(call: Call, { response, text, truncated }: Sent): ApiAnswer {
   } catch (error) {
     const mend =
       error instanceof JsonExcess ? "Ask for less at once." : "Check the base URL of the connection.";
-    throw new ApiFault(`${speaker.name} answered with ${whyUnread(text, error)}. ${mend}`);
+    throw new ApiFault(`${speaker.name} answered with ${whyNotParsed(text, error)}. ${mend}`);
   }
 }
 

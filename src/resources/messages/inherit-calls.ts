@@ -1,7 +1,7 @@
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import type { MessageRow } from "../../db/schema.ts";
-import { isOfStrangers } from "../../db/strangers.ts";
+import { isCausedByStranger } from "../../db/strangers.ts";
 
 /**
  * Copies the noted calls of tools to a new message that does the same work as failed ones: the same mail, or what it
@@ -9,7 +9,7 @@ import { isOfStrangers } from "../../db/strangers.ts";
  */
 export async function inheritCalls(tx: Db, row: MessageRow): Promise<void> {
   // Messages of strangers use no tool, and are told nothing of what tools have said.
-  if (isOfStrangers({ ...row, retry_of: null })) return;
+  if (isCausedByStranger({ ...row, retry_of: null })) return;
   const { id, inbox_id, dedupe_key, retry_of } = row;
   await copyCalls(tx, { id, inbox_id, dedupe_key, retry_of });
 }

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import { runShare } from "../billing/plans.ts";
 import type { MessageRow, UserRow } from "../../db/schema.ts";
-import { isOfStrangers } from "../../db/strangers.ts";
+import { isCausedByStranger } from "../../db/strangers.ts";
 import type { Use } from "../../jobs/shares.ts";
 import type { AcceptedCall } from "../../inbound/accept.ts";
 
@@ -21,7 +21,7 @@ export function runUse(
 
 /** Whose turn the work on a message takes: that of its account, or of strangers to it. */
 export function sourceOf(message: MessageRow): { account: string; strangers: boolean } {
-  return { account: message.user_id, strangers: isOfStrangers(message) };
+  return { account: message.user_id, strangers: isCausedByStranger(message) };
 }
 
 /** The bytes that a call brought along. */

@@ -6,7 +6,7 @@ import { means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { destinationsOf, isAtOwn } from "./strange-address.ts";
-import { orderIn } from "./written-orders.ts";
+import { commandIn } from "./written-orders.ts";
 import { type Listed, listedIn, toldBeside } from "./told-beside.ts";
 
 /** What an inbox lets tools do. */
@@ -255,7 +255,7 @@ function objectionToAddress(asked: Going): Objection | null {
   const { sites, only_shared } = going;
   const [site] = read_only ? sites : [only_shared];
   if (!tainted) return null;
-  const order = read_only ? undefined : orderIn(args, orders);
+  const order = read_only ? undefined : commandIn(args, orders);
   if (order !== undefined) return objectionToOrder(tool.name, order);
   if (site === undefined) return null;
   const argument = toldBeside(args, { sites, said: asked.said, listed: tool.listed });

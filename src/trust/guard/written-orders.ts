@@ -10,7 +10,7 @@ const TOKEN =
  * owner; undefined if there is none. A tool that replies to a mail by its id may reply to one from this server, and its
  * reply comes from the owner's own address and mail server.
  */
-export function orderIn(args: Record<string, unknown>, orders: string[]): string | undefined {
+export function commandIn(args: Record<string, unknown>, orders: string[]): string | undefined {
   if (orders.length === 0) return undefined;
   const known = new Set(orders);
   for (const given of textsIn(args)) {
