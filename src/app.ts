@@ -45,7 +45,7 @@ import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** The threads for long texts, and what the process may grow by while one text is worked on. */
 const TEXT_THREADS = { size: THREADS_FOR_ALL, memoryBytes: 512 * 1_048_576 };
-/** One of them is left for others. */
+/** One of the two threads is always left for other accounts. */
 const BODY_THREADS = { size: 2 };
 /**
  * Room for six of the largest calls, each of which takes twice its length as sent: with mail and runs they fit in two
@@ -56,8 +56,8 @@ const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
 const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
 
 /**
- * With twice as many ends of runs at once, a flood of mail is taken at three quarters of the rate; with half as many,
- * calls end a fifth slower.
+ * Measured: with twice as many ends of runs at once, a flood of mail is accepted at three quarters of the rate; with
+ * half as many, calls end a fifth slower.
  */
 const ENDINGS_AT_ONCE = 24;
 /** Each mail or file that is checked takes 30 MB at the most. */
@@ -82,9 +82,9 @@ export interface App extends AsyncDisposable, Clocks {
   listensAt: (url: string) => void;
   db: Db;
   write: Write;
-  /** Writes what nobody could bring a second time; see `db/patience.ts`. */
+  /** Stores what nobody could send a second time; see `db/patience.ts`. */
   insist: Patience["insist"];
-  /** By connection, a grant that a provider gave and the disk has not taken yet. */
+  /** By connection, an OAuth grant that is not on the disk yet. */
   unwritten: Map<string, UnwrittenGrant>;
   /** By connection, the refresh of its token that is under way: whoever asks meanwhile waits for the same refresh. */
   refreshing: Map<string, Promise<string | null>>;
@@ -147,13 +147,13 @@ export interface App extends AsyncDisposable, Clocks {
   mcp: McpPool;
   sender: Sender;
   limiter: RateLimiter;
-  /** Says the id of each message that reached its end, and what came of its run. */
+  /** Notifies about each message that reached its end, by id, with the outcome of its run. */
   finished: Notifier<RunEnd>;
-  /** Says, by account, the id of each message that was made or has changed, once that is committed. */
+  /** Publishes, by account, the id of each message that was created or changed, once that is committed. */
   changes: Feed;
   /** By message, what each run that is under way in this process has done so far, as `steps` of the message. */
   progress: Map<string, () => object[]>;
-  /** What keeps the relay of outgoing mail from taking anything, since when (Unix seconds); null while nothing does. */
+  /** Why the mail relay accepts nothing, and since when (Unix seconds); null while it does. */
   relay: { trouble: { since: number; response: string } | null };
   /** Why the spam filter did not answer the last mail, since when (Unix seconds); null while it answers. */
   spam_filter: { trouble: { since: number; problem: string } | null };

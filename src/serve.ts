@@ -120,8 +120,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
 }
 
 /**
- * Puts right what the process before this one has left, and plans what comes back by the clock. To be called before
- * SMTP or HTTP opens: from then on a lease may belong to this process.
+ * Cleans up after the previous process, and plans recurring jobs. Must be called before SMTP or HTTP opens: from then
+ * on a lease may belong to this process.
  */
 export async function takeOver(app: App): Promise<void> {
   const { outbound, smtp } = app.config;
@@ -190,7 +190,7 @@ async function warningsOf(app: App, watched: WatchedDns): Promise<Record<string,
   };
 }
 
-/** A fault of some writes only: of large ones, or of those since the last that worked. */
+/** Returns a warning about failing writes of large mails and files, which the database check does not notice. */
 function mailFilesWarning({ segments }: App): Record<string, string> {
   const fault = segments.lastFault();
   if (fault === undefined) return {};
@@ -224,7 +224,7 @@ async function readWarnings(app: App): Promise<Record<string, string>> {
   }
 }
 
-/** Lets the error pass that the folder of mails cannot be used: the check of the disk reports it. */
+/** Ignores the error that the folder of mails cannot be used: the check of the disk reports it. */
 function unlessUnusable(error: unknown): undefined {
   if (!(error instanceof MailFilesError)) throw error;
 }

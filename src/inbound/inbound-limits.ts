@@ -44,8 +44,8 @@ export function countInbound(
 /** Remembers which inboxes of a mail for several took no more, so that they can be told apart when it comes again. */
 export function rememberBusy(app: App, { inbox, bucket }: BusyInbox, client: Client): void {
   notePutOffFor(app, inbox.id, client);
-  // At RCPT the bucket of an inbox can be found again, but not that of a sender, whom only the mail itself names: for
-  // such a bucket the note ends with the wait.
+  // At RCPT the limit of an inbox can be checked again, but not that of a sender, who is known only from the mail's
+  // header: a note about a sender's limit therefore expires with the wait.
   const { retry_after_seconds } = app.limiter.peek(bucket.key, bucket.rule);
   notePutOffFor(app, nameOf(inbox, bucket), client, bucket.of_sender ? retry_after_seconds : undefined);
 }

@@ -104,7 +104,10 @@ function names(value: string, address: string): boolean {
   return list.ok && list.mailboxes.some((mailbox) => meaningOf(mailbox.address) === wanted);
 }
 
-/** Returns the address with the meaning of its tag, because whoever sends a mail again chooses the recipient. */
+/**
+ * Returns the address in a form that keeps the meaning of its tag: whoever replays a mail chooses the recipient, and
+ * with another tag the mail would mean something else.
+ */
 function meaningOf(address: string): string {
   const parts = splitAddress(address);
   const { local_part, domain, tag } = parts;

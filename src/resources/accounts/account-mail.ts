@@ -8,11 +8,15 @@ import { countUntold } from "./untold.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
- * The most notices of one kind in an hour: more would hide the one that matters, so the rest is told of in one mail.
+ * How many notices of one kind are mailed in an hour: more would hide the one that matters, so one mail reports the
+ * rest.
  */
 const NOTICES_PER_HOUR = 10;
 
-/** What the owner is mailed of: as soon as it happens, but of who may command once an hour. */
+/**
+ * Kinds of notices to the owner. They are mailed at once; those about `command` (who may instruct an inbox) once an
+ * hour.
+ */
 export type NoticeKind = "key" | "export" | "password" | "command";
 
 type Recipient = Pick<UserRow, "id" | "email">;
@@ -51,7 +55,7 @@ const CODE_WORDS: Record<CodeReason, string[]> = {
   ],
 };
 
-/** `by`: the address of the administrator who made the account. */
+/** Prepares the invitation to a new account; `by` is the address of the administrator who created it. */
 export function prepareInvitation(app: App, user: Recipient, by: string): Promise<QueueLetter> {
   const page = `${app.base_url}/app/sign-in?email=${encodeURIComponent(user.email)}`;
   return prepareLetter(app, {
@@ -79,7 +83,7 @@ export function prepareResetLetter(app: App, user: Recipient): Promise<QueueLett
   });
 }
 
-/** `by` is the key that made it; null for somebody who has signed in. */
+/** Prepares the notice about a new API key; `by` is the key that created it, null for a signed-in person. */
 export async function prepareKeyLetter(
   app: App,
   user: Recipient,
@@ -97,7 +101,7 @@ export async function prepareKeyLetter(
   });
 }
 
-/** The letter about an export that an API key asked for. */
+/** Prepares the notice about an export requested with an API key. */
 export async function prepareExportLetter(app: App, user: Recipient, by: KeyMarks): Promise<QueueLetter> {
   return prepareNotice(app, user, {
     kind: "export",
@@ -109,7 +113,7 @@ export async function prepareExportLetter(app: App, user: Recipient, by: KeyMark
   });
 }
 
-/** What the last mail about an account says. `by` as for a new key. */
+/** Data of the last mail about an account, that it was deleted. `by` is as for a new key. */
 export interface Farewell {
   email: string;
   by: KeyMarks | null;
@@ -137,9 +141,7 @@ function keyWords({ name, prefix, last4 }: KeyMarks): string {
   return name === null ? `the API key ${marks}` : `the API key "${plainName(name)}" (${marks})`;
 }
 
-/**
- * A name of a person as plain Markdown text: anybody chooses their own, so nothing in it may become markup or a link.
- */
+/** Returns a person's name as Markdown text: people choose their own, so nothing in it may become markup or a link. */
 function plainName(name: string): string {
   return name.replaceAll(/[^\p{L}\p{N} .,-]/gu, " ");
 }
@@ -155,20 +157,20 @@ export async function preparePasswordLetter(app: App, user: Recipient): Promise<
   });
 }
 
-/** A notice. Beyond the bound on such mails it is only counted, for the mail that tells of the rest. */
+/** Prepares a notice. Beyond the hourly limit it is only counted, for the mail that reports the rest. */
 async function prepareNotice(
   app: App,
   user: Recipient,
   notice: { kind: Exclude<NoticeKind, "command">; subject: string; words: string[] },
 ): Promise<QueueLetter> {
   const { kind: about, subject, words } = notice;
-  // Each kind has a bound of its own: many mails about keys must not hide the one about an export.
+  // Each kind has its own limit: many mails about keys must not hide the one about an export.
   const key = `account-notice:${about}:${user.id}`;
   const rule = { limit: NOTICES_PER_HOUR, window_seconds: HOUR_SECONDS };
   const letter = { user_id: user.id, to: user.email, subject, markdown: words.join("\n\n") };
   const queue = app.limiter.peek(key, rule).ok ? await prepareLetter(app, letter) : undefined;
   return async (tx) => {
-    // Counted only in the transaction: an attempt that is refused before it must not use up the bound.
+    // Counted only in the transaction: an attempt that is refused before it must not use up the limit.
     if (queue && takeTurn(app, tx, { key, rule }).ok) await queue(tx);
     else await countUntold(app, tx, { user_id: user.id, about });
   };

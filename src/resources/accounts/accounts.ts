@@ -9,7 +9,7 @@ import { withoutQuotes } from "../../lib/mail-address.ts";
 import { mailDomain } from "../../lib/mail-domain.ts";
 import { base32Token } from "../../lib/secrets.ts";
 
-/** RFC 5321 §4.5.3.1.3 without the angle brackets. */
+/** The longest path without its angle brackets (RFC 5321 §4.5.3.1.3). */
 const MAX_ADDRESS_OCTETS = 254;
 /**
  * The longest input that is normalised: the time for marks that pile up on one letter grows with the square of their
@@ -22,8 +22,8 @@ const FINGERPRINT_CHARS = 26;
 export type User = UserRow;
 
 /**
- * An address in the form in which it is stored: trimmed, in lower case, its domain in A-labels. Throws
- * `validation_error` on anything that is no address.
+ * Returns an address in the stored form: trimmed, in lower case, its domain in A-labels. Throws `validation_error` for
+ * anything that is no address.
  */
 export function normalizeEmail(input: string, path = "body.email"): string {
   const text = input.length > MAX_WRITTEN_CHARS ? "" : input.trim().normalize("NFC").toLowerCase();
@@ -46,13 +46,13 @@ export function normalizeEmail(input: string, path = "body.email"): string {
   return address;
 }
 
-/** Names an address where the address itself should not be kept. */
+/** Returns a fingerprint (HMAC) of an address, for places where the address itself should not be stored. */
 export function emailFingerprint(app: App, email: string): string {
   return base32Token(app.secrets.hmac("email", email), FINGERPRINT_CHARS);
 }
 
 /**
- * Prepares what is written together with a new account, such as a mail, outside of the transaction because it takes
+ * Prepares what is stored together with a new account, such as a mail, outside of the transaction because that takes
  * long.
  */
 type Beside = (made: Pick<User, "id" | "email">) => Promise<(tx: Db) => Promise<void>>;
@@ -82,7 +82,7 @@ export async function createVerifiedUser(
   });
 }
 
-/** The account of an address; a new one is not verified. */
+/** Returns the account of an address, and creates it unverified if there is none. */
 export async function ensureUser(app: App, tx: Db, email: string, id: string = app.newId()): Promise<User> {
   const known = await findUserByEmail(tx, email);
   if (known) return known;
@@ -128,7 +128,7 @@ export function findUserByEmail(db: Db, email: string): Promise<User | undefined
   return db.selectFrom("users").selectAll().where("email", "=", email).executeTakeFirst();
 }
 
-/** The account as it is now; throws `unauthorized` if it was deleted since the request came. */
+/** Returns the account as it is now; throws `unauthorized` if it was deleted since the request came. */
 export async function livingUser(tx: Db, user: User): Promise<User> {
   const now = await tx.selectFrom("users").selectAll().where("id", "=", user.id).executeTakeFirst();
   if (now?.deleted_at === null) return now;
@@ -145,7 +145,7 @@ const livingAccount = remembered((db, key: { id: string }) =>
   db.selectFrom("users").select("id").where("id", "=", key.id).where("deleted_at", "is", null),
 );
 
-/** For the command line: the account of an address, or `not_found`. */
+/** Returns the account of an address, for the command line; throws `not_found`. */
 export async function userOfEmail(db: Db, email: string): Promise<User> {
   const user = await findUserByEmail(db, email);
   if (user) return user;

@@ -29,13 +29,16 @@ export interface Asker {
 }
 
 /**
- * The token that a browser keeps once it has signed in to an address. Nobody else can make it, and it opens nothing.
+ * Returns the token that a browser keeps once it has signed in to an address. Only this server can make it, and it
+ * grants nothing.
  */
 export function knownToken(app: App, email: string): string {
   return app.secrets.hmac("known-browser", emailFingerprint(app, email)).toString("base64url");
 }
 
-/** The token that names a browser from asking for a code until trying it: that of its cookie, or a new one. */
+/**
+ * Returns the token that identifies a browser from asking for a code until trying it: that of its cookie, or a new one.
+ */
 export function askerToken(cookie: string | undefined): string {
   return cookie !== undefined && TOKEN_FORM.test(cookie) ? cookie : randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
 }
@@ -75,10 +78,10 @@ export async function keepAsker(
 }
 
 /**
- * The place for a browser; undefined if it gets none, and shares the tries of those who did not ask. `taken` is
- * ordered by when they asked; `home` is the network of browsers that have signed in before. A place that is handed on
- * keeps the tries that were made at it, because only a new code brings new ones. `anew`: it does not, for a browser
- * that has signed in before, whose place outlasts the code.
+ * Returns the place for a browser; undefined if there is none, so that it shares the attempts of those who did not ask.
+ * `taken` is ordered by when they asked; `home` is the network of browsers that have signed in before. A place that
+ * passes to another browser keeps its used attempts, because only a new code resets them. `anew` says that it does not:
+ * for a browser that has signed in before, whose place outlasts the code.
  */
 function placeOf(
   taken: CodeAskerRow[],

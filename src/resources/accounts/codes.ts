@@ -31,8 +31,8 @@ const MAX_ATTEMPTS = 5;
 const PAUSE: RateRule = { limit: 1, window_seconds: 60 };
 
 /**
- * Promises a code for an address. The mail is made and sent by a job, so that the answer is the same, and takes as
- * long, whether or not there is such an account.
+ * Accepts a request for a sign-in code. A job makes and sends the mail, so that the answer is the same, and takes as
+ * long, whether or not the account exists.
  */
 export async function requestCode(app: App, given: string, asker: Asker): Promise<{ retry_after: number }> {
   const email = normalizeEmail(given);
@@ -50,8 +50,8 @@ export async function sendCode(app: App, tx: Db, email: string): Promise<{ retry
 }
 
 /**
- * Reserves tries, and has a code mailed if one is `due`. Otherwise the code that is on its way is the one to enter,
- * whoever asked for it.
+ * Reserves attempts, and enqueues the mail with a code if one is `due`. Otherwise the code that is on its way is the
+ * one to enter, whoever asked for it.
  */
 export async function promiseCode(
   app: App,
@@ -66,8 +66,8 @@ export async function promiseCode(
 }
 
 /**
- * Whether an address may be sent a code now, and in how many seconds the next one may follow. It is asked in the
- * transaction that promises the code: whoever hears that one is on its way has to find it on the disk.
+ * Returns whether an address may get a code now, and in how many seconds the next one may follow. Called in the
+ * transaction that enqueues the code: whoever is told that one is on its way must be able to rely on it.
  */
 function takeCodeTurn(app: App, tx: Db, email: string): { due: boolean; retry_after: number } {
   const name = emailFingerprint(app, email);
@@ -84,7 +84,7 @@ function takeCodeTurn(app: App, tx: Db, email: string): { due: boolean; retry_af
   return { due: true, retry_after: wait() };
 }
 
-/** Has a code mailed, unless one waits to be mailed: of two at once, nobody could say which came last. */
+/** Enqueues a mail with a code, unless one is waiting: of two at once, nobody could say which is newer. */
 async function mailCodeLater(
   app: App,
   tx: Db,
@@ -174,8 +174,8 @@ async function settlementOf(
 }
 
 /**
- * The mail about a password that becomes the account's own with this code: who has had an account before may not have
- * chosen it.
+ * Prepares the mail about a password that becomes the account's with this code: an earlier owner of the account may not
+ * have chosen it.
  */
 async function passwordNotice(app: App, settled: Settled | undefined): Promise<QueueLetter | undefined> {
   const isNews = settled?.pending !== undefined && settled.user.email_verified === 1;
@@ -233,8 +233,8 @@ async function spendCode(
 }
 
 /**
- * The code that is good for an account, while there are tries left: five of a browser that asked for it, or five that
- * all others have together.
+ * Returns the valid code of an account while attempts are left: five for a browser that asked for it, or five that all
+ * others share.
  */
 async function openCode(
   app: App,

@@ -146,8 +146,8 @@ function isFresh(app: App, at: number | null): boolean {
 }
 
 /**
- * Throws unless the caller has just signed in. Only such a caller may add or change a way to sign in: a browser left
- * open, or a stolen cookie, is none.
+ * Throws unless the caller signed in within the last ten minutes. Only then may a way to sign in be added or changed: a
+ * browser left open, or a stolen cookie, must not be able to.
  */
 export function refuseStale(
   app: App,

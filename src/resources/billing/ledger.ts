@@ -156,8 +156,8 @@ export async function creditsOf(app: App, db: Db, user: Account) {
 }
 
 /**
- * A purse: the credits of one account and period, or those that were bought, which are taken from and given back to
- * it.
+ * A purse: the credits of one account for one period, or those that were bought; reserves take from it and releases
+ * give back to it.
  */
 type Purse = Pick<LedgerRow, "user_id" | "pool" | "period" | "balance">;
 

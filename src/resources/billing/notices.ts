@@ -16,12 +16,12 @@ import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./stor
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
- * How often a notice is asked for: a client that comes again and again must not cost a commit each time, as the
- * notice goes out once a day.
+ * How often a notice is enqueued: a client that keeps coming back must not cost a commit each time, since the notice is
+ * sent once a day.
  */
 const TELL_RULE = { limit: 1, window_seconds: HOUR_SECONDS };
 
-/** Has the owner told, once a day at most, that something was not taken for want of room. */
+/** Enqueues a notice to the owner, at most once a day, that something was not accepted for lack of storage. */
 export async function tellFull(
   app: App,
   { id: user_id }: Pick<UserRow, "id">,
@@ -34,7 +34,7 @@ export async function tellFull(
   });
 }
 
-/** Tells the owner if `error` is `storage_full`, and gives the error back. */
+/** Enqueues a notice to the owner if `error` is `storage_full`, and returns the error. */
 export async function toldIfFull(app: App, user: UserRow, error: unknown): Promise<unknown> {
   if (error instanceof StorageFull)
     await tellFull(app, user, { what: "call", bytes: error.bytes, whose: "household" });

@@ -23,7 +23,7 @@ export function periodOf(paid: Paid, now: number): Period {
   return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
 }
 
-/** Kept, because every call asks for it several times, and it stays the same for a month. */
+/** Cached, because every call asks for it several times, and it stays the same for a month. */
 let month: Period = { key: "", start: 0, end: 0 };
 
 export function calendarMonth(now: number): Period {
@@ -38,7 +38,7 @@ function monthOf(now: number): Period {
   return { key, start: Date.UTC(year, month, 1) / 1_000, end: Date.UTC(year, month + 1, 1) / 1_000 };
 }
 
-/** The month that `now` is in, where months are counted from `first`; none goes beyond `last`. */
+/** Returns the month that contains `now`, where months are counted from `first`; none extends beyond `last`. */
 function monthFrom(first: number, last: number, now: number): Period {
   let months = 0;
   while (addMonths(first, months + 1) <= now) months += 1;
@@ -53,7 +53,7 @@ function periodAt(start: number, end: number): Period {
   };
 }
 
-/** The same day of a later month, or its last one if it has no such day. */
+/** Returns the same day of a later month, or its last day if it has no such day. */
 function addMonths(second: number, months: number): number {
   const date = new Date(second * 1_000);
   const day = date.getUTCDate();

@@ -133,7 +133,7 @@ function planAfter(app: App, user: UserRow, before: BillingAccountRow, held: Hel
   return held?.plan ?? defaultPlan(app.config);
 }
 
-/** The subscription as it matters here; none if its price is not sold here. */
+/** Returns the subscription as needed here; null if its price is not sold here. */
 function heldOf(app: App, account: BillingAccountRow, subscription: Stripe.Subscription): Held[] {
   const items = subscription.items.data;
   const sold = items.flatMap((item) => {
@@ -161,7 +161,7 @@ function heldOf(app: App, account: BillingAccountRow, subscription: Stripe.Subsc
   ];
 }
 
-/** What a price is for: as the settings say now, or as they said when this account last had it. */
+/** Returns the plan and interval of a price: as configured now, or as configured when this account last had it. */
 function meaningOf(
   { billing }: Config,
   { price_id, plan, interval }: BillingAccountRow,

@@ -6,10 +6,7 @@ import { openIfPossible } from "./sealed.ts";
 
 type Settings = Record<string, unknown> | null;
 
-/**
- * Settings as they may be shown, and the secret that was taken out of them: undefined leaves the stored one, null
- * takes it away.
- */
+/** Settings that may be shown, and the secret taken out of them: undefined keeps the stored one, null removes it. */
 interface SplitConfig {
   config: Settings | undefined;
   client_secret?: string | null;

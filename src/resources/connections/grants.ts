@@ -4,9 +4,9 @@ import { OWN_TARGETS } from "../../trust/target-names.ts";
 import { targetNamed, toolServerNames } from "./targets.ts";
 
 /**
- * Makes a change to the tool servers of an account, and has the scopes of its inboxes follow, because scopes name
- * servers by names that may change. A grant stays with the server that was meant, and ends with it: no other server
- * may inherit it with the name.
+ * Changes the tool servers of an account, and updates the scopes of its inboxes, because scopes name servers by names
+ * that may change. A permission stays with the server that was meant, and ends with it: no other server may inherit it
+ * with the name.
  */
 export async function keepGrants<T>(tx: Db, user_id: string, change: () => Promise<T>): Promise<T> {
   const before = await toolServerNames(tx, user_id);
@@ -17,7 +17,7 @@ export async function keepGrants<T>(tx: Db, user_id: string, change: () => Promi
   return done;
 }
 
-/** What each name is now; null for a server that is gone. */
+/** Returns the new name for each old one; null for a server that is gone. */
 function newNames(before: Map<string, string>, after: Map<string, string>): Map<string, string | null> {
   const nameOf = new Map([...after].map(([name, id]) => [id, name]));
   return new Map([...before].map(([name, id]) => [name, nameOf.get(id) ?? null]));

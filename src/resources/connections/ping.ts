@@ -6,7 +6,7 @@ import { networkFault, readCapped } from "../../net/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
 
 const MAX_ANSWER_BYTES = 1_048_576;
-/** The most parts of an answer: some providers list hundreds of models, and describe each at length. */
+/** Limit of the parts of an answer: some providers list hundreds of models, and describe each at length. */
 const MAX_ANSWER_PARTS = 100_000;
 
 /** The outcomes of a ping, which are part of the API. */
@@ -26,7 +26,7 @@ export const PING_CODES = [
 
 export type PingCode = (typeof PING_CODES)[number];
 
-/** What a ping asks, with its secrets opened. */
+/** What a ping (a test of a connection) contacts, with its secrets opened. */
 export interface PingTarget {
   kind: ConnectionKind;
   /** Its name, with which the sentences about it begin. */

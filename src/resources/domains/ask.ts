@@ -5,7 +5,7 @@ import { registrableDomain } from "../../net/domain-owner.ts";
 import { isDmarc } from "./judge.ts";
 import { dmarcName, type Finding } from "./records.ts";
 
-/** The records of a name, or what it means that there are none. */
+/** Returns the records of a name, or the finding if there are none. */
 export type Answered<T> = { records: T[] } | { none: Finding };
 
 export async function ask<T extends keyof DnsAnswers>(
@@ -59,7 +59,7 @@ export async function askDmarc(app: App, domain: string): Promise<Answered<strin
   return decides ? above : own;
 }
 
-/** The finding of `judge` about the records of a name; where there are none, what that means. */
+/** Returns the finding of `judge` about the records of a name, or the one for no records. */
 export function judged<T>(answer: Answered<T>, judge: (records: T[]) => Finding): Finding {
   return "none" in answer ? answer.none : judge(answer.records);
 }

@@ -133,7 +133,7 @@ async function hindranceOf(app: App, tx: Db, row: CustomDomainRow): Promise<stri
   return rank > planLimits(app.config, plan).custom_domains ? NO_ROOM : null;
 }
 
-/** The two records that a domain cannot do without, as far as they were not seen. */
+/** Returns those of the two required records of a domain that were not seen. */
 function unseen({ ownership, inbound_mx }: Findings) {
   return [
     { label: "Ownership", ...ownership },

@@ -28,7 +28,7 @@ export async function connectMcp(app: App, caller: Caller, connection_id: string
   refuseOthers(row);
   const server = await discover(boundTo(app, timeoutSignal(DISCOVERY_TIMEOUT_MS)), row);
   const extra: Record<string, string> = {};
-  // Without it, the scope is ignored (OpenID Connect Core §11).
+  // Without `prompt=consent` the scope offline_access is ignored (OpenID Connect Core §11).
   if (server.scope?.split(" ").includes(OFFLINE)) extra["prompt"] = "consent";
   const { url, state, verifier } = await consentUrl(server, redirectUri(app, "mcp"), extra);
   const trip = { verifier, server, base_url: row.base_url };
@@ -73,7 +73,7 @@ export async function storeMcp(app: App, { row: state, trip, tokens, client }: G
   return app.insist(keep, { connection_id });
 }
 
-/** The app with one time limit for all of its requests together: each of them may be slow, but not all. */
+/** Returns the app with one time limit for all its requests together: each may be slow, but not all. */
 function boundTo(app: App, end: AbortSignal): App {
   return {
     ...app,
@@ -101,8 +101,8 @@ async function discover(app: App, row: ConnectionRow): Promise<OAuthServer> {
 }
 
 /**
- * The scope with the one that brings a refresh token, if the server has it. It is not asked for alone, as nothing
- * else would be granted then.
+ * Returns the scope with `offline_access` added, which brings a refresh token, if the server offers it. It is never
+ * requested alone, because then nothing else would be granted.
  */
 function lastingScope(scope: string | null, offered: string[]): string | null {
   if (scope === null || !offered.includes(OFFLINE)) return scope;

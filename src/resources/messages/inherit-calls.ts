@@ -4,8 +4,8 @@ import type { MessageRow } from "../../db/schema.ts";
 import { isCausedByStranger } from "../../db/strangers.ts";
 
 /**
- * Copies the noted calls of tools to a new message that does the same work as failed ones: the same mail, or what it
- * retries. None of those calls is made a second time.
+ * Copies the recorded tool calls of failed messages to a new message that does the same work: the same mail again, or a
+ * retry. None of those calls is made a second time.
  */
 export async function inheritCalls(tx: Db, row: MessageRow): Promise<void> {
   // Messages of strangers use no tool, and are told nothing of what tools have said.
@@ -37,8 +37,8 @@ const copyCalls = prepared((db, heir: Pick<MessageRow, "id" | "inbox_id" | "dedu
 );
 
 /**
- * Copies the noted calls of a message to others of the same work, in the transaction that deletes it. Returns true if
- * there are none: nobody could tell any more which calls must not be made again.
+ * Copies the recorded tool calls of a message to others of the same work, in the transaction that deletes it. Returns
+ * true if there are no others: then nobody knows which calls must not be made again.
  */
 export async function losesCalls(tx: Db, message: Worked): Promise<boolean> {
   const { id, inbox_id, dedupe_key, authority, vouched } = message;
@@ -58,7 +58,7 @@ const callsOf = prepared((db, key: { id: string }) =>
   db.selectFrom("tool_calls").select("fingerprint").where("message_id", "=", key.id).limit(1),
 );
 
-/** Another try of it, or the same mail that came again and was as much its author's. */
+/** Selects another attempt of it, or the same mail that came again and was as much its author's. */
 const leftOf = prepared((db, work: Work) => heirsOf(db, work).select("messages.id").limit(1));
 
 const handOn = prepared((db, work: Work) =>

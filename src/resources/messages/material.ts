@@ -15,7 +15,7 @@ interface Shown {
   timezone: string;
 }
 
-/** What of a mail is material and no instruction, the `texts` of its files included. */
+/** Returns the part of a mail that is material, not instruction, with the `texts` of its files. */
 export function materialOf(
   message: MessageRow,
   outcome: ParseOutcome,
@@ -69,7 +69,7 @@ function recipientLines(headers: MailHeaders, shown: (field: string) => string):
   });
 }
 
-/** The mailboxes of a field, as many as are shown of them; a field that is no list as it is written. */
+/** Returns the mailboxes of a field, as many as are shown; an invalid field as it is written. */
 function listOf(field: string): string {
   const list = mailboxes(field);
   if (!list.ok) return cut(visibleLine(decodeWords(field)));

@@ -7,7 +7,7 @@ import { blankMessage } from "./blank-message.ts";
 import { recordState } from "./events.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
-/** Mails that are counted and not listed: what became of them, and why. */
+/** Mails that are only counted, not listed: their state and the reason. */
 export interface MoreMails {
   inbox: InboxRow;
   state: "rejected" | "skipped";
@@ -15,8 +15,8 @@ export interface MoreMails {
 }
 
 /**
- * Adds a mail to the one row for all unlisted mails of this hour and reason. That names no sender and no subject, as
- * these may be many; `mails` is their number.
+ * Adds a mail to the row for all unlisted mails of this hour and reason. That row has no sender and no subject, since
+ * there may be many; `mails` is their number.
  */
 export async function countMore(app: App, tx: Db, more: MoreMails): Promise<void> {
   const { inbox, state, reason } = more;

@@ -3,8 +3,8 @@ import { prepared } from "../../db/prepared.ts";
 import type { MessageRow } from "../../db/schema.ts";
 
 /**
- * Marks the other tries of a message whose retry was done as redone, in the transaction that deletes the retry: none
- * of them may be done once more.
+ * Marks the other attempts of a message whose retry succeeded as redone, in the transaction that deletes the retry:
+ * none of them may be done once more.
  */
 export async function markRedone(
   tx: Db,

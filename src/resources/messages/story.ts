@@ -51,8 +51,8 @@ export async function readStory(app: App, user: UserRow, id: string) {
 }
 
 /**
- * The raw mail of a message; undefined once its bytes are purged, while they are missing, if they were never kept, or
- * if this message gave them up though another inbox still has them.
+ * Returns the raw mail of a message; undefined once its bytes are purged, while they are missing, if they were never
+ * kept, or if this message gave them up although another inbox still has them.
  */
 async function rawMailOf(db: Db, message: MessageRow): Promise<RawMailRow | undefined> {
   const { raw_mail_id } = message;
@@ -61,7 +61,7 @@ async function rawMailOf(db: Db, message: MessageRow): Promise<RawMailRow | unde
   return mails.where("purged_at", "is", null).where("lost_at", "is", null).executeTakeFirst();
 }
 
-/** Reads the mail again; null when its bytes turn out to be missing, as the rest of the story is there. */
+/** Parses the mail again; null when its bytes turn out to be missing, since the rest of the story can be shown. */
 async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
   try {
     return await readBytes(app, "raw_mails", raw);

@@ -11,7 +11,7 @@ export interface Withheld {
   why: string;
 }
 
-/** What counts for an answer now: the inbox and its owner, and what the sender may be told. */
+/** The present conditions for an answer: the inbox and its owner, and what the sender may be told. */
 export interface Answerable {
   why: null;
   inbox: InboxRow;
@@ -20,8 +20,8 @@ export interface Answerable {
 }
 
 /**
- * What counts for the answer to a message now, or why it is withheld: since the message came, the inbox may have been
- * deleted, told not to answer, or given another list.
+ * Returns the present conditions for the answer to a message, or why it is withheld: since the message came, the inbox
+ * may have been deleted, told not to answer, or given another allowlist.
  */
 export async function answerNow(db: Db, message: Asked): Promise<Answerable | Withheld> {
   const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });

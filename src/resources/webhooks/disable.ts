@@ -3,7 +3,7 @@ import type { Db } from "../../db/database.ts";
 import type { WebhookEndpointRow } from "../../db/schema.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 
-/** Deliveries in a row that used up all of their attempts, when the owner is warned. */
+/** Number of deliveries in a row that failed at every attempt after which the owner is warned. */
 const WARN_AT = 3;
 
 /** How a delivery ended that counts for its endpoint. */
@@ -22,7 +22,7 @@ interface Verdict {
 
 export type Notices = Partial<Record<News, QueueLetter>>;
 
-/** What the ends of deliveries, in their order, mean for an endpoint; `disable_after` of 0 never disables. */
+/** Returns what the ends of deliveries, in order, mean for an endpoint; `disable_after` of 0 never disables it. */
 function judge(before: number, endings: Ending[], disable_after: number): Verdict {
   const verdict: Verdict = { consecutive_failures: before, news: [] };
   for (const { delivered } of endings) {
@@ -36,8 +36,8 @@ function judge(before: number, endings: Ending[], disable_after: number): Verdic
 }
 
 /**
- * All mails that these endings may call for, made before the transaction that counts them: some of them may not count
- * then, and whoever switches the endpoint on meanwhile has the count begin anew.
+ * Prepares all mails that these endings may cause, before the transaction that counts them: some may not count then,
+ * because the owner may switch the endpoint on meanwhile, which resets the count.
  */
 export async function noticesFor(app: App, endpoint_id: string, endings: Ending[]): Promise<Notices> {
   const failed = endings.filter(({ delivered }) => !delivered);
@@ -63,8 +63,8 @@ export async function noticesFor(app: App, endpoint_id: string, endings: Ending[
 }
 
 /**
- * Counts deliveries that ended, and switches an endpoint off that has failed too often. Gives whether it did: what waits
- * there has failed then.
+ * Counts deliveries that ended, and switches an endpoint off that has failed too often. Returns whether it did; the
+ * caller then fails what waits there.
  */
 export async function countEndings(
   app: App,

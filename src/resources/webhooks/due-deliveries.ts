@@ -20,8 +20,8 @@ interface Due extends Pick<WebhookDeliveryRow, "id" | "attempts" | "last_attempt
 }
 
 /**
- * A delivery with its attempt counted. Its owner may have it sent anew in the middle of that, and then the outcome means
- * nothing: `attempt` and `claimed_at` tell which attempt the row speaks of.
+ * A delivery with its attempt counted. If its owner has it sent again meanwhile, the outcome does not count: `attempt`
+ * and `claimed_at` tell which attempt the row is about.
  */
 export interface Claim extends Due {
   /** From 1. */
@@ -92,9 +92,9 @@ export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
 }
 
 /**
- * Writes down what came of attempts, and returns those that count, in their order. None counts once its delivery is
- * sent anew; of a delivery that was called off, only a success does. A turn has hundreds of successes, so one
- * statement writes down all that are alike.
+ * Stores the outcomes of attempts, and returns those that count, in order. None counts once its delivery is sent again;
+ * of a cancelled delivery, only a success does. A turn may have hundreds of successes, so one statement stores all that
+ * are alike.
  */
 export async function recordOutcomes(app: App, tx: Db, endpoint_id: string, made: Made[]): Promise<Made[]> {
   const rows = made.filter(({ claim }) => !claim.superseded);

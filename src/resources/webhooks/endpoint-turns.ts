@@ -62,9 +62,9 @@ interface Line {
 }
 
 /**
- * Makes the attempts that are due at one endpoint until there are none, turn by turn: a transaction writes down what
- * came of the last attempts and counts the next ones, which are made after it. The last one ends the job, or has it
- * come back when the next attempt falls due.
+ * Makes the attempts that are due at one endpoint until there are none, turn by turn: a transaction stores the outcomes
+ * of the last attempts and counts the next ones, which are made after it. The last transaction ends the job, or
+ * postpones it until the next attempt is due.
  */
 export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal: AbortSignal): Promise<void> {
   under_way += 1;
@@ -173,7 +173,10 @@ interface Hand extends Pick<Line, "waiting" | "made" | "size" | "is_stuck"> {
   in_flight: Claim[];
 }
 
-/** Writes down what came of attempts, and claims the next ones. Null when the job has ended, or has been put off. */
+/**
+ * Stores the outcomes of attempts, and claims the next ones. Returns null when the job has ended, or has been
+ * postponed.
+ */
 async function takeTurn(
   app: App,
   tx: Db,
