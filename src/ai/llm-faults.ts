@@ -97,16 +97,23 @@ const REFUSALS: Refusal[] = [
 
 const OTHER_REFUSAL = "refused the request. Check the model and the options of this message.";
 
+const NO_KEY = "asks for an API key, and this connection has none. Enter one in this connection.";
+
 const SAID = " It said: ";
 
 /** Returns whether the provider refuses the key itself; Gemini does so with status 400. */
 export function saysBadKey(status: number, body: string): boolean {
-  return (
-    status === 401 || (status === 400 && /api[ _-]?key (is )?(not valid|invalid)|api_key_invalid/i.test(body))
-  );
+  return status === 401 || ((status === 400 || status === 403) && BAD_KEY.some((words) => words.test(body)));
 }
 
-/** Returns a failure whose sentence begins with the provider's name. */
+const BAD_KEY = [
+  /\b(invalid|incorrect|wrong|unknown|expired|revoked)[ _-](x-)?api[ _-]?(key|token)/i,
+  /api[ _-]?key (is |was |has )?(been )?(not valid|invalid|incorrect|expired|revoked|reported as leaked)\b(?! for)/i,
+  /api_key_invalid/i,
+  /\bauth(entication|orization) (error|failed|fails)\b/i,
+];
+
+/** Makes a failure whose sentence begins with the provider's name. */
 export function failure(
   connection: ModelConnection,
   code: FailureCode,
@@ -139,10 +146,11 @@ export function refusalFailure(
   const judged = body.slice(0, MAX_JUDGED_CHARS);
   const refusal = REFUSALS.find((candidate) => candidate.when(status, judged));
   const retryable = refusal?.retryable ?? false;
+  const keyless = refusal?.code === "invalid_credentials" && secretsOf(connection).join("") === "";
   return failure(
     connection,
     refusal?.code ?? "provider_error",
-    `(${status}) ${refusal?.sentence ?? OTHER_REFUSAL}`,
+    `(${status}) ${keyless ? NO_KEY : (refusal?.sentence ?? OTHER_REFUSAL)}`,
     {
       said: errorTextOf(body),
       retryable,

@@ -296,7 +296,10 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
   };
-  if (ending.state === "failed") return { ...columns, error: ending.error, reason: ending.reason };
+  if (ending.state === "failed") {
+    const model = run.connection?.model ?? null;
+    return { ...columns, error: ending.error, reason: ending.reason, model };
+  }
   const credits_charged = ending.free || run.message.source === "test" ? 0 : RUN_CREDITS;
   return { ...columns, ...ending.usage, result: ending.result, model: ending.model, credits_charged };
 }

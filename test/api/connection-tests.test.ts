@@ -5,6 +5,7 @@ import { testConnection } from "../../src/resources/connections/test-connection.
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { startOldStandIn } from "../support/old-mcp-server.ts";
+import { startModelServer } from "../support/model-server.ts";
 import { type ProviderFault, type ProviderServer, startProvider } from "../support/provider-server.ts";
 import { startClock } from "../support/own-time.ts";
 
@@ -289,6 +290,67 @@ test("OpenRouter shows its models to everybody, so the key is asked about by its
   const ada = await t.as("ada@example.com");
   await ada.post(`/connections/${await connect(ada, provider, { kind: "openrouter" })}/test`);
   expect(provider.requests.map(({ path }) => path)).toEqual(["/api/v1/models", "/api/v1/key"]);
+});
+
+test.each([
+  [
+    "a wrong key",
+    { credential: "sk-a-mistyped-one" },
+    "invalid_credentials",
+    "did not accept the key. Enter another",
+  ],
+  ["no key", {}, "no_credential", "asks for a key, and this connection has none. Enter one."],
+])("a server that lists its models for everybody tells of %s as well", async (_what, given, code, words) => {
+  await using model = startModelServer({ api_key: KEY, open_list: true });
+  await using t = await testApp(LOCAL);
+  const ada = await t.as("ada@example.com");
+  const draft = { kind: "openai_compatible", base_url: model.base_url, model: "stand-in" };
+  const wrong = await ada.post("/connections/test", { ...draft, ...given });
+  expect([wrong.body.ok, wrong.body.error?.code]).toEqual([false, code]);
+  expect(wrong.body.error.message).toContain(words);
+  expect((await ada.post("/connections/test", { ...draft, credential: KEY })).body).toMatchObject({
+    ok: true,
+    models: ["stand-in"],
+  });
+  // No call that was made for it has a message that could be answered, and so charged.
+  const calls = model.requests.filter(({ path }) => path === "/v1/chat/completions");
+  expect(calls.map(({ body }) => body?.messages)).toEqual([[], []]);
+});
+
+test.each([
+  [400, { code: "Client specified an invalid argument", error: "Incorrect API key provided: xa***cd." }],
+  [400, { error: { code: 400, message: "API key expired. Please renew the API key." } }],
+  [
+    403,
+    { error: { code: 403, message: "Your API key was reported as leaked. Please use another API key." } },
+  ],
+  [403, { status: 403, title: "Forbidden", detail: "Authorization failed" }],
+  [400, { error: { message: "Authentication Error, No api key passed in.", type: "auth_error" } }],
+])("a key is known to be wrong also by the words of a %i: %j", async (status, said) => {
+  await using provider = startProvider("openai", { answer: () => Response.json(said, { status }) });
+  await using t = await testApp(LOCAL);
+  const ada = await t.as("ada@example.com");
+  const id = await connect(ada, provider, { kind: "openai" });
+  expect((await ada.post(`/connections/${id}/test`)).body.error.code).toBe("invalid_credentials");
+  const { body: inbox } = await ada.post("/inboxes", { default_connection_id: id });
+  const { body: call } = await ada.post("/v1/messages", { instruction: "Hello", inbox_id: inbox.id });
+  expect(call.error).toContain("did not accept the API key. Enter a valid one in this connection.");
+});
+
+test("a permission that a good key lacks is not taken for a wrong key", async () => {
+  for (const message of [
+    "This key may not list models.",
+    "Generative Language API has not been used in this project before, or it is disabled.",
+    "Your API key is not valid for this model.",
+  ]) {
+    await using provider = startProvider("openai", {
+      answer: () => Response.json({ error: { message } }, { status: 403 }),
+    });
+    await using t = await testApp(LOCAL);
+    const ada = await t.as("ada@example.com");
+    const id = await connect(ada, provider, { kind: "openai" });
+    expect((await ada.post(`/connections/${id}/test`)).body.error.code).toBe("forbidden");
+  }
 });
 
 test("the connection's own headers go along, but not over the protocol's", async () => {

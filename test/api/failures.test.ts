@@ -6,7 +6,7 @@ import { deskOf, modelAt } from "./desk.ts";
 const SECRET = "sk-this-is-never-shown-1234";
 
 test.each<[fault: ModelFault, words: RegExp, asked: number]>([
-  ["unauthorized", /\(401\) did not accept the API key\. Enter a valid one/, 1],
+  ["unauthorized", /\(401\) asks for an API key, and this connection has none\. Enter one/, 1],
   ["unknown_model", /\(404\) does not know this model\. Choose another one/, 1],
   ["content_filter", /refused to write about this\. Change the instruction/, 1],
   ["redirect", /redirects to .* Enter the final address/, 1],

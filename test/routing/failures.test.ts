@@ -64,6 +64,7 @@ describe("a model that refuses", () => {
     expect(entry).toMatchObject({
       status: "failed",
       reason: "invalid_credentials",
+      model: "stand-in",
       credits_charged: 0,
       result: "",
     });

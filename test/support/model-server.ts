@@ -44,6 +44,8 @@ export interface ModelServerOptions {
   fault?: ModelFault;
   /** Refuses every other key with 401. */
   api_key?: string;
+  /** Whether its models are listed for everybody, as llama.cpp does it. */
+  open_list?: boolean;
   models?: string[];
   /** What the fault "rate_limited" says, in seconds or as a date. */
   retry_after?: string;
@@ -140,9 +142,7 @@ async function answer(
   fault: ModelFault,
   options: ModelServerOptions,
 ): Promise<Response> {
-  if (options.api_key !== undefined && request.headers["authorization"] !== `Bearer ${options.api_key}`) {
-    return unauthorized(request);
-  }
+  if (!mayAsk(request, options)) return unauthorized(request);
   const faulty = FAULTS[fault];
   if (faulty !== undefined) {
     return faulty(request, options);
@@ -155,8 +155,17 @@ async function answer(
     return Response.json({ object: "list", data: ids.map((id) => ({ id, object: "model" })) });
   }
   const body = request.body ?? { model: "", messages: [] };
+  if (body.messages.length === 0) return refusal(400, "[] is too short - 'messages'");
   const reply = await (options.reply ?? echo)(body);
   return typeof reply === "string" ? Response.json(chatCompletion(reply, body.model)) : reply;
+}
+
+function mayAsk(
+  { headers, path }: ModelRequest,
+  { api_key, open_list = false }: ModelServerOptions,
+): boolean {
+  const is_known = api_key === undefined || headers["authorization"] === `Bearer ${api_key}`;
+  return is_known || (open_list && path.endsWith("/models"));
 }
 
 function echo(body: ModelRequestBody): string {

@@ -329,6 +329,12 @@ describe("what goes wrong at the provider is an outcome", () => {
       "API key not valid",
     ],
     [
+      "xAI's",
+      says(400, { error: "Incorrect API key provided: xa***" }),
+      "invalid_credentials",
+      "Enter a valid one",
+    ],
+    [
       "Mistral's",
       says(400, { object: "error", message: "Invalid model: nope" }),
       "model_not_found",

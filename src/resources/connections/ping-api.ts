@@ -24,17 +24,24 @@ export interface ApiPing {
   /** The header that takes the credential; without it, the credential is a bearer token (RFC 6750). */
   key_header?: string;
   read: (answer: unknown) => Finding | undefined;
-  /** A second path, for a provider that shows the first one to everybody. */
-  checked_at?: string;
+  /** A second request, for a provider that answers the first one to everybody. */
+  checked_at?: { path: string; body?: string };
   /** Set if its list is complete; at other providers a model may be there that the list has under another name. */
   lists_all?: true;
 }
 
 const OPENAI_LIKE: ApiPing = { path: "/models", read: (answer) => models(dataOf(answer), "id") };
 
+/**
+ * A call without a message, which is refused before anything is spent. Many servers list their models for everybody
+ * (llama.cpp, NVIDIA, Hugging Face), so that only a call shows what they make of a key.
+ */
+const EMPTY_CALL = { path: "/chat/completions", body: JSON.stringify({ messages: [], max_tokens: 1 }) };
+
 /** Providers that are asked otherwise than OpenAI. */
 const MODEL_PINGS: Partial<Record<ModelKind, ApiPing>> = {
-  openrouter: { ...OPENAI_LIKE, checked_at: "/key" },
+  openrouter: { ...OPENAI_LIKE, checked_at: { path: "/key" } },
+  openai_compatible: { ...OPENAI_LIKE, checked_at: EMPTY_CALL },
   anthropic: {
     ...OPENAI_LIKE,
     query: { limit: "1000" },
@@ -64,7 +71,7 @@ export function apiPingOf(kind: Exclude<ConnectionKind, "demo" | "mcp">): ApiPin
 }
 
 export async function pingApi(target: PingTarget, ping: ApiPing): Promise<Finding> {
-  const response = await askAt(target, ping, ping.path);
+  const response = await askAt(target, ping, ping);
   const finding = ping.read(await readJson(target, response));
   if (finding === undefined)
     throw notUnderstood(target, response.status, "JSON that is not the expected list or account");
@@ -73,12 +80,12 @@ export async function pingApi(target: PingTarget, ping: ApiPing): Promise<Findin
 }
 
 /**
- * Checks the key at a second path. A server that stands in for the provider may lack this path, so only a refusal of
- * the key counts.
+ * Checks the key by a second request. A server that stands in for the provider may lack its path, or mislike its body,
+ * so only what is said about the account counts.
  */
-async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promise<void> {
+async function checkKey(target: PingTarget, ping: ApiPing, second: Asked): Promise<void> {
   try {
-    await readJson(target, await askAt(target, ping, path));
+    await readJson(target, await askAt(target, ping, second));
   } catch (error) {
     if (!(error instanceof PingFault) || error.fault.code !== "bad_response") throw error;
   }
@@ -89,7 +96,7 @@ export async function isModelThere(target: PingTarget, ping: ApiPing, model: str
   // Dots alone would change the path.
   if (ping.lists_all || /^\.{1,2}$/.test(model)) return false;
   try {
-    await readJson(target, await askAt(target, ping, `${ping.path}/${encodeURIComponent(model)}`));
+    await readJson(target, await askAt(target, ping, { path: `${ping.path}/${encodeURIComponent(model)}` }));
     return true;
   } catch (error) {
     if (!(error instanceof PingFault) || !isAnswer(error)) throw error;
@@ -102,7 +109,9 @@ function isAnswer({ fault: { code, http_status: status } }: PingFault): boolean 
   return status !== null && status < 500 && code !== "rate_limited";
 }
 
-function askAt(target: PingTarget, ping: ApiPing, path: string): Promise<Response> {
+type Asked = NonNullable<ApiPing["checked_at"]>;
+
+function askAt(target: PingTarget, ping: ApiPing, { path, body }: Asked): Promise<Response> {
   const url = new URL(target.base_url);
   url.pathname = url.pathname.replace(/(?<!\/)\/+$/, "").replace(ping.without ?? "", "") + path;
   for (const [name, value] of Object.entries(ping.query ?? {})) url.searchParams.set(name, value);
@@ -110,7 +119,10 @@ function askAt(target: PingTarget, ping: ApiPing, path: string): Promise<Respons
     ping.key_header === undefined
       ? { authorization: `Bearer ${target.credential}` }
       : { [ping.key_header]: target.credential };
-  return ask(target, { url, credential, headers: ping.headers ?? {} });
+  const headers = ping.headers ?? {};
+  if (body === undefined) return ask(target, { url, credential, headers });
+  const typed = { ...headers, "content-type": "application/json" };
+  return ask(target, { url, credential, headers: typed, method: "POST", body });
 }
 
 /** The list in an answer: most servers wrap it, some send it as it is. */

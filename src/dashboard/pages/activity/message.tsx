@@ -57,7 +57,7 @@ export function Message() {
       {story.error && (
         <Notice look={story.status === "rejected" ? "warn" : "bad"}>
           <p>{errorWords(story)}</p>
-          <SettingLink inbox_id={story.inbox_id} reason={story.reason} />
+          <SettingLink inbox_id={story.inbox_id} reason={story.reason} error={story.error} />
         </Notice>
       )}
       {story.status === "received" ? <Working story={story} /> : <Answer story={story} />}

@@ -1,4 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { LASTING_FAULTS, type MessageReason } from "../../../reasons.ts";
+import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Story } from "../../api/shapes.ts";
 
 /** The tab on the page of an inbox that has a setting, and the words of the link to it. */
@@ -20,15 +23,21 @@ const IN_INBOX: Record<string, [tab: string, words: string]> = {
 const ELSEWHERE: Record<string, [to: "/connections" | "/billing", words: string]> = {
   target_not_connected: ["/connections", "Your connections"],
   unknown_target: ["/connections", "Your connections"],
-  invalid_credentials: ["/connections", "Your connections"],
   credit_limit: ["/billing", "Your plan and credits"],
   plan_limit: ["/billing", "Your plan and credits"],
 };
 
 const LINK = "font-medium underline";
 
+interface SettingLinkProps extends Pick<Story, "inbox_id" | "reason"> {
+  /** The words for what went wrong. */
+  error?: Story["error"];
+}
+
 /** The link to the setting that decided about a mail, if there is one. */
-export function SettingLink({ inbox_id, reason }: Pick<Story, "inbox_id" | "reason">) {
+export function SettingLink({ inbox_id, reason, error = null }: SettingLinkProps) {
+  if (LASTING_FAULTS.has(reason as MessageReason))
+    return <ConnectionLink error={error} inbox_id={inbox_id} />;
   const elsewhere = ELSEWHERE[reason ?? ""];
   if (elsewhere)
     return (
@@ -39,6 +48,28 @@ export function SettingLink({ inbox_id, reason }: Pick<Story, "inbox_id" | "reas
   const setting = IN_INBOX[reason ?? ""];
   if (!setting || inbox_id === null) return null;
   return <InboxTabLink inbox_id={inbox_id} tab={setting[0]} words={setting[1]} />;
+}
+
+/**
+ * The link to the connection of a model that a message failed at. It has the words of the failure until it is tested;
+ * after that, the one that the inbox has is it if it still does not work.
+ */
+function ConnectionLink({ error, inbox_id }: Pick<Story, "error" | "inbox_id">) {
+  const { data: connections } = useQuery(connectionList);
+  const { data: inboxes } = useQuery(inboxList);
+  const usual = inboxes?.find(({ id }) => id === inbox_id)?.default_connection_id;
+  const failed =
+    connections?.find(({ last_error }) => last_error !== null && last_error === error) ??
+    connections?.find(({ id, status }) => id === usual && status === "error");
+  return failed ? (
+    <Link to="/connections/$connection_id" params={{ connection_id: failed.id }} className={LINK}>
+      The connection “{failed.label}”
+    </Link>
+  ) : (
+    <Link to="/connections" className={LINK}>
+      Your connections
+    </Link>
+  );
 }
 
 /** The link to a tab on the page of an inbox. */
