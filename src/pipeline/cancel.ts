@@ -12,8 +12,8 @@ import { endMessage } from "./fail.ts";
 import type { Step } from "./steps.ts";
 import { notedCalls, stepsWith } from "./tool-journal.ts";
 
-/** Its owner reads it in the activity, and a listed sender in a mail. */
-const WORDS = "It was cancelled by the owner of this inbox before it was done.";
+/** Only its owner reads this; a listed sender is told in a mail of its own. */
+const WORDS = "It was cancelled before it was done.";
 
 /**
  * Ends a message of the user's own that waits or is being worked on: it has failed from then on, at no cost. Its job goes in

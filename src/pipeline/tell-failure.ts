@@ -59,10 +59,13 @@ function insteadOf(app: App, message: MessageRow): PreparedReply | undefined {
 function wordsOf(app: App, message: MessageRow): string {
   const steps = storedJson<unknown[]>(message.steps, []).length;
   const is_cancelled = message.reason === CANCELLED_REASON;
-  const said = steps > 0 && is_cancelled ? `${message.error} ${STAYS}` : (message.error ?? "");
+  const cancelled = steps > 0 ? `${CANCELLED} ${STAYS}` : CANCELLED;
+  const said = is_cancelled ? cancelled : (message.error ?? "");
   const again = message.state === "limited" ? sendAgain(app, message) : "";
   return failureWords(said, { changed: steps > 0 && !is_cancelled }) + again;
 }
+
+const CANCELLED = "It was cancelled by the owner of this inbox before it was done.";
 
 /** Added to the notice of a cancelled run. Such a run goes on only if its owner tries it again. */
 const STAYS = "What tools had changed by then stays so.";

@@ -124,7 +124,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
       await visit.look("working");
       await page.getByRole("button", { name: "Cancel" }).click();
       await page.getByRole("button", { name: "Cancel it" }).click();
-      await page.getByText("It was cancelled by the owner").waitFor();
+      await page.getByText("It was cancelled before it was done.").waitFor();
       await page.getByRole("button", { name: "Try again" }).waitFor();
       held.resolve("Too late.");
       await visit.look("cancelled");

@@ -14,7 +14,7 @@ import {
 } from "../support/model-server.ts";
 import { EVENTS } from "../support/tool-room.ts";
 import { startToolServer, type ToolServer } from "../support/tool-server.ts";
-import { type Dashboard, dashboard, hasChromium, TASK_LOOKS } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, takePicture, TASK_LOOKS } from "./house.ts";
 
 describe("what an instruction may go on with", () => {
   const named = (...texts: string[]) => texts.map((text) => ({ text, words: "" }));
@@ -70,6 +70,7 @@ describe("what an instruction may go on with", () => {
 describe.skipIf(!hasChromium)("the playground", () => {
   let at: Dashboard;
   let model: ModelServer;
+  let guarded: ModelServer;
   let tools: ToolServer;
   let answer = Promise.withResolvers<string>();
 
@@ -84,6 +85,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   beforeAll(async () => {
     model = startModelServer({ reply });
+    guarded = startModelServer({ api_key: "sk-right", open_list: true });
     tools = startToolServer([EVENTS]);
     const env = { MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1", MAILWRIGHT_PLANS__TEAM__CREDITS: "10000" };
     at = await dashboard({ env });
@@ -112,6 +114,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
     await at[Symbol.asyncDispose]();
     await tools[Symbol.asyncDispose]();
     await model[Symbol.asyncDispose]();
+    await guarded[Symbol.asyncDispose]();
   });
 
   const instruction = (page: Page) => page.getByRole("textbox", { name: "Instruction" });
@@ -156,6 +159,59 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await page.getByRole("heading", { name: "What was asked" }).waitFor();
     },
   );
+
+  test.each(LOOKS)("a run shows its seconds and its steps, and is cancelled (%s)", async (name, look) => {
+    await using visit = await at.visit({ look });
+    const { page } = visit;
+    await visit.open("Playground");
+    await instruction(page).fill("@mcp:calendar What is on Monday?");
+    await page.getByRole("button", { name: "Run it" }).click();
+    await page.getByRole("list", { name: "Steps" }).getByText("list_events").waitFor();
+    await page
+      .getByRole("timer")
+      .filter({ hasText: /^[1-9]\d* s so far/ })
+      .waitFor();
+    await visit.look("playground-running");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    // Nobody but the owner knows of a call, so nobody is told.
+    expect(await page.getByRole("dialog").innerText()).not.toContain("by mail");
+    await page.getByRole("button", { name: "Cancel it" }).click();
+    await page.getByText("It was cancelled before it was done.").waitFor();
+    await page.getByRole("timer").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Run it" }).and(page.locator(":enabled")).waitFor();
+    await takePicture(page, `playground-cancelled-${name}`);
+    answer.resolve("Too late.");
+  });
+
+  test("a wrong key is said in the test and in the message that fails, with the way to its field", async () => {
+    const { id } = await at.api<{ id: string }>("POST", "/connections", {
+      kind: "openai_compatible",
+      label: "Guarded model",
+      base_url: guarded.base_url,
+      credential: "sk-mistyped",
+      model: "stand-in",
+    });
+    const inbox = await at.api<{ id: string }>("POST", "/inboxes", {
+      label: "Guarded",
+      default_connection_id: id,
+    });
+    await at.api("POST", "/v1/messages", { instruction: "Who are you?", inbox_id: inbox.id });
+    for (const [name, look] of LOOKS) {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await page.getByRole("link", { name: "Who are you?" }).click();
+      const fault = page.getByRole("alert");
+      await fault.getByText("did not accept the API key. Enter a valid one in this connection.").waitFor();
+      await page.getByText("stand-in", { exact: true }).waitFor();
+      await visit.look(`wrong-key-message-${name}`);
+      await fault.getByRole("link", { name: "The connection “Guarded model”" }).click();
+      await page.getByRole("heading", { name: "Guarded model", level: 1 }).waitFor();
+      await page.getByRole("button", { name: "Test it" }).click();
+      await page.getByText("did not accept the key. Enter another one in this connection.").first().waitFor();
+      await visit.look(`wrong-key-connection-${name}`);
+    }
+    await at.api("DELETE", `/inboxes/${inbox.id}`);
+  }, 60_000);
 
   test("the completion can be heard and left, and what it wrote can be undone", async () => {
     await using visit = await at.visit();

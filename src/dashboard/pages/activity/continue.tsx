@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
@@ -9,9 +8,8 @@ import { Button } from "../../ui/button.tsx";
 import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
-import { Spinner } from "../../ui/spinner.tsx";
 import { InstructionField } from "../playground/instruction-field.tsx";
-import { Outcome } from "../playground/outcome.tsx";
+import { Outcome, UnderWay } from "../playground/outcome.tsx";
 import { useRun } from "../playground/run.ts";
 import { useVocabulary } from "../playground/vocabulary.ts";
 
@@ -50,20 +48,7 @@ function Field({
             <Outcome result={run.result} />
           </div>
         )}
-        {run.running && (
-          <p className="flex items-center gap-2 text-soft">
-            <Spinner /> Working on it…{" "}
-            {run.result && (
-              <Link
-                to="/messages/$message_id"
-                params={{ message_id: run.result.message_id }}
-                className="text-accent underline"
-              >
-                Follow or cancel it
-              </Link>
-            )}
-          </p>
-        )}
+        {run.running && <UnderWay run={run} />}
         <Fault error={run.lost} />
         <FormFrame error={run.refused} onSubmit={send} className="grid gap-3">
           <InstructionField

@@ -36,7 +36,9 @@ export function Sender({ story }: { story: Story }) {
         <p className="flex items-start gap-2">
           <Icon aria-hidden className={`mt-0.5 size-5 shrink-0 ${state?.look ?? ""}`} />
           <span>
-            <span className="font-medium wrap-anywhere">{story.sender ?? "A call with your key"}</span>
+            <span className="font-medium wrap-anywhere">
+              {story.sender ?? (story.source === "test" ? "A test of yours" : "A call in your name")}
+            </span>
             <span className="block text-sm text-soft">{senderWords(story)}</span>
           </span>
         </p>

@@ -14,23 +14,19 @@ import { Steps } from "./steps.tsx";
 
 /** A message that has not ended: since when, what was done so far, and the button to cancel it. */
 export function Working({ story }: { story: Story }) {
-  const seconds = useSecondsSince(story.created);
   const { data: inboxes } = useQuery(inboxList);
   const is_paused = inboxes?.find(({ id }) => id === story.inbox_id)?.paused ?? null;
   const waits = is_paused === null ? "It waits for its turn." : "It waits: its inbox is paused.";
   return (
     <Card
       title={story.running ? "It is being worked on" : "It has not begun"}
-      actions={<Cancel message_id={story.message_id} />}
+      actions={<Cancel message_id={story.message_id} is_told={isTold(story)} />}
     >
       <div className="grid gap-3">
         <p className="flex items-center gap-2 text-soft">
           {story.running && <Spinner />}
           <span>
-            {story.running ? "The answer shows here by itself." : waits}{" "}
-            <span role="timer" className="whitespace-nowrap tabular-nums">
-              {spanOf(seconds)} so far.
-            </span>
+            {story.running ? "The answer shows here by itself." : waits} <SoFar since={story.created} />
           </span>
         </p>
         {story.steps.length > 0 && <Steps steps={story.steps} />}
@@ -39,12 +35,29 @@ export function Working({ story }: { story: Story }) {
   );
 }
 
-function Cancel({ message_id }: { message_id: string }) {
+/** How long something has been going on. */
+export function SoFar({ since }: { since: number }) {
+  const seconds = useSecondsSince(since);
+  // Every second is news to the eye alone, even where what surrounds it is read out.
+  return (
+    <span role="timer" aria-live="off" className="whitespace-nowrap tabular-nums">
+      {spanOf(seconds)} so far.
+    </span>
+  );
+}
+
+/** Whether the sender is told of a cancellation: the owner knows, and strangers are told of no failure. */
+function isTold({ source, authority }: Story): boolean {
+  return source === "email" && authority === "listed";
+}
+
+/** The button that cancels a message, once that was confirmed. */
+export function Cancel({ message_id, is_told = false }: { message_id: string; is_told?: boolean }) {
   const say = useToast();
   const [asked, setAsked] = useState(false);
   const cancel = useChange<void, RoutingResult>({
     run: () => post<RoutingResult>(`/messages/${message_id}/cancel`),
-    touches: [["story", message_id]],
+    touches: [["story", message_id], ["routing", message_id], ["messages"]],
     done: () => say("It is cancelled, and costs nothing."),
   });
   return (
@@ -63,7 +76,10 @@ function Cancel({ message_id }: { message_id: string }) {
           onClose={() => setAsked(false)}
         >
           <p>It ends as failed at once, costs nothing, and can be tried again.</p>
-          <p>What a tool is doing right now may still be done there. A listed sender is told by mail.</p>
+          <p>
+            What a tool is doing right now may still be done there.
+            {is_told && " Its sender is told by mail."}
+          </p>
         </Confirm>
       )}
     </>

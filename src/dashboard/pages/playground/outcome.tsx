@@ -6,7 +6,25 @@ import { figure } from "../../ui/figure.ts";
 import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
 import { Notice } from "../../ui/notice.tsx";
+import { Spinner } from "../../ui/spinner.tsx";
 import { Steps } from "../activity/steps.tsx";
+import { Cancel, SoFar } from "../activity/working.tsx";
+import type { Run } from "./run.ts";
+
+/** A run that goes on: for how long, and the button to cancel it. */
+export function UnderWay({ run: { began, result } }: { run: Run }) {
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-2">
+      <p className="flex items-center gap-2 text-soft">
+        <Spinner />
+        <span>
+          Working on it… <SoFar since={began} />
+        </span>
+      </p>
+      {result && <Cancel message_id={result.message_id} />}
+    </div>
+  );
+}
 
 /** What a run has done and said, so far or in the end. */
 export function Outcome({ result }: { result: RoutingResult }) {

@@ -13,12 +13,12 @@ import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
-import { Loading, Spinner } from "../../ui/spinner.tsx";
+import { Loading } from "../../ui/spinner.tsx";
 import { curlOf } from "./curl.ts";
 import { Attach, joined, refusalOf, useFileDrop } from "./files.tsx";
 import { InstructionField } from "./instruction-field.tsx";
-import { Outcome } from "./outcome.tsx";
-import { contentTypeOf, type Input, plainBodyOf, useRun } from "./run.ts";
+import { Outcome, UnderWay } from "./outcome.tsx";
+import { contentTypeOf, type Input, plainBodyOf, type Run, useRun } from "./run.ts";
 import { useVocabulary } from "./vocabulary.ts";
 
 /** A form for a call: it does what a mail or a script would, and costs the same. */
@@ -78,8 +78,6 @@ function Bench({ inboxes, first }: { inboxes: Inbox[]; first: Inbox }) {
   );
 }
 
-type Run = ReturnType<typeof useRun>;
-
 function Result({ run }: { run: Run }) {
   return (
     <Card title="Result">
@@ -87,11 +85,7 @@ function Result({ run }: { run: Run }) {
         {!run.running && !run.result && (
           <p className="py-8 text-center text-soft">What comes out appears here, each step as it is taken.</p>
         )}
-        {run.running && (
-          <p className="flex items-center gap-2 text-soft">
-            <Spinner /> Working on it…
-          </p>
-        )}
+        {run.running && <UnderWay run={run} />}
         {run.result && <Outcome result={run.result} />}
         <Fault error={run.lost} />
       </div>

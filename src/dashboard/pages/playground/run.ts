@@ -22,6 +22,7 @@ export interface Input {
 export function useRun(accepted?: () => void) {
   const queries = useQueryClient();
   const [started, setStarted] = useState<RoutingResult>();
+  const [began, setBegan] = useState(0);
   const start = useChange<Input, RoutingResult>({
     run: async (input) =>
       post<RoutingResult>("/v1/messages", { ...(await bodyOf(input)), async: !isPrivate(input) }),
@@ -45,15 +46,20 @@ export function useRun(accepted?: () => void) {
   }, [running, queries]);
   return {
     running,
+    /** When it was sent, by the clock of this browser. */
+    began,
     result: start.isPending ? undefined : result,
     refused: start.error,
     lost,
     start: (input: Input) => {
       setStarted(undefined);
+      setBegan(Math.floor(Date.now() / 1_000));
       start.mutate(input);
     },
   };
 }
+
+export type Run = ReturnType<typeof useRun>;
 
 /** Whether a run is private: its answer is stored nowhere, so only the call that waits for it gets it. */
 function isPrivate({ instruction }: Input): boolean {
