@@ -77,6 +77,26 @@ test.each([
   expect([status, body.title]).toEqual([201, title]);
 });
 
+test("a file is for the inboxes that the form names, in one part each", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const ids = await Promise.all([1, 2].map(async () => String((await ada.post("/inboxes", {})).body.id)));
+  const file = part('name="file"; filename="a.md"', "text");
+  const named = (id: string) => part('name="inbox_ids"', id);
+  for (const few of [ids.slice(0, 1), ids]) {
+    const answer = await uploadRaw(t, ada, file + few.map(named).join(""));
+    expect([answer.status, answer.body.inbox_ids.toSorted()]).toEqual([201, few.toSorted()]);
+  }
+  const eve = await t.as("eve@example.com");
+  for (const [caller, id] of [
+    [eve, String(ids[0])],
+    [ada, "desk"],
+  ] as const) {
+    const { status, body } = await uploadRaw(t, caller, file + named(id));
+    expect([status, body.errors[0].path]).toEqual([422, expect.stringMatching(/^body\.inbox_ids/)]);
+  }
+});
+
 test("a part without a file name is a file as well", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");

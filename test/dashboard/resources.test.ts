@@ -241,14 +241,21 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       const title = `Tone ${name}`;
       const { id } = await at.api<Made>("POST", "/contexts", { title, body: MARKDOWN, kind: "knowledge" });
       const { id: inbox_id } = await at.api<Made>("POST", "/inboxes", { label: title, context_ids: [id] });
+      const { id: second_id } = await at.api<Made>("POST", "/inboxes", { label: "Second desk" });
       await visit.open("Contexts");
       await drop(page, [
         { name: "style.md", text: MARKDOWN },
         { name: "empty.md", text: "" },
       ]);
+      // Nothing is taken before it is said for whom.
+      await page.getByRole("heading", { name: "Make 2 contexts" }).waitFor();
+      expect(await page.getByRole("checkbox", { checked: true }).count()).toBe(1);
+      await page.getByRole("checkbox", { name: "Second desk" }).check();
+      await visit.look("contexts-scope");
+      await press(page, "Make the contexts");
       await page.getByText("The file is now a context.").waitFor();
       await page.getByText("The file is empty.").waitFor();
-      await page.getByRole("link", { name: /House style/ }).waitFor();
+      await page.getByRole("link", { name: /House style.*2 inboxes/ }).waitFor();
       await visit.look("contexts-uploaded");
       await press(page, "Undo");
       await page.getByRole("link", { name: /House style/ }).waitFor({ state: "detached" });
@@ -271,7 +278,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await press(page, "Undo");
       await row.click();
       await page.getByRole("link", { name: title }).waitFor();
-      await at.api("DELETE", `/inboxes/${inbox_id}`);
+      for (const made of [inbox_id, second_id]) await at.api("DELETE", `/inboxes/${made}`);
     },
     LOOK_MS,
   );

@@ -4,7 +4,7 @@ import { authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
 import { listAnswer } from "../../http/stream.ts";
 import { contextPortions, createContext, deleteContext, patchContext, readContext } from "./contexts.ts";
-import { contextBody, contextMembers, ContextShape, newContextBody } from "./shapes.ts";
+import { contextBody, ContextShape, newContextBody, uploadBody } from "./shapes.ts";
 import { uploadContext } from "./upload.ts";
 
 const contextParams = t.Object({ context_id: t.String({ format: "uuid" }) });
@@ -49,12 +49,12 @@ function collectionRoutes(app: App) {
         return uploadContext(app, caller, upload);
       },
       {
-        body: t.Object({ file: t.File(), kind: t.Optional(contextMembers.kind) }),
+        body: uploadBody,
         ...describe({
           tag: "Contexts",
           summary: "Make a context of a Markdown file",
           description:
-            "UTF-8, at most 256 KB. The title is the first `# heading`, else the name of the file; the whole file becomes the body; the kind is `instruction` unless a part named `kind` says otherwise.",
+            "UTF-8, at most 256 KB. The title is the first `# heading`, else the name of the file; the whole file becomes the body; the kind is `instruction` unless a part named `kind` says otherwise. It is for every inbox unless parts named `inbox_ids` name some.",
           answers: { 201: ContextShape },
           errors: ["plan_required", "plan_limit_reached", "storage_full"],
         }),

@@ -42,6 +42,19 @@ export const contextBody = t.Object({
   ...optional,
 });
 
+/** The parts of a form (RFC 7578 §4.3): one inbox is one part, and several are so many parts of the same name. */
+export const uploadBody = t.Object({
+  file: t.File(),
+  kind: t.Optional(kind),
+  inbox_ids: t.Optional(
+    t.Union(
+      [t.String({ format: "uuid" }), t.Array(t.String({ format: "uuid" }), { maxItems: MAX_INBOXES })],
+      { description: "The inboxes that it is for, each in a part of its own. Without: every inbox." },
+    ),
+  ),
+});
+
+export type Upload = Omit<Static<typeof uploadBody>, "file"> & { file: Blob & { name?: string } };
 export type NewContext = Static<typeof newContextBody>;
 export type ContextInput = Static<typeof contextBody>;
 

@@ -1,22 +1,19 @@
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import type { ContextRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { type ContextView, createContext, MAX_BODY_BYTES, MAX_TITLE_CHARS } from "./contexts.ts";
+import type { Upload } from "./shapes.ts";
 
 const UNTITLED = "Untitled";
-
-export interface Upload {
-  file: Blob & { name?: string };
-  kind?: ContextRow["kind"];
-}
 
 /** Makes a context of a Markdown file: its first heading, else its name, is the title, all of it the body. */
 export async function uploadContext(app: App, caller: Caller, upload: Upload): Promise<ContextView> {
   const body = await readText(upload.file);
   const title = headingTitle(body) || fileTitle(upload.file.name ?? "") || UNTITLED;
-  return createContext(app, caller, { title, body, kind: upload.kind ?? "instruction" });
+  const { kind = "instruction", inbox_ids } = upload;
+  const named = inbox_ids === undefined ? null : [inbox_ids].flat();
+  return createContext(app, caller, { title, body, kind, inbox_ids: named });
 }
 
 async function readText(file: Blob): Promise<string> {

@@ -19,7 +19,7 @@ import { Unsaved } from "../../ui/unsaved.tsx";
 import { ContextBody } from "./context-body.tsx";
 import { ContextScope } from "./context-scope.tsx";
 import { DeleteContext, WhereUsed } from "./context-uses.tsx";
-import { KINDS } from "./contexts.tsx";
+import { KINDS } from "./kinds.ts";
 
 const NEW: Draft = { title: "", body: "", kind: "instruction", enabled: true, inbox_ids: null };
 type Draft = Pick<ContextRow, "title" | "body" | "kind" | "enabled" | "inbox_ids"> & { slug?: string };

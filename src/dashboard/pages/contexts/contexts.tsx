@@ -1,36 +1,25 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Plus, Upload } from "lucide-react";
-import { type DragEvent, useRef, useState } from "react";
-import { useChange } from "../../api/changes.ts";
-import { post, remove } from "../../api/client.ts";
+import { Plus } from "lucide-react";
 import { contextList } from "../../api/lists.ts";
 import type { Context } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
 import { Allowance } from "../../ui/allowance.tsx";
 import { Badge } from "../../ui/badge.tsx";
-import { BUTTON, Button } from "../../ui/button.tsx";
+import { BUTTON } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
 import { Fault } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
-import { useToast } from "../../ui/toast.tsx";
 import { scopeWords } from "./context-scope.tsx";
-
-export const KINDS: Record<Context["kind"], { word: string; hint: string }> = {
-  instruction: { word: "Always", hint: "Goes along with every mail and call to its inboxes." },
-  knowledge: { word: "When it fits", hint: "Is looked up when a mail is about it, or named as +name." },
-  command: {
-    word: "Macro",
-    hint: "Is called as $name. {{input}} in its text becomes what stands behind $name.",
-  },
-};
+import { KINDS } from "./kinds.ts";
+import { UploadButton, UploadDialog, useUpload } from "./upload.tsx";
 
 export function Contexts() {
   const { data: contexts, error, isPending, refetch } = useQuery(contextList);
   const { limits } = useMe();
-  const { upload, drop, over } = useUpload();
+  const { upload, files, setFiles, drop, over } = useUpload();
   const make = (
     <Link
       to="/contexts/$context_id"
@@ -46,12 +35,20 @@ export function Contexts() {
       intro="What your inboxes should know and keep to: how you write, who your customers are, how an invoice is filed."
       actions={
         <>
-          <UploadButton busy={upload.isPending} onFiles={(files) => upload.mutate(files)} />
+          <UploadButton onFiles={setFiles} />
           {make}
         </>
       }
     >
       <Fault error={error} retry={() => void refetch()} />
+      {files.length > 0 && (
+        <UploadDialog
+          files={files}
+          busy={upload.isPending}
+          onUpload={(choice) => upload.mutate({ files, ...choice })}
+          onClose={() => setFiles([])}
+        />
+      )}
       {upload.data?.refused.map(({ name, error: why }) => (
         <Fault key={name} about={name} error={why} />
       ))}
@@ -105,81 +102,4 @@ function Row({ context }: { context: Context }) {
       </Link>
     </li>
   );
-}
-
-function UploadButton({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]) => void }) {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <Button icon={<Upload />} busy={busy} onClick={() => input.current?.click()}>
-        Upload Markdown
-      </Button>
-      <input
-        ref={input}
-        type="file"
-        aria-label="Markdown files"
-        accept=".md,.markdown,.txt,text/markdown,text/plain"
-        multiple
-        hidden
-        onChange={(event) => {
-          onFiles([...(event.target.files ?? [])]);
-          event.target.value = "";
-        }}
-      />
-    </>
-  );
-}
-
-interface Uploaded {
-  made: Context[];
-  refused: { name: string; error: unknown }[];
-}
-
-/** Uploads files by one call each, so that a fault of one does not keep the others from being taken. */
-async function uploadAll(files: File[]): Promise<Uploaded> {
-  const uploaded: Uploaded = { made: [], refused: [] };
-  for (const file of files) {
-    const form = new FormData();
-    form.set("file", file);
-    try {
-      uploaded.made.push(await post<Context>("/contexts/upload", form));
-    } catch (error) {
-      uploaded.refused.push({ name: file.name, error });
-    }
-  }
-  return uploaded;
-}
-
-/** Takes files that are chosen or dropped. */
-function useUpload() {
-  const [over, setOver] = useState(false);
-  const say = useToast();
-  const touches = [contextList.queryKey];
-  const back = useChange<Context[]>({
-    run: (made) => Promise.all(made.map(({ id }) => remove(`/contexts/${id}`))),
-    touches,
-  });
-  const upload = useChange<File[], Uploaded>({
-    run: uploadAll,
-    touches,
-    done: ({ made }) => {
-      if (made.length > 0)
-        say(made.length === 1 ? "The file is now a context." : `${made.length} files are now contexts.`, () =>
-          back.mutateAsync(made),
-        );
-    },
-  });
-  const drop = {
-    onDragOver: (event: DragEvent) => {
-      event.preventDefault();
-      setOver(true);
-    },
-    onDragLeave: () => setOver(false),
-    onDrop: (event: DragEvent) => {
-      event.preventDefault();
-      setOver(false);
-      if (event.dataTransfer.files.length > 0) upload.mutate([...event.dataTransfer.files]);
-    },
-  };
-  return { upload, drop, over };
 }

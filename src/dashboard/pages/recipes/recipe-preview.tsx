@@ -13,7 +13,7 @@ import { Form } from "../../ui/form.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { providerOf } from "../connections/providers.ts";
-import { KINDS } from "../contexts/contexts.tsx";
+import { KINDS } from "../contexts/kinds.ts";
 
 const TOUCHES = [recipeList.queryKey, inboxList.queryKey, contextList.queryKey];
 

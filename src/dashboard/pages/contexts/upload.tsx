@@ -1,0 +1,147 @@
+import { useQuery } from "@tanstack/react-query";
+import { Upload } from "lucide-react";
+import { type DragEvent, useRef, useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { post, remove } from "../../api/client.ts";
+import { contextList, inboxList } from "../../api/lists.ts";
+import type { Context, Inbox } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Field, Select } from "../../ui/field.tsx";
+import { FormFrame } from "../../ui/form-faults.tsx";
+import { useToast } from "../../ui/toast.tsx";
+import { ContextScope } from "./context-scope.tsx";
+import { KINDS } from "./kinds.ts";
+
+export function UploadButton({ onFiles }: { onFiles: (files: File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button icon={<Upload />} onClick={() => input.current?.click()}>
+        Upload Markdown
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        aria-label="Markdown files"
+        accept=".md,.markdown,.txt,text/markdown,text/plain"
+        multiple
+        hidden
+        onChange={(event) => {
+          onFiles([...(event.target.files ?? [])]);
+          event.target.value = "";
+        }}
+      />
+    </>
+  );
+}
+
+type Choice = Pick<Context, "kind" | "inbox_ids">;
+
+interface UploadDialogProps {
+  files: File[];
+  busy: boolean;
+  onUpload: (choice: Choice) => void;
+  onClose: () => void;
+}
+
+/** Asks which inboxes files are for: one that goes along with every mail must not come to all of them unasked. */
+export function UploadDialog(props: UploadDialogProps) {
+  const { data: inboxes } = useQuery(inboxList);
+  return inboxes ? <UploadForm {...props} inboxes={inboxes} /> : null;
+}
+
+function UploadForm({ files, busy, onUpload, onClose, inboxes }: UploadDialogProps & { inboxes: Inbox[] }) {
+  const [kind, setKind] = useState<Context["kind"]>("instruction");
+  const [chosen, setChosen] = useState<Context["inbox_ids"]>();
+  const inbox_ids = chosen === undefined ? usualScope(inboxes) : chosen;
+  const one = files.length === 1;
+  return (
+    <Dialog
+      title={one ? `Make a context of ${files[0]?.name}` : `Make ${files.length} contexts`}
+      onClose={onClose}
+    >
+      <FormFrame error={null} onSubmit={() => onUpload({ kind, inbox_ids })} className="grid gap-4">
+        <ContextScope inbox_ids={inbox_ids} fault={undefined} onChange={setChosen} />
+        <Field label="Used" hint={KINDS[kind].hint}>
+          <Select value={kind} onChange={(event) => setKind(event.target.value as Context["kind"])}>
+            {(["instruction", "knowledge"] as const).map((name) => (
+              <option key={name} value={name}>
+                {KINDS[name].word}
+              </option>
+            ))}
+          </Select>
+        </Field>
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" busy={busy} disabled={inbox_ids?.length === 0}>
+            {one ? "Make the context" : "Make the contexts"}
+          </Button>
+        </div>
+      </FormFrame>
+    </Dialog>
+  );
+}
+
+function usualScope(inboxes: Inbox[]): Context["inbox_ids"] {
+  const usual = inboxes.find(({ is_default }) => is_default);
+  return usual ? [usual.id] : null;
+}
+
+interface Uploaded {
+  made: Context[];
+  refused: { name: string; error: unknown }[];
+}
+
+/** Uploads files by one call each, so that a fault of one does not keep the others from being taken. */
+async function uploadAll({ files, kind, inbox_ids }: Choice & { files: File[] }): Promise<Uploaded> {
+  const uploaded: Uploaded = { made: [], refused: [] };
+  for (const file of files) {
+    const form = new FormData();
+    form.set("file", file);
+    form.set("kind", kind);
+    for (const id of inbox_ids ?? []) form.append("inbox_ids", id);
+    try {
+      uploaded.made.push(await post<Context>("/contexts/upload", form));
+    } catch (error) {
+      uploaded.refused.push({ name: file.name, error });
+    }
+  }
+  return uploaded;
+}
+
+/** Takes files that are chosen or dropped; `files` are those that are asked about. */
+export function useUpload() {
+  const [over, setOver] = useState(false);
+  const [files, setFiles] = useState<File[]>([]);
+  const say = useToast();
+  const touches = [contextList.queryKey];
+  const back = useChange<Context[]>({
+    run: (made) => Promise.all(made.map(({ id }) => remove(`/contexts/${id}`))),
+    touches,
+  });
+  const upload = useChange<Choice & { files: File[] }, Uploaded>({
+    run: uploadAll,
+    touches,
+    done: ({ made }) => {
+      setFiles([]);
+      if (made.length > 0)
+        say(made.length === 1 ? "The file is now a context." : `${made.length} files are now contexts.`, () =>
+          back.mutateAsync(made),
+        );
+    },
+  });
+  const drop = {
+    onDragOver: (event: DragEvent) => {
+      event.preventDefault();
+      setOver(true);
+    },
+    onDragLeave: () => setOver(false),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault();
+      setOver(false);
+      setFiles([...event.dataTransfer.files]);
+    },
+  };
+  return { upload, files, setFiles, drop, over };
+}
