@@ -17,6 +17,7 @@ const STEP_MS = 250;
 /** Rows that are in the page at most, whatever has been loaded. */
 const MOST_ROWS = 120;
 const LONGEST_TASK_MS = 200;
+const FIRST_LOAD_BYTES = 200 * 1_024;
 const STREAM = "/messages/stream";
 const HARM =
   "<script>alert(1)</script> <img src=https://evil.example/a.png onerror=alert(2)> ![p](https://evil.example/b.png) [q](javascript:alert(3)) <iframe src=//evil.example></iframe>";
@@ -112,6 +113,32 @@ describe.skipIf(!hasChromium)("the activity", () => {
     at.api<RoutingResult>("POST", "/v1/messages", { instruction, inbox_id: inbox.id });
 
   afterAll(() => stack.disposeAsync());
+
+  test("loads little at first, and the list once", async () => {
+    await using visit = await at.visit();
+    const beside = visit.page.context();
+    const context = await beside.browser()?.newContext();
+    if (!context) throw new Error("The browser has gone.");
+    await context.addCookies(await beside.cookies());
+    const page = await context.newPage();
+    const sizes: Promise<number>[] = [];
+    const lists: URL[] = [];
+    page.on("requestfinished", (request) => {
+      sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+      const url = new URL(request.url());
+      if (url.pathname === "/messages") lists.push(url);
+    });
+    await page.goto(`${at.url}/app`);
+    await page.getByRole("link", { name: "Lunch" }).waitFor();
+    // The stream has opened, after which something may have come.
+    await until(() => lists.length > 1);
+    await Bun.sleep(STEP_MS);
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    await context.close();
+    expect(lists.map(({ search }) => search)).toEqual(["", "?limit=1"]);
+    console.log(`The first load of the activity has ${bytes} bytes.`);
+    expect(bytes).toBeLessThan(FIRST_LOAD_BYTES);
+  });
 
   test.each(TASK_LOOKS)(
     "tells a mail from who sent it to who was told of its answer (%s)",

@@ -13,11 +13,13 @@ import type { Page } from "./shapes.ts";
 
 /** How long entries that were just read count as new enough. */
 const FRESH_MS = 2_000;
+/** How long after a list was read the live stream may open and nothing but its newest entry be asked for. */
+const JUST_READ_MS = 10_000;
 
 /** A list of which new entries come to the head. */
 export interface GrowingList<T> {
   queryKey: QueryKey;
-  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<T>>;
+  read: (cursor: string | undefined, signal: AbortSignal, limit?: number) => Promise<Page<T>>;
   /** Returns what tells an entry from every other; one that comes to the head again is another one. */
   versionOf: (item: T) => string;
 }
@@ -47,16 +49,30 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
   const unseen = newsIn(waiting, known, versionOf);
 
   const [came, setCame] = useState(0);
-  const is_owed = useRef(false);
+  /** A look that could not be had while the list was being read, and whether something has come for certain. */
+  const owed = useRef<boolean>(undefined);
   const showHead = async (page: Page<T>): Promise<void> => {
     const pageParams = [undefined];
     // A next page on its way would bring the old ones back.
     await queries.cancelQueries({ queryKey, exact: true });
     queries.setQueryData<InfiniteData<Page<T>, string | undefined>>(queryKey, { pages: [page], pageParams });
   };
-  const look = useEffectEvent(async () => {
-    is_owed.current = !is_read;
-    if (!is_read) return;
+  /** Whether the list has been read just now and its newest entry is the newest one still. */
+  const isSame = async (): Promise<boolean> => {
+    if (pages.dataUpdatedAt < Date.now() - JUST_READ_MS) return false;
+    const newest = await queries
+      .fetchQuery({
+        queryKey: ["newest", ...queryKey],
+        queryFn: ({ signal }) => read(undefined, signal, 1),
+        gcTime: 0,
+      })
+      .catch(() => null);
+    return newest !== null && newest.items.every((item) => known.has(versionOf(item)));
+  };
+  const look = useEffectEvent(async (certain: boolean) => {
+    owed.current = is_read ? undefined : certain || owed.current === true;
+    // The live stream has only opened: most often nothing has come since the list was read.
+    if (!is_read || (!certain && (await isSame()))) return;
     const { data, isSuccess } = await head.refetch();
     if (!isSuccess) return;
     const before = new Set(waiting.map(versionOf));
@@ -64,9 +80,10 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
     setCame((count) => count + fresh.length);
     if (isAtTop()) await showHead(data);
   });
-  useEffect(() => onNews(() => void look()), []);
+  useEffect(() => onNews((certain) => void look(certain)), []);
   const catchUp = useEffectEvent((is_read: boolean, read_at: number) => {
-    if (is_read && (is_owed.current || read_at < Date.now() - FRESH_MS)) void look();
+    const is_old = read_at < Date.now() - FRESH_MS;
+    if (is_read && (owed.current !== undefined || is_old)) void look(is_old || owed.current === true);
   });
   // News came while it was being read, or an earlier visit has left it.
   useEffect(() => catchUp(is_read, pages.dataUpdatedAt), [is_read, pages.dataUpdatedAt]);

@@ -10,6 +10,8 @@ const FAILURES_TOLD = 2;
 export interface Hearer {
   /** A message that is new or has changed; null when much may have happened, and one has to look. */
   news: (message: Activity | null) => void;
+  /** The first stream of this page has opened: hardly anything can have happened since the page was loaded. */
+  begun: () => void;
   live: (is_live: boolean) => void;
 }
 
@@ -46,6 +48,11 @@ export function hearOfMessages(user_id: string, hearer: Hearer, gone: AbortSigna
         hearer.news(message);
         tell({ news: message });
       },
+      begun() {
+        hearer.begun();
+        // To the other tabs it is a stream after another one.
+        tell({ news: null });
+      },
       live(is_live) {
         state = is_live;
         hearer.live(is_live);
@@ -63,8 +70,9 @@ export function hearOfMessages(user_id: string, hearer: Hearer, gone: AbortSigna
 }
 
 /** Opens the stream anew whenever it breaks off, after pauses that grow: a browser gives up for ever when it is refused. */
-function keepStream({ news, live }: Hearer, gone: AbortSignal): void {
+function keepStream({ news, begun, live }: Hearer, gone: AbortSignal): void {
   let failures = 0;
+  let has_begun = false;
   let stream: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const open = (): void => {
@@ -75,7 +83,9 @@ function keepStream({ news, live }: Hearer, gone: AbortSignal): void {
       failures = 0;
       live(true);
       // It tells nothing of what happened before.
-      news(null);
+      if (has_begun) news(null);
+      else begun();
+      has_begun = true;
     });
     stream.addEventListener("message", ({ data }: MessageEvent<string>) => {
       news(JSON.parse(data) as Activity);

@@ -16,7 +16,10 @@ const MAX_ASKED = 20;
 
 let is_live = true;
 const watchers = new Set<() => void>();
-const lists = new Set<() => void>();
+const lists = new Set<Look>();
+
+/** `certain`: something has happened, or has had the time to. */
+type Look = (certain: boolean) => void;
 
 /** Whether news come by themselves just now. */
 export function useIsLive(): boolean {
@@ -24,7 +27,7 @@ export function useIsLive(): boolean {
 }
 
 /** Has `look` called when something may have come to the head of a list; what is given ends it. */
-export function onNews(look: () => void): () => void {
+export function onNews(look: Look): () => void {
   lists.add(look);
   return () => lists.delete(look);
 }
@@ -39,9 +42,13 @@ export function useLiveMessages(): void {
     const news = (message: Activity | null): void => {
       if (message) show(queries, message);
       else lookAgain(queries);
-      haveListsLook();
+      haveListsLook(true);
     };
-    hearOfMessages(id, { news, live }, gone.signal);
+    const begun = (): void => {
+      lookAgain(queries);
+      haveListsLook(false);
+    };
+    hearOfMessages(id, { news, begun, live }, gone.signal);
     const timer = setInterval(() => !is_live && news(null), LOOK_SECONDS * 1_000);
     return () => {
       clearInterval(timer);
@@ -63,21 +70,24 @@ function watch(heard: () => void): () => void {
 }
 
 /** At most one look in a while, and none while nobody can see it. */
-function gathering(gone: AbortSignal): () => void {
+function gathering(gone: AbortSignal): Look {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last = 0;
   let is_owed = false;
+  let is_certain = false;
   const look = (): void => {
     timer = undefined;
     is_owed = document.hidden;
     if (is_owed) return;
     last = Date.now();
-    for (const each of lists) each();
+    for (const each of lists) each(is_certain);
+    is_certain = false;
   };
-  const gather = (): void => {
+  const gather: Look = (certain) => {
+    is_certain ||= certain;
     timer ??= setTimeout(look, Math.max(GATHER_MS, last + PAUSE_MS - Date.now()));
   };
-  document.addEventListener("visibilitychange", () => is_owed && gather(), { signal: gone });
+  document.addEventListener("visibilitychange", () => is_owed && gather(false), { signal: gone });
   gone.addEventListener("abort", () => clearTimeout(timer));
   return gather;
 }

@@ -16,13 +16,15 @@ export interface MessageFilters {
 
 export const messageList = (filters: MessageFilters): GrowingList<Activity> => ({
   queryKey: ["messages", filters],
-  read: (cursor, signal) => get<Page<Activity>>(`/messages?${queryOf({ ...filters, cursor })}`, signal),
+  read: (cursor, signal, limit) =>
+    get<Page<Activity>>(`/messages?${queryOf({ ...filters, cursor, limit })}`, signal),
   versionOf: idOf,
 });
 
 export const conversationList: GrowingList<Conversation> = {
   queryKey: ["conversations"],
-  read: (cursor, signal) => get<Page<Conversation>>(`/conversations?${queryOf({ cursor })}`, signal),
+  read: (cursor, signal, limit) =>
+    get<Page<Conversation>>(`/conversations?${queryOf({ cursor, limit })}`, signal),
   // An answer brings it back to the head.
   versionOf: ({ id, last_at }) => `${id} ${last_at}`,
 };
