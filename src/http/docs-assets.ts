@@ -2,7 +2,7 @@ import bundle from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import bundleStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import init from "./docs-init.js" with { type: "file" };
 import style from "./docs.css" with { type: "file" };
-import { FOR_EVER, hashOfFile, ownFile } from "./own-files.ts";
+import { FOR_EVER, hashOfFile, isKnown, textResponse } from "./own-files.ts";
 
 /** The files below /docs by name. In the compiled binary they are embedded. */
 const FILES = {
@@ -19,9 +19,10 @@ export async function assetUrl(name: AssetName): Promise<string> {
   return `/docs/${name}?v=${await hashOfFile(FILES[name])}`;
 }
 
-export function assetResponse(name: AssetName, request: Request): Promise<Response> {
+export async function assetResponse(name: AssetName, request: Request): Promise<Response> {
   const kind = name.endsWith(".css") ? "text/css" : "text/javascript";
-  return ownFile(FILES[name], request, {
-    headers: { "cache-control": FOR_EVER, "content-type": `${kind}; charset=utf-8` },
-  });
+  const etag = `"${await hashOfFile(FILES[name])}"`;
+  const headers = { etag, "cache-control": FOR_EVER, "content-type": `${kind}; charset=utf-8` };
+  if (isKnown(etag, request)) return new Response(null, { status: 304, headers });
+  return textResponse(await Bun.file(FILES[name]).text(), request, headers);
 }

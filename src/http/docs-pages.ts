@@ -2,23 +2,52 @@ import { ERROR_CODES, type ErrorCode } from "../errors.ts";
 import { assetUrl } from "./docs-assets.ts";
 import { CATALOGUE, exampleProblem } from "./error-catalogue.ts";
 import { STATUS, TITLES } from "./errors.ts";
+import type { OpenApiDocument } from "./openapi.ts";
 
-/** Returns the interactive reference of /openapi.json, below an example of the most used call. */
-export async function referencePage(base_url: string): Promise<string> {
+/**
+ * The page with all operations, below the call that most people are here for. Their interactive reference is made of
+ * /openapi.json once somebody asks for it: it keeps a browser busy for seconds.
+ */
+export async function referencePage(base_url: string, document: OpenApiDocument): Promise<string> {
   const [bundle, init, bundleStyle] = await Promise.all([
     assetUrl("swagger-ui-bundle.js"),
     assetUrl("init.js"),
     assetUrl("swagger-ui.css"),
   ]);
-  const head = `<link rel="stylesheet" href="${bundleStyle}">
-<script defer src="${bundle}"></script>
-<script defer src="${init}"></script>`;
   return page({
     title: "Mailwright API",
-    head,
+    head: `<script defer src="${init}"></script>`,
     main: `${beginHere(base_url)}
-<div id="operations"><noscript><p>This page needs JavaScript. Without it, read
-<a href="/openapi.json">the OpenAPI document</a>.</p></noscript></div>`,
+<div id="operations" class="text" data-bundle="${bundle}" data-style="${bundleStyle}">
+<h1>All operations</h1>
+<noscript><p>With JavaScript they can be read in full, and tried out, on this page. Without it, read
+<a href="/openapi.json">the OpenAPI document</a>.</p></noscript>
+<p id="try" hidden>A click on one opens it, with all its members. <button type="button">Open all</button></p>
+<p role="alert"></p>
+${sectionsOf(document).join("\n")}
+</div>`,
+  });
+}
+
+const METHODS = ["get", "post", "put", "patch", "delete"];
+
+/** The operations by their tags, each with the address at which the reference opens it. */
+function sectionsOf({ tags, paths }: OpenApiDocument): string[] {
+  const all = Object.entries(paths).flatMap(([path, operations]) =>
+    METHODS.flatMap((method) => {
+      const operation = operations[method];
+      return operation ? [{ path, method, operation }] : [];
+    }),
+  );
+  return tags.map(({ name }) => {
+    const items = all
+      .filter(({ operation }) => (operation["tags"] as string[]).includes(name))
+      .map(({ path, method, operation }) => {
+        const to = `#/${encodeURIComponent(name)}/${String(operation["operationId"])}`;
+        const words = Bun.escapeHTML(String(operation["summary"]));
+        return `<li><a href="${to}"><code>${method.toUpperCase()} ${Bun.escapeHTML(path)}</code></a> ${words}</li>`;
+      });
+    return `<section><h2>${Bun.escapeHTML(name)}</h2><ul>${items.join("\n")}</ul></section>`;
   });
 }
 

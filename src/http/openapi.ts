@@ -8,6 +8,7 @@ import type { Json } from "./openapi-schema.ts";
 
 export interface OpenApiDocument {
   openapi: string;
+  tags: { name: string }[];
   paths: Record<string, Record<string, Json>>;
   components: { schemas: Record<string, Json>; [part: string]: unknown };
   [part: string]: unknown;

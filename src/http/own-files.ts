@@ -1,4 +1,7 @@
-/** Cache-Control for a URL that contains a version of its content. */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+
+/** For an address that names the version of what is there. */
 export const FOR_EVER = "public, max-age=31536000, immutable";
 
 /** Hashes of the server's own files by path: the files do not change while it runs. */
@@ -33,4 +36,24 @@ export function isKnown(etag: string, request: Request): boolean {
 
 export function hashOf(content: Uint8Array | string): string {
   return new Bun.CryptoHasher("sha256").update(content).digest("hex").slice(0, 16);
+}
+
+/** What this server says in the same words to everybody, packed when it is first asked for, by its ETag. */
+const packed = new Map<string, Promise<Uint8Array>>();
+const pack = promisify(gzip);
+
+/** A text that is the same for everybody, as its ETag, packed for whoever can unpack it. */
+export async function textResponse(
+  text: string,
+  request: Request,
+  given: Record<"etag" | "content-type" | "cache-control", string>,
+): Promise<Response> {
+  const headers = { ...given, vary: "Accept-Encoding" };
+  if (!(request.headers.get("accept-encoding") ?? "").includes("gzip"))
+    return new Response(text, { headers });
+  const bytes = packed.get(given.etag) ?? pack(text);
+  packed.set(given.etag, bytes);
+  return new Response((await bytes) as Uint8Array<ArrayBuffer>, {
+    headers: { ...headers, "content-encoding": "gzip" },
+  });
 }
