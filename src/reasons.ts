@@ -181,8 +181,7 @@ export function refusalFor<Reason extends RefusalReason>(reason: Reason, text?: 
   return { code, enhanced, reason, text: text ?? sentence };
 }
 
-const LISTED =
-  "Turn on “Work on newsletters and list mail” of the inbox (inbound_policy.process_bulk) if you want it read.";
+const LISTED = "Turn on “Work on newsletters and list mail” of the inbox if you want it read.";
 
 /** Mail that is taken and left out: `one` tells its owner about one mail, `many` is as in `Refusal`. */
 const LEFT_OUT = {

@@ -88,7 +88,7 @@ export function needsAuth(who: Speaker, has_token: boolean): McpFault {
   const cause = has_token ? "does not accept the credential any more" : "asks for a credential";
   return fault(
     who,
-    `${cause}. Connect it again with POST /integrations/mcp/${who.id}/connect, or enter a valid credential in the connection.`,
+    `${cause}. Connect it again on its page under “Connections”, or enter a valid credential there.`,
     { status: 401 },
   );
 }

@@ -255,7 +255,7 @@ async function decideSender(
 const NOTHING_PROVEN = {
   ...refusalFor("sender_unauthenticated"),
   shown:
-    "It was refused, because nothing shows that it is from its sender: anybody can write any name into a mail, and each would cost a run. Turn on “Work on mail whose sender proves nothing” of the inbox (inbound_policy.process_unauthenticated) if you want such mail read.",
+    "It was refused, because nothing shows that it is from its sender: anybody can write any name into a mail, and each would cost a run. Turn on “Work on mail whose sender proves nothing” of the inbox if you want such mail read.",
 };
 
 async function refuseSender(

@@ -89,7 +89,7 @@ function whyNotTo(
   if (kind === "notice" && !hasAuthority(now))
     return "No answer is sent, because its sender is neither the owner nor listed any more, and strangers are not told of failures.";
   if (envelope_to === sender || (hasAuthority(now) && isKnownAddress(envelope_to, now))) return undefined;
-  return "No answer is sent, because the address that the mail wanted it at (Reply-To) is not on the list of the inbox any more (allowlist_senders), nor the owner's.";
+  return "No answer is sent, because the address that the mail wanted it at (Reply-To) is not on the list of the inbox any more, nor the owner's.";
 }
 
 function isAt(from: string, inbox: InboxRow): boolean {

@@ -4,13 +4,16 @@ import {
   openConnectionNamed,
   openConnectionOf,
 } from "../resources/connections/connections.ts";
+import { isModelKind } from "../resources/connections/kinds.ts";
+import { closestName } from "../lib/closest-name.ts";
 import { AppError } from "../errors.ts";
 import type { Ending, Run } from "./close.ts";
 import { warningStep } from "./steps.ts";
 
+const MOST_NAMED = 20;
+
 const NO_CONNECTION = "Inbox has no LLM connection";
-const NO_CONNECTION_FIX =
-  "Choose one on the page of the inbox in the dashboard (for programs: POST /connections, then default_connection_id of the inbox), and send the mail again.";
+const NO_CONNECTION_FIX = "Choose one on the page of the inbox, under “Settings”, and send the mail again.";
 
 const GONE =
   "The model connection that a rule names is gone, so that of the inbox was asked. Choose another one in the rule.";
@@ -21,7 +24,7 @@ export async function findConnection(app: App, run: Run): Promise<OpenConnection
   const { connection: name } = settings;
   try {
     const named = name === null ? undefined : await openConnectionNamed(app, inbox.user_id, name);
-    const missing = name === null || named ? null : missingOf(name, run);
+    const missing = name === null || named ? null : await missingOf(app, name, run);
     if (missing) return missing;
     const found = named ?? (await openConnectionOf(app, inbox));
     if (found) return withModel(app, found, settings.model);
@@ -39,9 +42,12 @@ export async function findConnection(app: App, run: Run): Promise<OpenConnection
 }
 
 /** The ending of a run that names a connection which is not there; null where a rule names it, which is told. */
-function missingOf(name: string, { ruled, steps }: Run): Ending | null {
-  if (name !== ruled.do.connection_id)
-    return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
+async function missingOf(app: App, name: string, run: Run): Promise<Ending | null> {
+  const { ruled, steps } = run;
+  if (name !== ruled.do.connection_id) {
+    const error = await unknownName(app, run, name);
+    return { state: "failed", reason: "unknown_connection", error };
+  }
   steps.push({ ...warningStep(GONE), to_strangers: "" });
   return null;
 }
@@ -57,8 +63,27 @@ function withModel(app: App, connection: OpenConnection, model: string | null): 
 }
 
 const OWN_MODEL_FIX =
-  "Leave --model out, or make a connection of your own with POST /connections and name it in --connection.";
+  "Leave --model out, or make a connection of your own on the page “Connections” and name it in --connection.";
 
-function unknownName(name: string): string {
-  return `There is no model connection called "${name}". GET /connections lists yours.`;
+/** Compared without regard to case, as the name itself is. */
+async function unknownName(app: App, { inbox, message }: Run, name: string): Promise<string> {
+  const labels = await modelLabels(app, inbox.user_id);
+  const names = labels.map((label) => label.toLowerCase());
+  const near = labels[names.indexOf(closestName(name.toLowerCase(), names) ?? "")];
+  const meant = near === undefined ? "" : ` Did you mean "${near}"?`;
+  const list = labels.map((label) => `"${label}"`).join(", ");
+  const yours = list === "" ? " You have none yet." : ` Yours are ${list}.`;
+  // What the owner has is the owner's to know.
+  const all = message.authority === "owner" ? yours : "";
+  return `There is no model connection called "${name}".${meant}${all}`;
+}
+
+async function modelLabels(app: App, user_id: string): Promise<string[]> {
+  const rows = await app.db
+    .selectFrom("connections")
+    .select(["label", "kind"])
+    .where("user_id", "=", user_id)
+    .orderBy("id")
+    .execute();
+  return rows.flatMap(({ label, kind }) => (isModelKind(kind) ? [label] : [])).slice(0, MOST_NAMED);
 }

@@ -58,6 +58,6 @@ function wordsOf({ kind, rule }: NonNullable<Ruled["end"]>): { reason: LeftOutRe
     ? { reason: LEFT_OUT_BY_RULE, error: `Your rule “${rule}” left it out.` }
     : {
         reason: "kept_by_rule",
-        error: `Your rule “${rule}” kept it without having it worked on. “Work on it now” on its page has it done after all (for programs: POST /messages/{id}/retry).`,
+        error: `Your rule “${rule}” kept it without having it worked on. “Work on it now” on its page has it done after all.`,
       };
 }

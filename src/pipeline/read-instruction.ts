@@ -4,7 +4,7 @@ import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
 import { cardsOf, textsOf } from "../resources/contexts/match.ts";
 import { MAX_BODY_BYTES } from "../resources/contexts/contexts.ts";
-import { INTEGRATION_KINDS } from "../config/integrations.ts";
+import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import {
   NO_TARGETS,
   type Target,
@@ -280,14 +280,14 @@ function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked
   return { target: asked, attached, scope, refusal: refusalOf(asked, hindrance, available) };
 }
 
-const NOT_ALLOWED = "it is not ticked on its page under “Tools” (scope.targets)";
+const NOT_ALLOWED = "it is not ticked on its page under “Tools”";
 
 /** The reason if the name is that of a tool server which only other inboxes have; else null. */
 function elsewhereOf(asked: string, elsewhere: string[]): string | null {
   return targetCalled(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
 }
 
-const NOT_ATTACHED = "this tool server is not ticked on its page under “Tools” (mcp_connection_ids)";
+const NOT_ATTACHED = "this tool server is not ticked on its page under “Tools”";
 
 const ANY = { target: null, tools: true, allow_destructive: false };
 
@@ -297,8 +297,9 @@ function refusalOf(asked: string, hindrance: string | null, available: string[])
     const error = `@${asked} may not be used in this inbox: ${hindrance}. ${list}`;
     return { reason: "target_not_allowed", error };
   }
-  const kind = integrationCalled(asked) ?? asked;
-  if (!INTEGRATION_KINDS.some((one) => one === kind)) {
+  const called = integrationCalled(asked) ?? asked;
+  const kind = INTEGRATION_KINDS.find((one) => one === called);
+  if (kind === undefined) {
     const near = closestName(
       asked,
       available.map((name) => name.replace(/^mcp:/, "")),
@@ -307,7 +308,8 @@ function refusalOf(asked: string, hindrance: string | null, available: string[])
     const error = `Unknown target @${asked}.${meant} ${list} If it is no target but a word, write \\@${asked}.`;
     return { reason: "unknown_target", error };
   }
-  const mend = `Connect it on the page “Connections”, or with POST /integrations/${kind}/connect, or with a token of yours and POST /connections.`;
+  const { label } = INTEGRATIONS[kind];
+  const mend = `Connect ${label} on the page “Connections”, by signing in there or with a token of yours.`;
   return { reason: "target_not_connected", error: `Nothing is connected as @${asked}. ${mend} ${list}` };
 }
 

@@ -15,7 +15,7 @@ const MACHINE =
 
 const REASONS: Record<string, string> = {
   sender_unauthenticated:
-    "nothing shows that it is from its sender, and whoever was named would get a mail that they never asked for. “Answer strangers whose address cannot be verified” of the inbox (inbound_policy.reply_to_unauthenticated) has such mail answered.",
+    "nothing shows that it is from its sender, and whoever was named would get a mail that they never asked for. “Answer strangers whose address cannot be verified” of the inbox has such mail answered.",
   address_rotated: "the inbox has a new address since, which a stranger is not told.",
 };
 
@@ -31,9 +31,7 @@ export function whyUnanswered(
   if (input.gathered?.count === 0) return say("nothing came in since the last run.");
   if (!settings.reply) return say("the instruction says --no-reply.");
   if (inbox.reply_enabled !== 1)
-    return say(
-      "the inbox is set to answer nobody. “Answer by mail” in its settings (reply_enabled) changes that.",
-    );
+    return say("the inbox is set to answer nobody. “Answer by mail” in its settings changes that.");
   const reason = message.no_reply_reason;
   if (reason !== null) return say(REASONS[reason] ?? MACHINE);
   return state === "failed" && !hasAuthority(message)

@@ -35,7 +35,7 @@ describe("mail whose sender proves nothing", () => {
       sender: "eve@example.net",
       subject: "Buy now",
     });
-    expect(entry.error).toContain("process_unauthenticated");
+    expect(entry.error).toContain("Turn on “Work on mail whose sender proves nothing”");
   });
 
   test("is listed so often in an hour, and then counted", async () => {
@@ -71,7 +71,8 @@ describe("mail whose sender proves nothing", () => {
       const [{ reply_status, reply_error }] = await room.activity();
       expect(reply_status).toBe(answered ? "sent" : "none");
       if (answered) expect(reply_error).toBeNull();
-      else expect(reply_error).toContain("inbound_policy.reply_to_unauthenticated");
+      else
+        expect(reply_error).toContain("“Answer strangers whose address cannot be verified” of the inbox has");
     },
   );
 
@@ -101,7 +102,7 @@ describe("mail whose sender proves nothing", () => {
 
 describe("a mail that was worked on and not answered says why", () => {
   test.each([
-    [{ reply_enabled: false }, { text: "Hello" }, "reply_enabled"],
+    [{ reply_enabled: false }, { text: "Hello" }, "“Answer by mail” in its settings"],
     [{}, { text: "Sum up --no-reply" }, "--no-reply"],
     [
       { inbound_policy: { process_bulk: true } },

@@ -17,7 +17,7 @@ describe("a model on the operator's own connection", () => {
     expect(refused).toMatchObject({
       status: "failed",
       error:
-        'The model "dear" is not allowed on the connection of this server, which has "stand-in". Leave --model out, or make a connection of your own with POST /connections and name it in --connection.',
+        'The model "dear" is not allowed on the connection of this server, which has "stand-in". Leave --model out, or make a connection of your own on the page “Connections” and name it in --connection.',
       credits: { charged: 0, remaining: 10_000 },
     });
     expect(await room.newest()).toMatchObject({ state: "failed", reason: "model_not_allowed" });
@@ -66,7 +66,10 @@ describe("a model on the operator's own connection", () => {
     // There is no name by which the operator's own one could be named.
     expect(await call(room, "--connection=default --model=dear Sum up")).toMatchObject({
       status: "failed",
-      error: expect.stringContaining('no model connection called "default"'),
+      error: 'There is no model connection called "default". Yours are "Own".',
+    });
+    expect(await call(room, "--connection=Owm Sum up")).toMatchObject({
+      error: expect.stringContaining('Did you mean "Own"?'),
     });
     expect(models(room)).toEqual(["any"]);
   });

@@ -198,10 +198,10 @@ describe("a target", () => {
   test.each([
     ["@nothing Go", "unknown_target", "Unknown target @nothing. Available: @ai, @mcp:calendar."],
     ["@notes Go", "target_not_connected", "Nothing is connected as @notes."],
-    ["@notion Go", "target_not_connected", "POST /integrations/notes/connect"],
-    ["@github Go", "target_not_connected", "POST /integrations/codehost-a/connect"],
-    ["@gitlab Go", "target_not_connected", "POST /integrations/codehost-b/connect"],
-    ["@google Go", "target_not_connected", "POST /integrations/sheets/connect"],
+    ["@notion Go", "target_not_connected", "Connect Notion on the page “Connections”"],
+    ["@github Go", "target_not_connected", "Connect GitHub on the page “Connections”"],
+    ["@gitlab Go", "target_not_connected", "Connect GitLab on the page “Connections”"],
+    ["@google Go", "target_not_connected", "Connect Google Workspace on the page “Connections”"],
   ])("%s cannot be met, and costs nothing", async (instruction, reason, words) => {
     await using room = await toolRoom([]);
     const { body } = await room.owner.post("/v1/messages", { instruction });
@@ -222,7 +222,7 @@ describe("a target", () => {
     await patch({ scope: { targets: ["notes"] } });
     expect(await failing()).toEqual([
       "target_not_allowed",
-      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools” (scope.targets). Available: @ai.",
+      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools”. Available: @ai.",
     ]);
     await patch({ scope: null, mcp_connection_ids: [] });
     expect((await failing())[0]).toBe("target_not_allowed");
@@ -399,7 +399,7 @@ describe("a tool server that is called as an integration is", () => {
     await room.allow({ targets: ["mcp:sheets"] });
     const { error } = await call(room, "@sheets Note it down", { content: "Lunch" });
     expect(error).toContain(
-      "@sheets may not be used in this inbox: it is not ticked on its page under “Tools” (scope.targets).",
+      "@sheets may not be used in this inbox: it is not ticked on its page under “Tools”.",
     );
     expect(room.tools.calls).toEqual([]);
   });

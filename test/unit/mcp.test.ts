@@ -539,7 +539,7 @@ describe("secrets", () => {
     good = "token-three";
     expect(await call({})).toMatchObject({
       ok: false,
-      text: "Calendar does not accept the credential any more. Connect it again with POST /integrations/mcp/c-1/connect, or enter a valid credential in the connection.",
+      text: "Calendar does not accept the credential any more. Connect it again on its page under “Connections”, or enter a valid credential there.",
     });
   });
 
