@@ -63,18 +63,25 @@ export function listedTool(described: unknown): ListedTool | undefined {
     read_only,
     destructive,
     may_destroy: destructive || (!read_only && hint !== false && saysDestroys(name)),
+    adds: saysAdds(name, hint),
   };
 }
 
-/**
- * Returns whether a tool's name says that it destroys something: most authors give no hints, and then only the name
- * tells.
- */
+/** Without the hint of its author the name of a tool tells whether it only adds (MCP: destructiveHint). */
+function saysAdds(name: string, hint: unknown): boolean {
+  return hint === undefined ? ADDS.test(inWords(name)) && !saysDestroys(name) : hint === false;
+}
+
+/** Most authors describe their tools by no hint at all, and then the name is all that tells of it. */
 function saysDestroys(name: string): boolean {
-  const words = name.replaceAll(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3_$2$4");
-  // A tool that finds something may also act on it: `find_one_and_delete`.
+  const words = inWords(name);
+  // One that looks for something may do more with what it finds: `find_one_and_delete`.
   const done = LOOKS.test(words) ? words.split(JOINS).slice(1) : [words];
   return done.some((part) => DESTROYS.test(part) || DESTROYS_ELSEWHERE.test(part));
+}
+
+function inWords(name: string): string {
+  return name.replaceAll(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3_$2$4");
 }
 
 const DESTROYS =
@@ -82,6 +89,7 @@ const DESTROYS =
 /** Beginnings of the same words in other languages. */
 const DESTROYS_ELSEWHERE =
   /(?:^|[^a-z])(?:l(?:ö|oe)sch|entfern|stornier|vernicht|supprim|effac|annul|elimin|borra|vacia|apaga|exclui|cancell?a(?:re?)?(?![a-z])|rimuov|svuota|verwijder|radera|ta_bort|slette|usu[nń]|удал|очист)|删除|清空|削除|삭제/iu;
+const ADDS = /^(?:add|append|create|insert|log|make|new|note|record|remember)(?![a-z])/i;
 const LOOKS = /^(?:list|get|read|search|find|show|count)(?![a-z])/i;
 const JOINS = /[^a-z](?:and|or|then|one)(?![a-z])/i;
 

@@ -62,11 +62,11 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   // This comes before the guard, because telling of an earlier call makes none.
   const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
-  const { powers, places, read_at, own_domains, instruction, said, shared, orders } = talk;
+  const { powers, places, read_at, own_domains, subject_alone, instruction, said, shared, orders } = talk;
   const { trusted_text } = run.trust;
   const words = { instruction, trusted_text, said, shared, orders };
   const heard = { tainted, beside, anybodys };
-  const asking = { tool, args, powers, ...heard, ...words, places, read_at, own_domains };
+  const asking = { tool, args, powers, ...heard, ...words, places, read_at, own_domains, subject_alone };
   const objection = await objectionTo(app, asking, { from: sourceOf(run.message), signal: talk.signal });
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();

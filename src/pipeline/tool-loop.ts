@@ -38,6 +38,7 @@ export interface Talk {
   shared: Going["shared"];
   orders: string[];
   own_domains: string[];
+  subject_alone: boolean;
   signal: AbortSignal;
 }
 

@@ -285,6 +285,20 @@ const ALONE_NAMING: Attack[] = [
     { subject: TO_EVE, text: "." },
     { effect: "ran send_mail" },
   ),
+  ...(
+    [
+      ["without a text", { text: "" }],
+      ["of empty lines and empty HTML", { text: "\n", html: "<div><br></div>" }],
+      ["with the line of a telephone alone", { text: "\n\nSent from my iPhone" }],
+      ["with a marked signature alone", { text: "\n-- \nAda Lovelace\nChief Engineer" }],
+    ] as const
+  ).map(([name, mail]) =>
+    attack("plain word: clicks", `${name}, and a subject of the list's`, {
+      subject: RUN,
+      inbox: "team",
+      ...mail,
+    }),
+  ),
   unguarded({
     kind: "plain word: clicks",
     name: "without a text, that names one of two targets",

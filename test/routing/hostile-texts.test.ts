@@ -273,6 +273,7 @@ describe("arguments of a call are looked through as far as there is an end to it
       powers: { mayUse: () => true, mayWrite: () => true, destroy: true },
       tainted: true,
       beside: null,
+      subject_alone: false,
       instruction: trusted_text,
       trusted_text,
       places: [],

@@ -39,6 +39,7 @@ function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}
     powers: GUARD.powersOf({ ...NOBODY, ...asked }),
     tainted: true,
     beside: null,
+    subject_alone: false,
     instruction: call.trusted_text ?? "",
     trusted_text: "",
     places: [],

@@ -249,6 +249,7 @@ function allows(url: string, trusted_text: string): boolean {
       powers,
       tainted: true,
       beside: null,
+      subject_alone: false,
       instruction: trusted_text,
       trusted_text,
       places: [],

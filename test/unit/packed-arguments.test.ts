@@ -25,6 +25,7 @@ function objection(
     powers,
     tainted: true,
     beside: null,
+    subject_alone: false,
     instruction: trusted_text,
     trusted_text,
     places: [],

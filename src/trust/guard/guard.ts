@@ -85,6 +85,8 @@ export interface AskedCall extends Omit<Going, "tool"> {
    * otherwise null.
    */
   beside: string | null;
+  /** Whether all that its author wrote is the subject of a mail, which a link may have filled in. */
+  subject_alone: boolean;
 }
 
 /** The part of a call that decides where it goes. It is plain data, so that it can be sent to a thread. */
@@ -151,11 +153,9 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
   const { tool, powers, tainted } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
-  // In a run that text of others may steer, a missing annotation does not mean that nothing is deleted (MCP:
-  // destructiveHint).
-  const may_destroy = tool.destructive || (tainted && tool.may_destroy === true);
-  const destroy = may_destroy && !powers.destroy;
-  if (tainted && !tool.read_only && !powers.mayWrite(target)) {
+  const destroy = mayDestroy(asked) && !powers.destroy;
+  const writes = !tool.read_only && !powers.mayWrite(target);
+  if (tainted && writes) {
     const reason = `${name} may change something, and the instruction does not begin with @${target}, nor may this inbox change things there without being named (scope.autonomous).`;
     return { reason: reason + besideIt(asked), lacks: { target: true, destroy, place: null } };
   }
@@ -163,8 +163,25 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
     const reason = `${name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
     return { reason, lacks: { target: false, destroy, place: null } };
   }
-  // Descriptions by the target's own server can still influence where its tools send things.
+  if (writes && !fitsSubjectAlone(asked)) {
+    const reason = `${name} may change something, and the instruction is the subject of a mail alone, which a link may have filled in: by such a one a tool may only add something.`;
+    return { reason, lacks: { target: true, destroy: false, place: null } };
+  }
+  // Descriptions by the target's own server may still choose where its tools go.
   return !tainted && !tool.foreign ? null : WHERE;
+}
+
+/** In a run that others' words may steer, silence does not mean that nothing is deleted (MCP: destructiveHint). */
+function mayDestroy({ tool, tainted }: AskedCall): boolean {
+  return tool.destructive || (tainted && tool.may_destroy === true);
+}
+
+/**
+ * Whether a call is no more than the subject of a mail may ask for. Programs send a mail without a text when their user
+ * leaves a mailing list, with a subject that the list chose (RFC 2369 §3.2).
+ */
+function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
+  return !subject_alone || !tool.foreign || tool.adds === true;
 }
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {

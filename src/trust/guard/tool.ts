@@ -57,7 +57,9 @@ export interface Tool {
   destructive: boolean;
   /** Whether its name suggests that, where its author says nothing. */
   may_destroy?: boolean;
-  /** Arguments that select the place that is read or written, and so who can see it. */
+  /** Only of others' tools: whether it adds something and changes nothing, by its author's word or else by its name. */
+  adds?: boolean;
+  /** Arguments that choose where something is read, or where it is written, and so who may read it. */
   places?: string[];
   /** Whether everything it reads was written by people that the account has admitted. */
   of_circle?: boolean;
