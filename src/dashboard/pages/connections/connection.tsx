@@ -66,6 +66,12 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
           {!test.isPending && !test.data && connection.last_error && (
             <Notice look="bad">{connection.last_error}</Notice>
           )}
+          {connection.category === "mcp" && (
+            <p className="text-sm text-soft">
+              It may learn whatever the mails and contexts of its inboxes say: what only reads is asked
+              without being named.
+            </p>
+          )}
           <SignIn connection={connection} asked={ASKS.has(test.data?.error?.code ?? "")} />
         </div>
       </Card>
