@@ -35,9 +35,18 @@ function addressesIn(value: string): string[] | null {
   return list.mailboxes.map(({ address }) => address);
 }
 
-/** Returns why a mail may hold the words of somebody other than its sender, or null. */
+interface Shown {
+  marks: WriterMarks;
+  from_address: string;
+  /** Whether its Sender field is from the author's server. */
+  shows_sender: boolean;
+  /** For whom the author's domain has signed it, as far as its signatures say. */
+  agents: string[];
+}
+
+/** Why a mail may hold the words of somebody other than its sender, or null. */
 export function whyForOthers(
-  { marks, from_address, shows_sender }: { marks: WriterMarks; from_address: string; shows_sender: boolean },
+  { marks, from_address, shows_sender, agents }: Shown,
   { inbox, user }: { inbox: InboxRow; user: UserRow },
 ): ForOthers | null {
   if (marks.web_script) return "web_script";
@@ -45,8 +54,11 @@ export function whyForOthers(
   const is_theirs = (address: string): boolean =>
     own.some((one) => isSameMailbox(one, address)) || isKnownAddress(address, { inbox, owner: user });
   if (marks.reply_to?.every(is_theirs) !== true) return "reply_to";
-  // There the author's server names who has signed in, if that is not the author (RFC 6409 §8.1). In an unsigned mail
-  // that came another way, anybody may have added it.
+  const { domain } = splitAddress(from_address);
+  // What stands there at another domain may be no address at all (RFC 6376 §3.5).
+  if (!agents.every((agent) => splitAddress(agent).domain !== domain || is_theirs(agent))) return "sender";
+  // The author's server names there who has signed in, if that is not the author (RFC 6409 §8.1). In what came another
+  // way, and unsigned, anybody may have added it.
   if (!shows_sender) return null;
   return marks.sender?.every(is_theirs) === true ? null : "sender";
 }

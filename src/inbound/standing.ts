@@ -118,10 +118,9 @@ function wordOf(
   const undated = meant && !identity.direct && !isRecent(date, app);
   const dated = meant && !undated;
   const shows_sender = identity.direct || form?.fields.includes("sender") === true;
-  const for_others =
-    dated && mayInstruct(verdict)
-      ? whyForOthers({ marks: writer_marks, from_address, shows_sender }, { inbox, user })
-      : null;
+  const agents = identity.signed.flatMap(({ agent }) => agent ?? []);
+  const shown = { marks: writer_marks, from_address, shows_sender, agents };
+  const for_others = dated && mayInstruct(verdict) ? whyForOthers(shown, { inbox, user }) : null;
   return { vouched: dated && for_others === null, undated, for_others };
 }
 

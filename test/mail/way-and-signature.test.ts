@@ -44,12 +44,14 @@ interface Parts {
   to?: string;
   fields?: string[];
   more?: string[];
+  /** More tags of the signature. */
+  tags?: string;
 }
 
 /** A mail of the owner, of which her domain has signed these fields. */
 function written(
   { inbox, clock }: Mailroom,
-  { to = inbox.address, fields = OVERSIGNED, more = [] }: Parts = {},
+  { to = inbox.address, fields = OVERSIGNED, more = [], tags = "" }: Parts = {},
 ): Buffer {
   const head = [
     "From: ada@example.com",
@@ -62,7 +64,10 @@ function written(
     "Content-Transfer-Encoding: 7bit",
     ...more,
   ];
-  return signAs("example.com", Buffer.from([...head, "", "Say hello.", ""].join("\r\n")), { fields });
+  return signAs("example.com", Buffer.from([...head, "", "Say hello.", ""].join("\r\n")), {
+    fields,
+    more: tags,
+  });
 }
 
 function inFront(raw: Buffer, ...fields: string[]): Buffer {
@@ -86,6 +91,42 @@ async function sent(
 const OBEYED = { authority: "owner", vouched: 1, asked: expect.stringMatching(/^Say hello/) };
 const READ = { authority: "stranger", vouched: 0, asked: expect.stringMatching(STANDING) };
 const PUBLISH = "Publish a DMARC record for the domain";
+
+describe("a signature", () => {
+  test("by a key in testing mode has a mail read and not obeyed", async () => {
+    const key = Object.entries(keyZone("example.com")).map(([name, record]) => {
+      const { TXT = [] } = record as { TXT?: string[] };
+      return [name, { TXT: TXT.map((text) => text.replace("k=rsa;", "k=rsa; t=y;")) }];
+    });
+    await using dns = await startDnsServer({
+      ...SHARED,
+      "_dmarc.example.com": { TXT: ["v=DMARC1; p=reject"] },
+      ...Object.fromEntries(key),
+    });
+    await using t = await room(dns);
+    const mail = await sent(t, written(t), "list@example.net");
+    expect(mail).toMatchObject(READ);
+    expect(mail.steps).toContain("t=y");
+    // What comes straight from the author's server rests on no signature.
+    expect(await sent(t, written(t))).toMatchObject(OBEYED);
+  });
+
+  test.each([
+    ["i=eve@example.com;", READ],
+    ["i=e=76e@example.com;", READ],
+    ["i=ada@example.com;", OBEYED],
+    ["i=Ada+desk@example.com;", OBEYED],
+    ["i=@example.com;", OBEYED],
+    ["i=token-17@mail.example.com;", OBEYED],
+  ])("for %s has a mail read as that shows", async (tags, read) => {
+    await using t = await room(published);
+    for (const mail_from of ["ada@example.com", "list@example.net"]) {
+      const mail = await sent(t, written(t, { tags }), mail_from);
+      expect(mail).toMatchObject(read);
+      if (read === READ) expect(mail.steps).toContain("or its signature (`i=`), names an address");
+    }
+  });
+});
 
 describe("a mail from a server that many may share", () => {
   test("is not read beyond its signature where the domain has no DMARC record, and it says what would mend that", async () => {

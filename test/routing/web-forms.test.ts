@@ -70,7 +70,7 @@ test.each([
   await using room = await mailroom({ inbox: { allowlist_senders: LISTED } });
   const read = await readOf(room, { headers: { Sender: sender } });
   expect(read.authority).toBe(whose as never);
-  if (whose === "stranger") expect(read.steps).toContain("its Sender field names an address");
+  if (whose === "stranger") expect(read.steps).toContain("its Sender field, or its signature");
 });
 
 test("the address of an owner who has not proven it is none of hers", async () => {

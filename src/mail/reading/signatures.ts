@@ -55,7 +55,9 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
     result: WORDS.find((word) => outcomes.some((row) => row.result === word)) ?? unread.result,
     aligned: valid.map((row) => row.domain),
     signed: valid.flatMap(({ row, signature, domain }) => {
-      const form = formVerified(mail, signature, row);
+      // A key in testing mode commits its domain to nothing (RFC 6376 §3.6.1). That the mail passes DMARC by it, as it does
+      // elsewhere, lets it be read; an order needs more.
+      const form = row.status.testing === true ? undefined : formVerified(mail, signature, row);
       return form ? [{ domain, form }] : [];
     }),
     undecided: outcomes.filter((row) => row.ours && row.result === "temperror").map((row) => row.domain),

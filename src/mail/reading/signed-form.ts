@@ -20,6 +20,8 @@ export interface SignedForm {
   body: Canonicalization;
   /** SHA-256 in base64 of the body in its canonical form. */
   body_hash: string;
+  /** The address in i=, for whom the domain has signed (RFC 6376 §3.5); absent if i= names only a domain. */
+  agent?: string;
 }
 
 /** Returns the form that a DKIM-Signature or ARC-Message-Signature field describes. */
@@ -32,7 +34,14 @@ function formNamed(signature: string, body_hash: string): SignedForm | undefined
     .split(":")
     .map((name) => name.replaceAll(/[ \t]/g, "").toLowerCase())
     .filter((name) => name !== "");
-  return { fields, header, body, body_hash };
+  const agent = readAgent(tags.get("i") ?? "");
+  return { fields, header, body, body_hash, ...(agent !== undefined && { agent }) };
+}
+
+function readAgent(value: string): string | undefined {
+  if (value.indexOf("@") < 1) return undefined;
+  const octet = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16));
+  return value.replaceAll(/=([\dA-F]{2})/g, octet).toLowerCase();
 }
 
 function isCanonicalization(word: string): word is Canonicalization {
