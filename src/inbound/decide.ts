@@ -6,9 +6,7 @@ import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
-import { sha256 } from "../lib/sha256.ts";
 import { addLogField } from "../lib/log.ts";
-import { replySubject } from "../mail/writing/compose.ts";
 import type { QueueLetter } from "../mail/writing/letters.ts";
 import type { MailClass } from "../mail/reading/machine-mail.ts";
 import { refusalFor, type RefusalReason } from "../reasons.ts";
@@ -19,6 +17,7 @@ import type { Author, Examination } from "./examine.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
 import { storedChecks, leaveOut, proofOf, ROWS, traceDuplicate } from "./left-out.ts";
+import { addTags } from "../resources/messages/tags.ts";
 import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
@@ -278,19 +277,22 @@ async function acceptNew(
   { recipient, mail, store, standing, taken, delivery }: Decision & { standing: Standing },
   no_reply_reason: string | null,
 ): Promise<Reception> {
-  const { inbox, user, authority, vouched, dedupe_key, failed_before } = standing;
+  const { inbox, user, authority, vouched, dedupe_key, body_hash, failed_before } = standing;
   const { original } = standing;
+  const tags = tagsOf(splitAddress(recipient.address));
   if (original) {
+    // A server may bring a mail for two tags of one inbox twice, once for each.
+    if (vouched && original.id !== null) await addTags(tx, { id: original.id, tags });
     await traceDuplicate(app, tx, { standing, mail, original });
     return ACCEPTED;
   }
   const copy = taken.get(inbox.id);
   if (copy) {
+    await addTags(tx, { id: copy.id, tags });
     await countAgain(tx, copy);
     return ACCEPTED;
   }
   const { from_address: sender, subject } = mail;
-  const body_hash = saidIn(mail, standing);
   const address = splitAddress(recipient.address);
   // A conversation is not found by Message-IDs if the sender is not proven: others see ids, and senders can be forged.
   // The tag of a reply address was told to its participant alone.
@@ -307,7 +309,7 @@ async function acceptNew(
     user,
     source: "email",
     slot: false,
-    tags: tagsOf(address),
+    tags,
     conversation_id,
     raw_mail_id: await store(),
     size: delivery.raw.byteLength,
@@ -344,15 +346,6 @@ function authOf(
   };
   const signed_form = meant.get(address) ?? undefined;
   return { ...identity.auth, ...kept, trusted_network: identity.trusted_network, signed_form };
-}
-
-/**
- * Returns a hash that is equal for mails with the same text. For a sender who may give instructions the subject counts
- * too, as it may be the instruction.
- */
-function saidIn({ body_hash, subject }: Examined, { authority }: Standing): string {
-  const orders = authority === "owner" || authority === "listed";
-  return orders ? sha256(`${replySubject(subject)}\n${body_hash}`, "hex") : body_hash;
 }
 
 async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): Promise<Reception> {

@@ -5,12 +5,15 @@ import { insertRow, prepared } from "../db/prepared.ts";
 import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
 import { isMachineReason } from "../mail/reading/machine-mail.ts";
 import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
+import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { RANK } from "./policy.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
-import { DAY_SECONDS } from "../lib/durations.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
 /** Seconds within which a mail from the author's own server counts as the same one again (decision L.6). */
 const DIRECT_SECONDS = 7 * DAY_SECONDS;
+/** The same for one with neither a Message-ID nor a Date: a script may send the same words every day. */
+const UNMARKED_SECONDS = 20 * HOUR_SECONDS;
 /** A signed mail that is older gives no authority: it could no longer be told whether it has been here before. */
 export const MAX_AGE_SECONDS = 365 * DAY_SECONDS;
 /** How far the clock of an author may be ahead. */
@@ -58,14 +61,17 @@ interface Earlier {
 export async function findEarlier(
   app: App,
   tx: Db,
-  mail: { inbox_id: string; dedupe_key: string; direct: boolean },
+  mail: { inbox_id: string; dedupe_key: string; direct: boolean; unmarked?: boolean; said: string | null },
 ): Promise<Earlier> {
-  const { inbox_id, dedupe_key, direct } = mail;
+  const { inbox_id, dedupe_key, direct, unmarked = false, said } = mail;
   // Anybody may send a signed mail again at any time, but what comes from the author's own server comes from the
   // author.
-  const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
-  const rows = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
-  // Retries by the owner do not count against the number of times that the sender's mail may be tried.
+  const window = unmarked ? UNMARKED_SECONDS : DIRECT_SECONDS;
+  const since = direct ? app.calmNow() - window : 0;
+  const known = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
+  // Scripts and devices give several mails one Message-ID.
+  const rows = known.filter((row) => said === null || [null, said].includes(saidIn(row)));
+  // What the owner tries again takes nothing from the tries of whoever sends the mail.
   const counted = rows.filter(
     ({ created, retry_of, state }) => created > since && (retry_of === null || !isUnfinished(state)),
   );
@@ -82,7 +88,17 @@ export async function findEarlier(
   return { mails, failed: rows.some(({ state }) => state === "failed") };
 }
 
-/** Returns what a stored key says about the fate of its mail. */
+/**
+ * A hash of what a mail says that came straight from its author's server; null for any other, in which those who sent it
+ * on may have changed white space and line ends.
+ */
+function saidIn({ body_hash, vouched, signed_form }: Said): string | null {
+  return vouched === 1 && signed_form === null ? body_hash : null;
+}
+
+type Said = Pick<Known, "body_hash" | "vouched" | "signed_form">;
+
+/** What a key says became of its mail. */
 function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine" | "called"> {
   const mark = key_hash?.[HASH_BYTES];
   if (mark === undefined) return { state: "done", machine: false, called: false };
@@ -92,6 +108,7 @@ function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "mac
 
 /** Selects why a message was not taken for its sender's own word, or null; see `whyForOthers`. */
 export const forOthers = jsonMember("messages.auth", "for_others");
+const signedForm = jsonMember("messages.auth", "signed_form");
 
 /** The bounds between which all keys of a mail lie. */
 interface Keys {
@@ -113,8 +130,9 @@ const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: stri
       "retry_of",
       "created",
       "deleted_at",
+      "body_hash",
     ])
-    .select(forOthers.as("for_others"))
+    .select([forOthers.as("for_others"), signedForm.as("signed_form")])
     .select((eb) => eb.lit(null).$castTo<Uint8Array | null>().as("key_hash"))
     .$castTo<Known>()
     .where("inbox_id", "=", mail.inbox_id)
@@ -132,7 +150,9 @@ const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: stri
           eb.lit(null).$castTo<string | null>().as("retry_of"),
           "created",
           eb.lit(null).$castTo<number | null>().as("deleted_at"),
+          eb.lit(null).$castTo<string | null>().as("body_hash"),
           eb.lit(null).$castTo<string | null>().as("for_others"),
+          eb.lit(null).$castTo<string | null>().as("signed_form"),
           eb.ref("key_hash").$castTo<Uint8Array | null>().as("key_hash"),
         ])
         .where("created", ">", mail.since),
@@ -147,7 +167,9 @@ interface Known extends Pick<EarlierMail, "id" | "authority" | "vouched"> {
   no_reply_reason: string | null;
   retry_of: string | null;
   deleted_at: number | null;
+  body_hash: string | null;
   for_others: string | null;
+  signed_form: string | null;
   key_hash: Uint8Array | null;
 }
 
@@ -173,6 +195,8 @@ export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail |
   return failed.length < FAILED.length ? undefined : failed[0];
 }
 
+type Retried = Pick<MessageRow, keyof Weight | "inbox_id" | "dedupe_key" | "body_hash" | "auth">;
+
 /**
  * Returns the later copy of a failed mail that prevents a retry: the copy does the work, did it, or may have done some
  * of it. The copy may be its author's as well as this one.
@@ -180,10 +204,12 @@ export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail |
 export async function workedOn(
   app: App,
   tx: Db,
-  { inbox_id, dedupe_key, authority, vouched }: Pick<MessageRow, keyof Weight | "inbox_id" | "dedupe_key">,
+  { inbox_id, dedupe_key, authority, vouched, body_hash, auth }: Retried,
 ): Promise<EarlierMail | undefined> {
   if (inbox_id === null || dedupe_key === null) return undefined;
-  const { mails } = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false });
+  const { signed_form } = storedAuth({ auth });
+  const said = signed_form === undefined && vouched === 1 ? body_hash : null;
+  const { mails } = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false, said });
   return mails.find(
     (one) => (makesDuplicates(one.state) || one.called) && rankOf(one) >= rankOf({ authority, vouched }),
   );

@@ -4,6 +4,8 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../lib/mail-address.ts";
+import { sha256 } from "../lib/sha256.ts";
+import { replySubject } from "../mail/writing/compose.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { type InboundPolicy, policyOf } from "../resources/inboxes/settings.ts";
 import type { Examined, Recipient } from "./decide.ts";
@@ -42,6 +44,11 @@ export interface Standing {
   /** True if it may be anybody's, and its inbox does not work on such mail. */
   unproven: boolean;
   dedupe_key: string;
+  /**
+   * A hash that is equal for mails with the same text. For a sender who gives orders the subject counts too, as it may be
+   * the order.
+   */
+  body_hash: string;
   /** An earlier copy of this mail, because of which this one is not worked on; the copy counts it. */
   original: EarlierMail | undefined;
   /** An earlier copy of this mail that was vouched for and left out. */
@@ -74,7 +81,11 @@ export async function standingOf(
   // What a machine sent, and what may be a replay or the words of others, is read as mail of a stranger.
   const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
   const unproven = soft === null && isUnproven(verdict, policy);
-  const known = { inbox, user, verdict, ...word, authority, soft, unproven, dedupe_key };
+  const orders = authority === "owner" || authority === "listed";
+  const body_hash = orders
+    ? sha256(`${replySubject(mail.subject)}\n${mail.body_hash}`, "hex")
+    : mail.body_hash;
+  const known = { inbox, user, verdict, ...word, authority, soft, unproven, dedupe_key, body_hash };
   const skipped = kind.kind === "hard" || (soft !== null && !policy.process_bulk);
   return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
 }
@@ -140,15 +151,17 @@ export function mayInstruct({ accepted, authority }: SenderVerdict): boolean {
 async function earlierOf(
   app: App,
   tx: Db,
-  standing: Pick<Standing, "inbox" | "verdict" | "vouched" | "authority" | "dedupe_key" | "skipped">,
-  { identity }: Examined,
+  standing: Omit<Standing, "original" | "left_out" | "failed_before">,
+  { identity, rfc_message_id, date }: Examined,
 ): Promise<Pick<Standing, "original" | "left_out" | "failed_before">> {
   const { inbox, verdict, authority, dedupe_key, skipped } = standing;
   const { direct } = identity;
   const again = identity.authenticated && standing.vouched && !direct;
   if (!verdict.accepted || (skipped && !again))
     return { original: undefined, left_out: undefined, failed_before: false };
-  const key = { inbox_id: inbox.id, dedupe_key, direct };
+  const unmarked = rfc_message_id === null && date === undefined;
+  const said = direct && standing.vouched ? standing.body_hash : null;
+  const key = { inbox_id: inbox.id, dedupe_key, direct, unmarked, said };
   const { mails: earlier, failed: failed_before } = await findEarlier(app, tx, key);
   const vouched = standing.vouched ? 1 : 0;
   return {

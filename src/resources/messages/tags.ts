@@ -1,6 +1,6 @@
 import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";
-import { afterCommit } from "../../db/database.ts";
+import { afterCommit, type Db } from "../../db/database.ts";
 import type { MessageRow, UserRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { AppError } from "../../errors.ts";
@@ -24,6 +24,19 @@ export async function tagMessage(
       .execute();
     afterCommit(tx, () => app.changes.tell(user.id, id));
   });
+}
+
+/** Adds tags to a message, each once. */
+export async function addTags(tx: Db, { id, tags: more }: { id: string; tags: string[] }): Promise<void> {
+  if (more.length === 0) return;
+  const row = tx.selectFrom("messages").select("tags").where("id", "=", id);
+  const { tags } = await row.executeTakeFirstOrThrow();
+  const all = [...new Set([...storedJson<string[]>(tags, []), ...more])];
+  await tx
+    .updateTable("messages")
+    .set({ tags: JSON.stringify(all) })
+    .where("id", "=", id)
+    .execute();
 }
 
 /** The `+tag` of its recipient and the `#tags` of its instruction, each once. */
