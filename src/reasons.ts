@@ -173,6 +173,10 @@ export const REFUSALS = {
 
 export type RefusalReason = keyof typeof REFUSALS;
 
+export function isRefusal(reason: MessageReason): reason is RefusalReason {
+  return Object.hasOwn(REFUSALS, reason);
+}
+
 /**
  * Returns the SMTP answer to a mail that is not taken, with the sentence of its reason, or `text` where it is given.
  */

@@ -3,7 +3,6 @@ import type { Storage } from "../resources/billing/storage.ts";
 import type { StoredAuth } from "../resources/messages/stored-auth.ts";
 import { findThread } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../lib/log.ts";
@@ -11,14 +10,14 @@ import type { QueueLetter } from "../mail/writing/letters.ts";
 import type { MailClass } from "../mail/reading/machine-mail.ts";
 import { refusalFor, type RefusalReason } from "../reasons.ts";
 import { liftSuppression } from "../mail/sending/suppressions.ts";
-import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
+import { acceptMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
-import { storedChecks, leaveOut, proofOf, ROWS, traceDuplicate } from "./left-out.ts";
+import { leaveOut, traceDuplicate } from "./left-out.ts";
+import { logRefusal, type Refusal, tellOfRefusals } from "./refusals.ts";
 import { addTags } from "../resources/messages/tags.ts";
-import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
 import { countAgain } from "./same-mail.ts";
@@ -33,6 +32,8 @@ export interface Delivery {
   helo: string;
   remote_address: string;
   recipients: Recipient[];
+  /** Whether whoever hands it in hears what became of it for each recipient; over SMTP there is one answer for all. */
+  answered_each?: true;
 }
 
 export interface Recipient {
@@ -72,17 +73,6 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
   junk?: Junk | null;
 }
 
-export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
-  reason: RefusalReason;
-  /** What the owner of the inbox reads of the refusal, if that is more than the sender does. */
-  shown?: string;
-  subject?: string;
-  rfc_message_id?: string | null;
-  sender?: string;
-  /** The results about the sender, if the mail was examined that far. */
-  identity?: Examined["identity"];
-};
-
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
 /**
@@ -104,17 +94,14 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   if (first) return { ...fullAnswer(first.address, first), full };
   const later = count(app, tx, { delivery, mail, standings });
   if (later) return later;
-  const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };
+  const refused: string[] = [];
+  const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map(), refused };
   const each = new Map<string, Reception>();
-  let refusal: Reception | undefined;
-  let accepted = false;
-  for (const { recipient, standing } of cases) {
-    const answer = await decide(app, tx, { ...whole, recipient, standing });
-    each.set(recipient.address, answer);
-    if (answer.code === 250) accepted = true;
-    else refusal ??= answer;
-  }
-  const answer = accepted ? ACCEPTED : (refusal ?? refusalFor("gone"));
+  for (const { recipient, standing } of cases)
+    each.set(recipient.address, await decide(app, tx, { ...whole, recipient, standing }));
+  const answers = [...each.values()];
+  const answer = answers.find(({ code }) => code === 250) ?? answers[0] ?? refusalFor("gone");
+  if (answer.code === 250) await tellOfRefusals(app, tx, { delivery, mail, refused });
   return each.size > 1 ? { ...answer, each } : answer;
 }
 
@@ -131,28 +118,6 @@ function count(
   return later;
 }
 
-/** Makes a refusal visible in the activity of an inbox. */
-export async function logRefusal(
-  app: App,
-  tx: Db,
-  { inbox, refusal }: { inbox: InboxRow; refusal: Refusal },
-): Promise<void> {
-  const { identity, reason } = refusal;
-  const turn = { key: `refused:${inbox.id}:${proofOf(identity)}`, rule: ROWS };
-  if (!takeTurn(app, tx, turn).ok) return countMore(app, tx, { inbox, state: "rejected", reason });
-  await logRefusedMail(app, tx, {
-    inbox,
-    state: "rejected",
-    reason: refusal.reason,
-    error: refusal.shown ?? refusal.text,
-    authority: identity?.authenticated === true ? "stranger" : "unauthenticated",
-    sender: refusal.sender ?? null,
-    subject: refusal.subject ?? null,
-    rfc_message_id: refusal.rfc_message_id ?? null,
-    auth: identity ? storedChecks(identity) : null,
-  });
-}
-
 interface Decision {
   delivery: Delivery;
   recipient: Recipient;
@@ -165,6 +130,8 @@ interface Decision {
    * tags.
    */
   taken: Map<string, { id: string }>;
+  /** The messages that show that it was refused for a recipient; grows. */
+  refused: string[];
 }
 
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
@@ -238,14 +205,14 @@ async function decideSender(
   tx: Db,
   decision: Decision & { standing: Standing },
 ): Promise<Reception> {
-  const { mail, standing, delivery } = decision;
+  const { mail, standing, delivery, refused } = decision;
   const { inbox, user, verdict, soft } = standing;
   if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
-  if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, ...verdict });
-  if (standing.unproven) return refuseSender(app, tx, { inbox, mail, delivery, ...NOTHING_PROVEN });
+  if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, refused, ...verdict });
+  if (standing.unproven) return refuseSender(app, tx, { inbox, mail, delivery, refused, ...NOTHING_PROVEN });
   if (mail.junk && !isOfHousehold(standing))
     return mail.junk.verdict === "refuse"
-      ? refuseSender(app, tx, { inbox, mail, delivery, reason: "spam", shown: spamWords(mail.junk) })
+      ? refuseSender(app, tx, { inbox, mail, delivery, refused, reason: "spam", shown: spamWords(mail.junk) })
       : skip(app, tx, { standing, mail, reason: "junk", text: junkWords(mail.junk) });
   if (soft !== null && standing.skipped) return skip(app, tx, { standing, mail, reason: soft });
   return acceptNew(app, tx, decision, soft ?? verdict.no_reply_reason);
@@ -260,14 +227,17 @@ const NOTHING_PROVEN = {
 async function refuseSender(
   app: App,
   tx: Db,
-  refused: Pick<Decision, "delivery" | "mail"> & Pick<Refusal, "reason" | "shown"> & { inbox: InboxRow },
+  given: Pick<Decision, "delivery" | "mail" | "refused"> &
+    Pick<Refusal, "reason" | "shown"> & { inbox: InboxRow },
 ): Promise<Reception> {
-  const { inbox, mail, delivery, reason } = refused;
+  const { inbox, mail, delivery, reason, refused } = given;
   const answer = refusalFor(reason);
-  const refusal = { ...answer, shown: refused.shown ?? answer.text };
+  const refusal = { ...answer, shown: given.shown ?? answer.text };
   const { subject, rfc_message_id, from_address: sender, identity } = mail;
   noteRefusal(app, delivery, reason);
-  await logRefusal(app, tx, { inbox, refusal: { ...refusal, subject, rfc_message_id, sender, identity } });
+  const known = { ...refusal, subject, rfc_message_id, sender, identity };
+  const row = await logRefusal(app, tx, { inbox, refusal: known });
+  if (row) refused.push(row.id);
   return refusal;
 }
 

@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import { tellFull } from "../resources/billing/notices.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow } from "../db/schema.ts";
-import { logRefusal, type Refusal } from "./decide.ts";
+import { logRefusal, type Refusal } from "./refusals.ts";
 import { type FullInbox, fullAnswer } from "./mail-storage.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 

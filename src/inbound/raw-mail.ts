@@ -41,7 +41,14 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   const waiting = found.find(({ answer }) => !isRecipient(answer) && answer.code < 500);
   // The whole mail comes again only if nobody has taken it: one answer for all would bring it twice to those who had.
   if (waiting && recipients.length === 0) throw comeAgain(waiting.answer as Reception);
-  const delivery = { raw, mail_from, helo, remote_address: remote_ip, recipients };
+  const delivery = {
+    raw,
+    mail_from,
+    helo,
+    remote_address: remote_ip,
+    recipients,
+    answered_each: true as const,
+  };
   const began = performance.now();
   const reception = recipients.length === 0 ? undefined : await receiveMail(app, delivery);
   if (reception && reception.code !== 250 && reception.code < 500) throw comeAgain(reception);

@@ -20,13 +20,11 @@ import {
   dropMail,
   type Examined,
   isBounce,
-  logRefusal,
   notePutOff,
   putOffReason,
   noteRefusal,
   type Reception,
   type Recipient,
-  type Refusal,
 } from "./decide.ts";
 import {
   type Author,
@@ -40,6 +38,7 @@ import { examineByNotes } from "./examine-noted.ts";
 import { tellOfFull } from "./full-inbox.ts";
 import { rememberBusy } from "./inbound-limits.ts";
 import { rememberFull } from "./mail-storage.ts";
+import { logRefusal, type Refusal } from "./refusals.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
 import { askSpamFilter } from "./spam-filter.ts";
 import { isOwnMessageId, outgoingOfBounce } from "../mail/writing/own-ids.ts";

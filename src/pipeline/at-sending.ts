@@ -71,22 +71,25 @@ function insteadOf(app: App, { message_id, user_id }: WaitingMail): AtSending {
   return { alongside: async (tx) => void (await instead.queue(tx, null)) };
 }
 
-type Answered = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority" | "conversation_id">;
+type Answered = Pick<
+  MessageRow,
+  "user_id" | "inbox_id" | "sender" | "authority" | "conversation_id" | "state"
+>;
 
 const answeredBy = prepared((db, key: { id: string }) =>
   db
     .selectFrom("messages")
-    .select(["user_id", "inbox_id", "sender", "authority", "conversation_id"])
+    .select(["user_id", "inbox_id", "sender", "authority", "conversation_id", "state"])
     .where("id", "=", key.id),
 );
 
 /** Returns why a mail may not go to its recipient any more, though its message may be answered. */
 function whyNotTo(
   { kind, envelope_to }: WaitingMail,
-  { sender }: Answered,
+  { sender, state }: Answered,
   now: Answerable,
 ): string | undefined {
-  if (kind === "notice" && !hasAuthority(now))
+  if (kind === "notice" && !hasAuthority(now) && state !== "rejected")
     return "No answer is sent, because its sender is neither the owner nor listed any more, and strangers are not told of failures.";
   if (envelope_to === sender || (hasAuthority(now) && isKnownAddress(envelope_to, now))) return undefined;
   return "No answer is sent, because the address that the mail wanted it at (Reply-To) is not on the list of the inbox any more, nor the owner's.";

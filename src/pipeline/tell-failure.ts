@@ -12,6 +12,9 @@ import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { messageOf } from "../errors.ts";
+import { isRefusal, refusalFor } from "../reasons.ts";
+import { addressOf } from "../resources/inboxes/addresses.ts";
+import { asCode, asText } from "../trust/shown/as-code.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { readStoredMail } from "./input.ts";
 
@@ -34,6 +37,7 @@ export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal:
 
 async function prepareNotice(app: App, id: string): Promise<PreparedReply | undefined> {
   const stored = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
+  if (stored?.state === "rejected") return prepareRefusal(app, stored);
   if (stored?.state !== "failed" && stored?.state !== "limited") return undefined;
   const instead = insteadOf(app, stored);
   const now = await answerNow(app.db, stored);
@@ -47,6 +51,22 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
     app,
     { message, inbox, headers },
     { kind: "notice", words: written(markdown, { own: true }) },
+  );
+}
+
+/** The notice of a mail that was taken for others of its recipients, and refused for this inbox. */
+async function prepareRefusal(app: App, message: MessageRow): Promise<PreparedReply | undefined> {
+  const now = await answerNow(app.db, message);
+  if (now.why !== null || !mayAnswer(message, now.inbox)) return undefined;
+  const { inbox } = now;
+  const { reason } = message;
+  const why = reason !== null && isRefusal(reason) ? refusalFor(reason).text : "";
+  const words = `Your mail was not taken for ${asCode(addressOf(inbox))}.\n\n${asText(why)}\n\nFor others that it names it was taken.`;
+  const headers = readHeaders(new Uint8Array());
+  return prepareReply(
+    app,
+    { message, inbox, headers },
+    { kind: "notice", words: written(words, { own: true }) },
   );
 }
 
@@ -97,7 +117,7 @@ async function leaveUntold(
     .updateTable("messages")
     .set({ reply_status: "suppressed", reply_error })
     .where("id", "=", id)
-    .where("state", "in", ["failed", "limited"])
+    .where("state", "in", ["failed", "limited", "rejected"])
     .returning(["id", "user_id", "authority"])
     .executeTakeFirst();
   if (!message) return;

@@ -20,7 +20,10 @@ export async function tellOfReturnLater(
   const { user_id, message_id } = mail;
   // Bounces of letters are not reported: two such letters would cause each other for ever.
   if (message_id === null) return;
-  if (mail.kind === "notice") return tellOwnerLater(app, tx, { user_id, kind: "failure_untold", message_id });
+  if (mail.kind === "notice") {
+    if (await wasRefused(tx, message_id)) return;
+    return tellOwnerLater(app, tx, { user_id, kind: "failure_untold", message_id });
+  }
   await tx
     .insertInto("undelivered_answers")
     .values({ outgoing_id: mail.id, user_id })
@@ -33,4 +36,10 @@ export async function tellOfReturnLater(
     dedupe_key: returnsKey(user_id),
     run_at,
   });
+}
+
+/** Whether a message was never taken: that its owner has wanted. */
+async function wasRefused(tx: Db, id: string): Promise<boolean> {
+  const message = tx.selectFrom("messages").select("id").where("id", "=", id).where("state", "=", "rejected");
+  return (await message.executeTakeFirst()) !== undefined;
 }

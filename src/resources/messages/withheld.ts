@@ -4,7 +4,7 @@ import type { Authority, InboxRow, MessageRow, UserRow } from "../../db/schema.t
 import { inboxById } from "../inboxes/inboxes.ts";
 import { authorityNow, judgeAgain } from "../../inbound/policy.ts";
 
-type Asked = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority">;
+type Asked = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority" | "state">;
 
 /** Why no answer to a message may go out any more. */
 export interface Withheld {
@@ -36,6 +36,8 @@ export async function answerNow(db: Db, message: Asked): Promise<Answerable | Wi
 
 function whyNotBy(inbox: InboxRow, owner: UserRow, message: Asked): string | undefined {
   if (inbox.reply_enabled !== 1) return "has been set not to answer meanwhile (reply_enabled)";
+  // That the inbox does not take its mail is what its sender is told then.
+  if (message.state === "rejected") return undefined;
   const verdict = judgeAgain(inbox, owner, message);
   if (!verdict.accepted) return "takes no mail of its sender any more (allowlist_senders)";
   if (verdict.no_reply_reason !== null)
