@@ -11,6 +11,7 @@ import { isHeld } from "../jobs/holds.ts";
 import { untilResumed } from "../jobs/paused.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { blankMessage } from "../resources/messages/blank-message.ts";
+import { firstTry } from "../resources/messages/may-retry.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { inheritCalls } from "../resources/messages/inherit-calls.ts";
 import type { Metadata } from "../resources/messages/metadata.ts";
@@ -238,11 +239,6 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   await storeMaterial(app, tx, row, retry);
   await enqueueRun(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
   return row;
-}
-
-/** Returns the id of the first attempt, which all retries reference, also a retry of a retry. */
-export function firstTry(message: Pick<MessageRow, "id" | "retry_of">): string {
-  return message.retry_of ?? message.id;
 }
 
 /** Stores the row of a mail that was not worked on, for the activity log; the text of the mail is not kept. */

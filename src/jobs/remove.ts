@@ -29,12 +29,23 @@ const AT_ONCE = 200;
 
 /** Deletes some jobs that were given up and whose rows are gone. Returns true while there may be more. */
 export async function deleteJobsOfNothing(tx: Db): Promise<boolean> {
-  const gone = await deadJobsWithoutRows(tx, AT_ONCE);
-  for (const id of gone) await deleteJob(tx, { id });
+  const gone = await deadOfNothing(tx, AT_ONCE);
+  if (gone.length > 0) await tx.deleteFrom("jobs").where("id", "in", gone).execute();
   return gone.length === AT_ONCE;
 }
 
-/** Deletes the jobs of a kind that are for one of `values`. Scans all jobs of the kind. */
+/** Takes the job of a kind that was given up, and that names `value` as what it is for, out of the queue. */
+export async function deleteDeadJobFor(tx: Db, kind: JobKind, value: string): Promise<void> {
+  const { names } = JOB_RULES[kind];
+  if (names === null) return;
+  const dead = tx.deleteFrom("jobs").where("kind", "=", kind).where("status", "=", "dead");
+  await dead.where(jsonMember("payload", names), "=", value).execute();
+}
+
+/**
+ * Takes out of the queue the jobs of a kind that name one of `values` as what they are for. Looks through all jobs of
+ * the kind.
+ */
 export async function deleteJobsFor(tx: Db, kind: JobKind, values: string[]): Promise<void> {
   const { names } = JOB_RULES[kind];
   if (names === null || values.length === 0) return;

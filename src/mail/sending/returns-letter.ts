@@ -86,7 +86,7 @@ async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<
     `${count} that Mailwright wrote for you could not be delivered:`,
     lines.join("\n"),
     ...(rest > 0 ? [`And ${rest} more, which your activity lists.`] : []),
-    "The answers themselves are in your activity, so nothing is lost: send them in another way if they matter. An address that turned out to be dead gets no more answers until somebody writes from it again.",
+    "The answers themselves are in your activity, so nothing is lost: once the cause is mended, “Send the answer again” there mails one again, for as long as its mail is kept. An address that turned out to be dead gets no more answers until somebody writes from it again.",
     "You get this mail once a day at most.",
   ].join("\n\n");
   const subject = others.length === 1 ? "An answer could not be delivered" : "Answers could not be delivered";

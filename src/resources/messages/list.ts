@@ -10,6 +10,7 @@ import { firstIdAt } from "../../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../lib/pagination.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
+import { mayRetry, type Retry } from "./may-retry.ts";
 import { metadataOf, pairIn } from "./metadata.ts";
 import { type ActivityStatus, statesOf } from "./states.ts";
 import { type ActivityView, viewActivity } from "./view.ts";
@@ -22,6 +23,8 @@ const READ_AT_ONCE = 100;
 const MAX_READ_BYTES = 32 * 1_048_576;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
+
+type ListedMessage = ActivityView & { may_retry: Retry | null };
 
 /** The filters of a page; a message has to fit all that are given. */
 export interface MessageFilters {
@@ -51,7 +54,7 @@ export async function listMessages(
   app: App,
   user: UserRow,
   wanted: MessageFilters & { limit: number; cursor?: string },
-): Promise<Page<ActivityView>> {
+): Promise<Page<ListedMessage>> {
   const since = Math.max(wanted.since ?? 0, historySince(app, user));
   const range = rangeOf({ ...wanted, since }, app);
   const search = searchOf(app.db, user, wanted);
@@ -260,7 +263,7 @@ function newest([first, ...others]: Ids[]): Ids {
 }
 
 /** The rows of the activity log for those of the ids that are the user's own, newest first. */
-export async function readActivity(app: App, user: UserRow, ids: string[]): Promise<ActivityView[]> {
+export async function readActivity(app: App, user: UserRow, ids: string[]): Promise<ListedMessage[]> {
   if (ids.length === 0) return [];
   const rows = await app.db
     .selectFrom("messages")
@@ -271,5 +274,8 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
     .orderBy("id", "desc")
     .execute();
   const files = await attachmentsOf(app.db, ids);
-  return rows.map((row) => viewActivity(row, files.get(row.id) ?? []));
+  const retries = await mayRetry(app.db, rows);
+  return rows.map((row) =>
+    Object.assign(viewActivity(row, files.get(row.id) ?? []), { may_retry: retries.get(row.id) ?? null }),
+  );
 }

@@ -7,9 +7,13 @@ import { AppError } from "../../errors.ts";
 import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
 import { refusePaused } from "../inboxes/pause.ts";
 import { refuseResting } from "../inboxes/room.ts";
-import { acceptRetry, firstTry, type IncomingFile } from "../../inbound/accept.ts";
+import { acceptRetry, type IncomingFile } from "../../inbound/accept.ts";
+import { deleteDeadJobFor } from "../../jobs/remove.ts";
+import { sendAgain } from "../../mail/sending/outgoing.ts";
+import { liftSuppression } from "../../mail/sending/suppressions.ts";
 import { ownMessage, readRun } from "./messages.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
+import { answersKept, firstTry, retryOf, UNDER_WAY_OR_DONE } from "./may-retry.ts";
 import { factsOf } from "./states.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
@@ -21,7 +25,7 @@ export interface RetryOutcome {
 }
 
 /**
- * Does the work of a failed message again as a new message. `admit` is called in the same transaction, once nothing
+ * Does the work of a failed message again as a new message, or mails an answer again that never arrived. `admit` is called in the same transaction, once nothing
  * else stands in the way, and may throw. `now`: the retry is refused if it would end at once for want of credits.
  */
 export async function retryMessage(
@@ -29,7 +33,9 @@ export async function retryMessage(
   user: UserRow,
   { id, admit, now = false }: { id: string; admit: (tx: Db) => void | Promise<void>; now?: boolean },
 ): Promise<RetryOutcome> {
-  const material = await materialToRepeat(app, await retryable(app, app.db, user, id));
+  const message = await retryable(app, app.db, user, id);
+  if (retryOf(message) === "send") return mailAnswerAgain(app, user, { id, admit });
+  const material = await readMaterial(app, message);
   const retry = await app.write(async (tx) => {
     // Looked up again: the inbox may have been deleted since.
     const failed = await retryable(app, tx, user, id);
@@ -48,6 +54,31 @@ export async function retryMessage(
   return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
 }
 
+/** Mails the answer again that never arrived, also to an address that got none any more: its owner knows better now. */
+async function mailAnswerAgain(
+  app: App,
+  user: UserRow,
+  { id, admit }: { id: string; admit: (tx: Db) => void | Promise<void> },
+): Promise<RetryOutcome> {
+  await app.write(async (tx) => {
+    const message = await retryable(app, tx, user, id);
+    const [answer] = retryOf(message) === "send" ? await answersKept(tx, [id]) : [];
+    if (!answer) throw conflict(ANSWER_GONE);
+    await admit(tx);
+    await liftSuppression(tx, user.id, answer.envelope_to);
+    await deleteDeadJobFor(tx, "send_mail", answer.id);
+    await tx.deleteFrom("undelivered_answers").where("outgoing_id", "=", answer.id).execute();
+    await sendAgain(app, tx, { outgoing_id: answer.id });
+  });
+  return { view: await readRun(app, user, id) };
+}
+
+const ANSWER_GONE = {
+  message:
+    "The answer is not there any more to be mailed again: it is under way, or its mail has been deleted.",
+  fix: "Its text is in `result` of the message: send that in another way.",
+};
+
 const WITHOUT_CREDITS = {
   message: "The account has no credits left, so its message cannot be tried again now.",
   fix: "Try it again when there are some: with the next month, or a larger plan (`mailwright user set-plan`).",
@@ -56,13 +87,7 @@ const WITHOUT_CREDITS = {
 async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
   const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
   if (!message) throw new AppError("not_found", "There is no such message.");
-  const { no_retry } = factsOf(message.state);
-  if (no_retry && !isKept(message)) throw conflict(no_retry);
-  if (message.source === "test")
-    throw conflict({
-      message: "This was a test of the inbox.",
-      fix: "Run the test again with POST /inboxes/{inbox_id}/test.",
-    });
+  if (retryOf(message) === null) throw conflict(whyNot(message));
   const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });
   if (!inbox)
     throw conflict({
@@ -72,14 +97,16 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
   return message;
 }
 
-/**
- * Whether a message that was never begun is kept: a rule keeps it, it was over a limit, or it was left out by a cap against
- * loops. Its owner may want it done.
- */
-function isKept({ state, reason, raw_mail_id }: MessageRow): boolean {
-  if (reason === "kept_by_rule") return true;
-  return raw_mail_id !== null && (state === "limited" || (state === "skipped" && reason === "loop_cap"));
+function whyNot({ source, state }: MessageRow): Words {
+  const { no_retry } = factsOf(state);
+  if (no_retry) return no_retry;
+  return source === "test" ? OF_TEST : REDONE;
 }
+
+const OF_TEST = {
+  message: "This was a test of the inbox.",
+  fix: "Run the test again with POST /inboxes/{inbox_id}/test.",
+};
 
 /** One at most of all that try the same message again may be waiting, running or done. */
 async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
@@ -87,7 +114,7 @@ async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
     .selectFrom("messages")
     .select(["id", "state", "deleted_at"])
     .where("retry_of", "=", firstTry(failed))
-    .where("state", "in", ["received", "done"])
+    .where("state", "in", UNDER_WAY_OR_DONE)
     .executeTakeFirst();
   if (failed.redone === 1 || (other && other.deleted_at !== null)) throw conflict(REDONE);
   if (!other) return;
@@ -179,6 +206,11 @@ function purged(): AppError {
   });
 }
 
-function conflict({ message, fix }: { message: string; fix: string }): AppError {
+interface Words {
+  message: string;
+  fix: string;
+}
+
+function conflict({ message, fix }: Words): AppError {
   return new AppError("conflict", message, { fix });
 }

@@ -194,9 +194,9 @@ const RAW = describe({
 
 const RETRY = describe({
   tag: "Messages",
-  summary: "Try a failed message again",
+  summary: "Try a failed message again, or mail its answer again",
   description:
-    "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, or a mail that was over a limit (`limited`), or one of yours or of a listed sender that was left out because it came too often (`loop_cap`), or one that a rule of yours keeps (`kept_by_rule`), and of its retries only one may be running or done. Calls of tools that may have changed something are not made again: the retry is told what earlier tries called and what came of it, as its steps say, and goes on from there.",
+    "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again (`may_retry` of a message says so), or a mail that was over a limit (`limited`), or one of yours or of a listed sender that was left out because it came too often (`loop_cap`), or one that a rule of yours keeps (`kept_by_rule`), and of its retries only one may be running or done. Calls of tools that may have changed something are not made again: the retry is told what earlier tries called and what came of it, as its steps say, and goes on from there. Of a message that is `done` and whose answer came back or was not sent (`reply_status` is `bounced` or `suppressed`), that very answer is mailed again while its mail is kept, also to an address that got no more answers; the message stays the same one, and nothing is charged.",
   answers: { 202: RunShape },
   limited: LimitedShape,
   errors: ["conflict", "plan_limit_reached", "inbox_paused", "storage_full", "content_lost"],

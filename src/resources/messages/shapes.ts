@@ -160,6 +160,13 @@ export const ActivityShape = t.Object(
       description: "The rules of its inbox that were for it.",
       examples: [["Invoices"]],
     }),
+    may_retry: t.Nullable(
+      t.Union([t.Literal("run"), t.Literal("begin"), t.Literal("send")], {
+        description:
+          "What `POST /messages/{message_id}/retry` would do: `run` does the work of a failed message again, `begin` has a kept one worked on for the first time, `send` mails an answer again that came back or was not sent. Null if it would be refused.",
+        examples: [null],
+      }),
+    ),
     tags: t.Array(t.String(), {
       description: "The recipient's +tag, and what was given to it by hand.",
     }),

@@ -8,6 +8,7 @@ import { mailboxes, type MailHeaders } from "../../mail/reading/headers.ts";
 import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
+import { mayRetry } from "./may-retry.ts";
 import { rulesFound } from "./rules-found.ts";
 import { isLost, readBytes } from "./stored-bytes.ts";
 import { storedAuth } from "./stored-auth.ts";
@@ -33,6 +34,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
   const { content, to, cc } = await shownMail(app, row, { raw, user });
   return {
     ...viewActivity(withProgress(app, row), files),
+    may_retry: (await mayRetry(app.db, [row])).get(row.id) ?? null,
     running: row.state === "received" && app.progress.has(row.id),
     waits_until: row.state === "received" ? (rulesFound(row).until ?? null) : null,
     to,

@@ -10,25 +10,25 @@ import { DeleteMessage } from "./delete-message.tsx";
 
 const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
 
+const RETRIES: Record<NonNullable<Story["may_retry"]>, { word: string; said: string }> = {
+  run: { word: "Try again", said: "It is tried again. This is the new message." },
+  begin: { word: "Work on it now", said: "It is worked on. This is the new message." },
+  send: { word: "Send the answer again", said: "The answer is on its way again." },
+};
+
 /** The buttons of a message: to download it, to try it again where it failed, and to delete it. */
 export function Actions({
-  story: { message_id, inbox_id, status, reason, source, raw_available },
+  story: { message_id, inbox_id, status, source, may_retry, raw_available },
 }: {
   story: Story;
 }) {
   const navigate = useNavigate();
   const say = useToast();
-  // Mail that met a cap against loops is kept only where its owner may say that it is no loop.
-  const is_kept =
-    reason === "kept_by_rule" || (raw_available && (status === "limited" || reason === "loop_cap"));
-  const may_retry = status === "failed" || is_kept;
   const retry = useChange<void, RoutingResult>({
     run: () => post<RoutingResult>(`/messages/${message_id}/retry`),
     touches: [["story", message_id]],
     done: (again) => {
-      say(
-        is_kept ? "It is worked on. This is the new message." : "It is tried again. This is the new message.",
-      );
+      if (may_retry !== null) say(RETRIES[may_retry].said);
       void navigate({ to: "/messages/$message_id", params: { message_id: again.message_id } });
     },
   });
@@ -42,9 +42,9 @@ export function Actions({
           </span>
         </a>
       )}
-      {may_retry && source !== "test" && (
+      {may_retry !== null && (
         <Button icon={<RotateCcw />} busy={retry.isPending} onClick={() => retry.mutate()}>
-          {is_kept ? "Work on it now" : "Try again"}
+          {RETRIES[may_retry].word}
         </Button>
       )}
       {status === "failed" && source === "test" && inbox_id !== null && (

@@ -34,9 +34,7 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
   const [progress, setProgress] = useState<Progress>();
   const [faults, setFaults] = useState<string[]>([]);
   const [tagging, setTagging] = useState(false);
-  const failed = chosen.filter(
-    ({ status, reason, source }) => reason === "kept_by_rule" || (status === "failed" && source !== "test"),
-  );
+  const failed = chosen.filter(({ may_retry }) => may_retry !== null);
 
   async function forEach(
     act: string,
@@ -78,7 +76,7 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
     const ids = failed.map(({ message_id }) => message_id);
     const done = await forEach("Trying again", ids, (id) => post(`/messages/${id}/retry`));
     onClear();
-    if (done.length > 0) say(`${countOf(done.length)} tried again. The new ones are at the top.`);
+    if (done.length > 0) say(`${countOf(done.length)} tried again. New ones are at the top.`);
   };
 
   const tag = async (word: string): Promise<void> => {
