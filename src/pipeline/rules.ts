@@ -4,7 +4,7 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { type Facts, fits, nextClock } from "../resources/inboxes/rules/match.ts";
-import { type Actions, type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
+import { type Actions, type Rule, storedRules } from "../resources/inboxes/rules/rules.ts";
 import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
 import { askYesOrNo } from "./ask-yes-or-no.ts";
 import type { Command } from "./command.ts";
@@ -39,7 +39,9 @@ interface Judged {
  * neither left out nor has to wait: that is what was asked for.
  */
 export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal): Promise<Ruled> {
-  const rules = rulesOf(judged.inbox).filter(({ enabled }) => enabled);
+  const stored = storedRules(judged.inbox);
+  if (stored === null) return untilMended(app, judged);
+  const rules = stored.filter(({ enabled }) => enabled);
   if (rules.length === 0) return NO_RULES;
   const { message } = judged;
   const found = rulesFound(message);
@@ -56,6 +58,18 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
     await app.write((tx) => noteRules(tx, { id: message.id, rules: JSON.stringify(kept) }));
   }
   return settled;
+}
+
+/** How long a message waits before the rules are read again. */
+const LOOK_AGAIN_SECONDS = 600;
+
+/** Has a message wait while the rules of its inbox are damaged: its owner may have wanted it left out. */
+function untilMended(app: App, { message, inbox }: Judged): Ruled {
+  app.log.error(
+    { message_id: message.id, inbox_id: inbox.id },
+    "a message waits, because the rules of its inbox cannot be read: the database is damaged there, and its owner has to set them anew",
+  );
+  return { ...NO_RULES, until: app.now() + LOOK_AGAIN_SECONDS };
 }
 
 /** Puts together what rules say about a message; `answer` is asked their questions. */

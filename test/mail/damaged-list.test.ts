@@ -29,3 +29,51 @@ test.each(['["bob@exam', "{}", "null"])(
     expect(await room.send({ from: "eve@example.org", text: "Mail of Eve" })).toStartWith("550");
   },
 );
+
+test.each([
+  ["scope", '{"targets"', "uses no tool"],
+  ["mcp_connection_ids", "[1", "uses none"],
+])("an inbox whose %s is damaged (%s) says so", async (column, stored, words) => {
+  await using room = await mailroom();
+  await room.app.db
+    .updateTable("inboxes")
+    .set({ [column]: stored })
+    .execute();
+  const { body } = await room.owner.get(`/inboxes/${room.inbox.id}`);
+  expect(body.problem).toContain(words);
+});
+
+const RULES = [{ name: "Invoices", when: [{ field: "subject", contains: ["invoice"] }], do: { skip: true } }];
+
+test.each(['[{"name":"Inv', "{}", "[7]", "null"])(
+  "mail for an inbox whose rules are damaged (%s) waits until they are set anew, and then they count",
+  async (stored) => {
+    await using room = await mailroom({ inbox: { rules: RULES } });
+    await room.app.db.updateTable("inboxes").set({ rules: stored }).execute();
+    const path = `/inboxes/${room.inbox.id}`;
+    expect((await room.owner.get(path)).body).toMatchObject({
+      rules: [],
+      problem: expect.stringContaining("Set rules anew"),
+    });
+    expect(await room.send({ subject: "Your invoice", text: "Pay" })).toStartWith("250");
+    expect(
+      await room.send({ subject: "Lunch", text: "When?", headers: { "Message-ID": "<2@x.test>" } }),
+    ).toStartWith("250");
+    for (let count = 0; count < 3; count += 1) {
+      await room.drain();
+      room.clock.advance("11m");
+    }
+    expect((await room.activity()).map(({ status }) => status)).toEqual(["received", "received"]);
+    expect(room.model.requests).toEqual([]);
+    expect(await room.owner.patch(path, { rules: RULES })).toMatchObject({
+      status: 200,
+      body: { problem: null },
+    });
+    await room.drain();
+    expect((await room.activity()).map(({ subject, status, reason }) => [subject, status, reason])).toEqual([
+      ["Lunch", "done", null],
+      ["Your invoice", "rejected", "rule"],
+    ]);
+    expect(room.model.requests).toHaveLength(1);
+  },
+);

@@ -22,7 +22,8 @@ import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxSettings, NewInbox } from "./body-shapes.ts";
-import { rulesOf, viewRule } from "./rules/rules.ts";
+import { storedJson } from "../../lib/stored-json.ts";
+import { rulesOf, storedRules, viewRule } from "./rules/rules.ts";
 import { tellIfWidened } from "./widened.ts";
 import { columnsOf, DEFAULT_POLICY, NOTHING_SET, policyOf } from "./settings.ts";
 
@@ -204,8 +205,26 @@ export async function inboxView(app: App, db: Db, user: UserRow, row: InboxRow):
   });
 }
 
-const DAMAGED_LIST =
-  "Who may write to this inbox cannot be read any more: the database is damaged there. Set allowlist_senders anew: until then only your own mail is taken, and that of all others is put off.";
+/** By setting, what a damaged disk does to an inbox, and the mend. */
+const DAMAGED = {
+  list: "Who may write to this inbox cannot be read any more: the database is damaged there. Set allowlist_senders anew: until then only your own mail is taken, and that of all others is put off.",
+  rules:
+    "The rules of this inbox cannot be read any more: the database is damaged there. Set rules anew: until then all that comes is kept and waits.",
+  scope:
+    "What this inbox may use cannot be read any more: the database is damaged there. Set scope anew: until then it uses no tool.",
+  servers:
+    "Which tool servers this inbox uses cannot be read any more: the database is damaged there. Set mcp_connection_ids anew: until then it uses none.",
+};
+
+function problemOf(row: InboxRow): string | null {
+  const found = [
+    storedAllowlist(row) === null && DAMAGED.list,
+    storedRules(row) === null && DAMAGED.rules,
+    row.scope !== null && storedJson<unknown>(row.scope, null) === null && DAMAGED.scope,
+    !Array.isArray(storedJson<unknown>(row.mcp_connection_ids, null)) && DAMAGED.servers,
+  ].filter((words) => words !== false);
+  return found.length === 0 ? null : found.join(" ");
+}
 
 /** `enabled`: whether the plan has room for it. */
 function viewInbox(
@@ -226,7 +245,7 @@ function viewInbox(
     context_ids: row.every_context === 1 ? null : listedIn(row),
     reply_enabled: row.reply_enabled === 1,
     allowlist_senders: storedAllowlist(row) ?? [],
-    problem: storedAllowlist(row) === null ? DAMAGED_LIST : null,
+    problem: problemOf(row),
     scope: scopeOf(row),
     inbound_policy: policyOf(row),
     retention_days: row.retention_days,

@@ -64,9 +64,24 @@ export interface Rule {
   do: Actions;
 }
 
-/** Returns the rules of an inbox, in their order; none where they are damaged. */
-export function rulesOf({ rules }: Pick<InboxRow, "rules">): Rule[] {
-  return rules === "[]" ? [] : storedJson<Rule[]>(rules, []);
+/**
+ * Returns the rules of an inbox, in their order; null where a damaged disk has left some that cannot be read. Without
+ * them mail would be worked on that they leave out.
+ */
+export function storedRules({ rules }: Pick<InboxRow, "rules">): Rule[] | null {
+  if (rules === "[]") return [];
+  const stored = storedJson<unknown>(rules, null);
+  return Array.isArray(stored) && stored.every(isRule) ? stored : null;
+}
+
+/** The same for whoever shows them, or tries them. */
+export function rulesOf(inbox: Pick<InboxRow, "rules">): Rule[] {
+  return storedRules(inbox) ?? [];
+}
+
+function isRule(value: unknown): value is Rule {
+  const { name, when, do: acts } = (value ?? {}) as Partial<Record<keyof Rule, unknown>>;
+  return typeof name === "string" && Array.isArray(when) && typeof acts === "object" && acts !== null;
 }
 
 /** A rule as its owner reads it: a condition has only the members that its field uses. */
