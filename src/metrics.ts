@@ -26,7 +26,7 @@ const COUNTERS = {
   },
   mailwright_mails_dropped_total: {
     help: "Mails that were taken and of which no account sees anything: reports and answers of machines to addresses that are no inbox.",
-    labels: { reason: ["bounce", "role_machine", "role_report"] },
+    labels: { reason: ["bounce", "role_again", "role_machine", "role_report"] },
   },
   mailwright_messages_total: {
     help: "Messages by what they came to; each is counted once as received and once at its end.",

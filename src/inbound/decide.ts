@@ -18,7 +18,7 @@ import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
 import { leaveOut, traceDuplicate } from "./left-out.ts";
 import { logRefusal, type Refusal, tellOfRefusals } from "./refusals.ts";
 import { addTags } from "../resources/messages/tags.ts";
-import { countRole, refuseRole } from "./role-limits.ts";
+import { countRole, isNewToRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
 import { countAgain } from "./same-mail.ts";
 import { type Junk, junkWords, spamWords } from "./spam-filter.ts";
@@ -137,7 +137,8 @@ interface Decision {
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
   const { mail, recipient, delivery, standing } = decision;
   if (recipient.role) {
-    await recipient.role.letter?.(tx);
+    if (isNewToRole(app, tx, { address: recipient.address, mail })) await recipient.role.letter?.(tx);
+    else dropMail(app, delivery, "role_again");
     return ACCEPTED;
   }
   const user_id = recipient.inbox?.user.id;
@@ -323,8 +324,12 @@ async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): 
   return ACCEPTED;
 }
 
-/** Counts and logs a mail that was accepted and that no account sees. */
-export function dropMail(app: App, client: Client, reason: "bounce" | "role_machine" | "role_report"): void {
+/** Counts and logs a mail that was taken and that no account sees anything of. */
+export function dropMail(
+  app: App,
+  client: Client,
+  reason: "bounce" | "role_again" | "role_machine" | "role_report",
+): void {
   app.metrics.count("mailwright_mails_dropped_total", { reason });
   app.log.info({ reason, ...logFieldsOf(client) }, "mail dropped");
 }

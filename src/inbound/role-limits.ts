@@ -2,6 +2,8 @@ import { refusalFor } from "../reasons.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
+import { sha256 } from "../lib/sha256.ts";
 import { networksAround } from "../net/networks.ts";
 import { domainOf, registrableDomain } from "../net/domain-owner.ts";
 import { isPublicProvider } from "../net/public-providers.ts";
@@ -53,6 +55,20 @@ export function refuseRole(app: App, delivery: Delivery, mail: Sent): Reception 
   if (app.limiter.peek(share, RULE).ok) return undefined;
   if (others) notePutOffFor(app, share, delivery);
   return COME_LATER;
+}
+
+/** A mail that has come before gets no second letter, as its sender's server brings it twice where an answer gets lost. */
+const SAME_RULE = { limit: 1, window_seconds: DAY_SECONDS };
+
+/** Whether a mail has not come to this role address before, in the commit that queues its letter. */
+export function isNewToRole(
+  app: App,
+  tx: Db,
+  { address, mail }: { address: string; mail: Pick<Examined, "dedupe_key" | "subject" | "body_hash"> },
+): boolean {
+  const { dedupe_key, subject, body_hash } = mail;
+  const key = `role-mail:same:${sha256([address, dedupe_key, subject, body_hash].join("\n"), "hex")}`;
+  return takeTurn(app, tx, { key, rule: SAME_RULE }).ok;
 }
 
 /** Counts a mail to role addresses, once, in the commit that queues its letters. */

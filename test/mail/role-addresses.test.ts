@@ -158,11 +158,15 @@ test("an administrator whose own address is the postmaster's starts no loop", as
 test("the twenty-first in an hour is put off, and nothing of it is lost or kept", async () => {
   await using room = await mailroom();
   const to = "postmaster@mw.test";
-  const mailOf = (sender: string) => ({ from: sender, to, raw: rawMail({ from: sender }) });
+  const mailOf = (sender: string, text = "It burns.") => ({
+    from: sender,
+    to,
+    raw: rawMail({ from: sender, text }),
+  });
   await using client = await smtpClient(room.door);
   await client.say("EHLO client.example");
   for (let count = 0; count < 20; count++)
-    expect(await client.deliver(mailOf(`eve@d${count % 4}.example`))).toStartWith("250 ");
+    expect(await client.deliver(mailOf(`eve@d${count % 4}.example`, `Mail ${count}`))).toStartWith("250 ");
   expect(await client.deliver(mailOf(BOB))).toStartWith("451 4.7.1 The operator has been written to ");
   expect(await room.outgoing()).toHaveLength(20);
   room.clock.advance("1h");
@@ -215,4 +219,17 @@ test("one that is too large to be passed on is refused", async () => {
   const text = `${"x".repeat(76)}\r\n`.repeat(210_000);
   expect(await room.send({ from: BOB, rcpt: "abuse@mw.test", text })).toStartWith("552 5.3.4 ");
   expect(await room.outgoing()).toEqual([]);
+});
+
+test("the same mail, brought once more, makes no second letter; another one with its Message-ID does", async () => {
+  await using room = await mailroom();
+  const headers = { "Message-ID": "<1@example.org>" };
+  const mail = { from: BOB, rcpt: ["abuse@mw.test", "postmaster@mw.test"], text: "It burns.", headers };
+  for (let count = 0; count < 3; count += 1) expect(await room.send(mail)).toStartWith("250 ");
+  expect((await letters(room)).map(({ subject }) => subject)).toEqual([
+    "Mail to abuse@mw.test",
+    "Mail to postmaster@mw.test",
+  ]);
+  expect(await room.send({ ...mail, rcpt: "abuse@mw.test", text: "It is out." })).toStartWith("250 ");
+  expect(await letters(room)).toHaveLength(3);
 });
