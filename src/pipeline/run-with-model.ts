@@ -56,6 +56,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       orders: asked.orders.filter((order) => !asked.sure.toLowerCase().includes(order)),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       subject_alone: !run.input.names,
+      failed: new Map(),
       ask,
       signal,
     });

@@ -87,6 +87,19 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   return { text: textForModel(outcome), said: true, anybodys: tool.of_circle !== true, step };
 }
 
+/** Notes that a tool itself says that it failed; a later call of it that succeeds has mended that. */
+function noteFailure(
+  { failed }: Talk,
+  tool: Tool,
+  { said, round }: { said: ToolOutcome; round: number },
+): void {
+  const { ok, text, of_server = false, unanswered = false } = said;
+  const key = `${tool.target} ${stepName(tool.name)}`;
+  if (ok && (failed.get(key)?.round ?? round) < round) failed.delete(key);
+  if (ok || of_server || unanswered) return;
+  failed.set(key, { round, sentence: `${key} failed: ${excerptOf(text)}` });
+}
+
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
   return ok ? text : `The call failed: ${text}`;
 }
@@ -126,11 +139,12 @@ interface Making {
 }
 
 /** Makes the call. If the run is ended in the middle of it, there is still an outcome to tell. */
-async function outcomeOf(app: App, run: Run, { signal }: Talk, making: Making): Promise<ToolOutcome> {
+async function outcomeOf(app: App, run: Run, talk: Talk, making: Making): Promise<ToolOutcome> {
+  const { signal } = talk;
   if (signal.aborted) return NOT_MADE;
   const { tool, sent } = making;
   try {
-    return await (tool.read_only ? tool.call(sent, signal) : write(app, run, signal, making));
+    return await (tool.read_only ? tool.call(sent, signal) : write(app, run, talk, making));
   } catch (error) {
     if (!signal.aborted) throw error;
     return NOT_ANSWERED;
@@ -148,7 +162,7 @@ const NOT_ANSWERED: ToolOutcome = {
 async function write(
   app: App,
   run: Run,
-  signal: AbortSignal,
+  talk: Talk,
   { tool, args, sent, tainted, round }: Making,
 ): Promise<ToolOutcome> {
   const { first, fingerprint } = nextCall(run.journal, tool, args);
@@ -160,7 +174,8 @@ async function write(
   const refusal = await beginCall(app, entry, { step: doneStep(tool, args, UNKNOWN), granted });
   if (refusal !== null) return { ...refusal, files: [] };
   run.changed = true;
-  const said = await tool.call(sent, signal);
+  const said = await tool.call(sent, talk.signal);
+  noteFailure(talk, tool, { said, round });
   const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
   const step = doneStep(tool, args, outcome);
   await endCall(app, entry, { ...outcome, step });

@@ -39,6 +39,8 @@ export interface Talk {
   orders: string[];
   own_domains: string[];
   subject_alone: boolean;
+  /** By tool, the last round in which a call that was to change something failed, and what it said; grows. */
+  failed: Map<string, { round: number; sentence: string }>;
   signal: AbortSignal;
 }
 
@@ -125,7 +127,9 @@ function asSendable(call: ToolCall): ToolCall {
 const CUT_OFF =
   "The model stopped at its limit of tokens, so the answer is cut off at its end. Ask for less at once, or allow more with --max-tokens.";
 
-function ended(run: Run, answer: Completion & { ok: true }, { tools }: Talk): Completion {
+function ended(run: Run, answer: Completion & { ok: true }, { tools, failed }: Talk): Completion {
+  // Whether the reader hears of it is not left to the model.
+  run.steps.push(...Array.from(failed.values(), ({ sentence }) => warningStep(sentence)));
   if (answer.tool_calls.length > 0 && tools.length > 0)
     run.steps.push(
       warningStep("The work was ended before the model was done: it asked for too many tool calls."),

@@ -320,3 +320,35 @@ test("arguments named like members of every object are arguments", async () => {
   expect(JSON.stringify(done.steps[0].arguments)).toBe(args);
   expect(Object.keys(Object.prototype)).toEqual([]);
 });
+
+describe("a tool that says of itself that a call failed", () => {
+  const fails = { isError: true, content: [{ type: "text", text: "The disk is full" }] };
+  const one = (args: object) => create({ ...args });
+  test.each<[string, Wanted[][], boolean]>([
+    ["alone", [[one({ n: 1 })]], true],
+    ["before another one in the same round", [[one({ n: 1 }), one({ n: 2 })]], true],
+    ["after another one", [[one({ n: 2 })], [one({ n: 1 })]], true],
+    ["before one that the model makes instead", [[one({ n: 1 })], [one({ n: 2 })]], false],
+    ["and only reads", [[list()]], false],
+  ])("%s is told of, whatever the model says: %#", async (_how, rounds, told) => {
+    const run = ({ n }: Record<string, unknown>) => (n === 2 ? "created 2" : fails);
+    await using room = await toolRoom([...rounds, "All is done."], {
+      served: [
+        { ...CREATE, run },
+        { ...EVENTS, run: () => fails },
+      ],
+    });
+    await room.send({ text: "@calendar Make them" });
+    await room.drain();
+    expect((await room.newest()).state).toBe("done");
+    const [answer] = await room.outgoing();
+    const mail = unfolded(String(answer?.raw).replaceAll("=\r\n", ""));
+    const words = "mcp:calendar create_event failed: The disk is full";
+    if (told) expect(mail).toContain(words);
+    else expect(mail).not.toContain("failed");
+    const steps = (await stepsOf(room)) as { type: string; output: string }[];
+    expect(steps.filter(({ type }) => type === "warning").map(({ output }) => output)).toEqual(
+      told ? [words] : [],
+    );
+  });
+});
