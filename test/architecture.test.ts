@@ -25,7 +25,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^@modelcontextprotocol\/client/, /^src\/(ai\/mcp|resources\/integrations\/mcp-oauth)[a-z-]*\.ts$/],
   [
     /^nodemailer/,
-    /^src\/mail\/(writing\/compose|sending\/(connections|(matched|patient)-smtp|send-relay))\.ts$/,
+    /^src\/mail\/(writing\/compose|sending\/(connections|(matched|patient)-smtp|send-relay|try-senders))\.ts$/,
   ],
   [/^mx-connect/, /^src\/mail\/sending\/dane\.ts$/],
   [/^mailparser/, /^src\/mail\/reading\/parse[a-z-]*\.ts$/],

@@ -474,6 +474,30 @@ describe("what is wrong is found", () => {
     expect(relay.mails).toEqual([]);
   });
 
+  test("a relay that refuses the senders of notices, of answers, or none", async () => {
+    const auth = { user: "ada", password: "secret-word" };
+    let refuse = (_address: string): boolean => false;
+    const reject_sender = (address: string) => (refuse(address) ? "553 5.7.1 not yours" : undefined);
+    await using relay = await startSmtpSink({ auth, reject_sender });
+    const relay_url = `smtp://ada:secret-word@127.0.0.1:${relay.port}`;
+    Object.assign(desk.app.config.outbound, { mode: "relay", relay_url });
+    const look = async () => (await desk.look()).find(({ name }) => name === "relay senders");
+    expect((await look())?.verdict).toBe("ok");
+    refuse = (address) => address === "";
+    expect(await look()).toMatchObject({
+      verdict: "warn",
+      found: expect.stringContaining("553 5.7.1 not yours"),
+    });
+    refuse = (address) => address.startsWith("b+");
+    expect(await look()).toMatchObject({
+      verdict: "fail",
+      mend: expect.stringContaining("send from all addresses"),
+    });
+    desk.app.config.outbound.relay_url = "smtp://127.0.0.1:1";
+    expect((await look())?.verdict).toBe("skip");
+    expect(relay.mails).toEqual([]);
+  });
+
   test("a relay that is spoken to in TLS where it waits for STARTTLS", async () => {
     await using relay = await startSmtpSink();
     Object.assign(desk.app.config.outbound, { mode: "relay", relay_url: `smtps://127.0.0.1:${relay.port}` });

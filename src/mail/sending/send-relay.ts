@@ -207,7 +207,7 @@ function nullable(sender: string): string | false {
   return sender === "" ? false : sender;
 }
 
-function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_url" | "egress_allow">) {
+export function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_url" | "egress_allow">) {
   const url = URL.parse(relay_url);
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
     throw invalid(

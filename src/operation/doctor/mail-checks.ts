@@ -5,6 +5,8 @@ import { publicAddresses, sendsItself } from "../../resources/domains/service-re
 import { AppError, messageOf } from "../../errors.ts";
 import { isPublicAddress, judgeHost } from "../../net/guarded-fetch.ts";
 import { quote } from "../../lib/quote.ts";
+import { bounceAddress } from "../../mail/writing/own-ids.ts";
+import { type RefusedSender, trySenders } from "../../mail/sending/try-senders.ts";
 import { tryRelay } from "../../mail/sending/send-relay.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 import { judgeCertificate } from "./judge-certificate.ts";
@@ -21,6 +23,7 @@ export const MAIL_CHECKS: Check[] = [
   { name: "port 25 in", run: checkPortIn },
   { name: "STARTTLS certificate", run: checkStartTls },
   { name: "relay login", run: checkRelay },
+  { name: "relay senders", run: checkSenders },
 ];
 
 async function checkPortOut({ app, targets }: Bench): Promise<Outcome> {
@@ -158,5 +161,34 @@ async function checkRelay({ app }: Bench): Promise<Outcome> {
     trouble,
     mend ??
       "See that outbound.relay_url has the right host, port, user and password; leave user and password out if the relay takes your mail without.",
+  );
+}
+
+/** A relay that takes the login may still refuse the senders that mail leaves with. */
+async function checkSenders({ app }: Bench): Promise<Outcome> {
+  const { outbound, smtp, egress } = app.config;
+  if (outbound.mode !== "relay") return skip('Only outbound.mode "relay" has one.');
+  const options = { relay_url: outbound.relay_url, hostname: smtp.hostname, egress_allow: egress.allow };
+  const returns_to = bounceAddress(app, app.newId(), smtp.domain);
+  let refused: RefusedSender[];
+  try {
+    refused = await trySenders(options, [returns_to, ""], CONNECT_MS);
+  } catch {
+    return skip('There was no session to ask in: see the line "relay login".');
+  }
+  const own = refused.find(({ sender }) => sender === returns_to);
+  if (own)
+    return fail(
+      `The relay takes no mail from b+…@${smtp.domain}, which answers and letters leave with so that their returns come here: ${own.reply}`,
+      `Have the relay let this account send from all addresses of ${smtp.domain}: its provider may want the domain verified there.`,
+    );
+  const [empty] = refused;
+  if (empty)
+    return warn(
+      `The relay takes no mail without a sender (MAIL FROM:<>), as RFC 5321 has it for notices: ${empty.reply}`,
+      "Nothing has to be done: notices leave with a bounce address then.",
+    );
+  return ok(
+    "The relay takes the senders that mail leaves with, as far as it says so before a recipient is named.",
   );
 }
