@@ -31,7 +31,7 @@ import { deletedMessages } from "./0036-deleted-messages.ts";
 import { redoneMessages } from "./0037-redone-messages.ts";
 import { rules } from "./0038-rules.ts";
 import { entrustedLetters } from "./0039-entrusted-letters.ts";
-import { schedules } from "./0040-schedules.ts";
+import { writtenTexts } from "./0040-written-texts.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -67,5 +67,5 @@ export const migrations: Record<string, Migration> = {
   "0037-redone-messages": redoneMessages,
   "0038-rules": rules,
   "0039-entrusted-letters": entrustedLetters,
-  "0040-schedules": schedules,
+  "0040-written-texts": writtenTexts,
 };

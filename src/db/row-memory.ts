@@ -21,6 +21,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "tool_calls",
   "undelivered_answers",
   "webhook_deliveries",
+  "written_texts",
 ];
 /** The largest number of cached rows; an empty result counts as one. */
 const MAX_ROWS = 10_000;

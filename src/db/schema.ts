@@ -16,6 +16,7 @@ export interface Schema {
   reply_tokens: ReplyTokenRow;
   messages: MessageRow;
   mail_keys: MailKeyRow;
+  written_texts: WrittenTextRow;
   raw_mails: RawMailRow;
   message_contents: MessageContentRow;
   attachments: AttachmentRow;
@@ -364,7 +365,15 @@ export interface SuppressionRow {
   updated: number;
 }
 
-/** An answer that bounced and whose owner has not been told. */
+/** An answer that came back, of which its owner has not been told. */
+/** A text that a tool of others was given to write, as a hash of its letters; see `pipeline/written-texts.ts`. */
+export interface WrittenTextRow {
+  id: string;
+  user_id: string;
+  hash: Uint8Array;
+  created: number;
+}
+
 export interface UndeliveredAnswerRow {
   outgoing_id: string;
   user_id: string;

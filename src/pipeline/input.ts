@@ -20,8 +20,7 @@ import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
 import { mayCommand } from "../trust/own-words/names-in-text.ts";
 import { belowGreeting, withoutGreeted } from "../trust/own-words/greeting.ts";
-import { doubtsAbout } from "./doubts.ts";
-import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
+import { doubtsAbout, whyWithheld } from "./doubts.ts";
 import {
   hasAddressOfOthers,
   holdsAddress,
@@ -201,14 +200,11 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
   );
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
-  const words = trustedWords(message, outcome.mail, {
-    alone,
-    answers: saysItAnswers(headers),
-  });
+  const withheld = await whyWithheld(app, message, outcome.mail);
+  const words = trustedWords(message, outcome.mail, { alone, answers: saysItAnswers(headers), withheld });
   const plain = alone && isWhole(outcome.mail) && isTyped(words);
   // If all the rest is obeyed, what a mail signature block says or shows is not read.
   const { texts, ...material } = await readMaterial(app, plain ? [] : others, { signal, from });
-  const at_click = hasAuthority(message) && isSentAtClick(outcome.mail.new_text.trim());
   return {
     ...words,
     plain,
@@ -217,7 +213,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
       : materialOf(message, outcome, {
           headers,
           timezone,
-          texts: [...(at_click ? [outcome.mail.new_text] : []), ...texts],
+          texts: [...(withheld === null ? [] : [outcome.mail.new_text]), ...texts],
         }),
     files,
     filenames: [
@@ -227,7 +223,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
     warnings: [
-      ...doubtsAbout(message, outcome.mail),
+      ...(withheld === null ? doubtsAbout(message, outcome.mail) : [withheld]),
       ...warnings,
       ...hiddenWarnings(outcome.mail),
       ...material.warnings,
@@ -267,15 +263,16 @@ const NO_WORDS: TrustedWords = {
 
 /**
  * The words of decision G: the new words of a sender with authority or, if there are none, the subject of a mail that
- * stands alone. `answers`: the mail says that it answers or passes on another one.
+ * stands alone. `answers`: the mail says that it answers or passes on another one. `withheld`: why its words
+ * are not its sender's, or null.
  */
 function trustedWords(
   message: MessageRow,
   mail: ParsedMail,
-  { alone, answers }: { alone: boolean; answers: boolean },
+  { alone, answers, withheld }: { alone: boolean; answers: boolean; withheld: string | null },
 ): TrustedWords {
   const text = mail.new_text.trim();
-  if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
+  if (!hasAuthority(message) || withheld !== null) return NO_WORDS;
   const shared = sharedIn(mail, { text, answers, sender: message.sender ?? "" });
   const { may_share, given, page } = shared;
   const typed = given === "" ? belowGreeting(shared.sure, { apart: alone }) : shared.sure;

@@ -19,6 +19,7 @@ import { makeTextFile } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
+import { noteWritten } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
 const MAX_ARGUMENT_DEPTH = 100;
@@ -171,7 +172,16 @@ async function write(
   // This comes before the note: a call that was noted and then not made would never be made.
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
-  const refusal = await beginCall(app, entry, { step: doneStep(tool, args, UNKNOWN), granted });
+  const refusal = await beginCall(app, entry, {
+    step: doneStep(tool, args, UNKNOWN),
+    granted,
+    // It may come back as a mail in the owner's name.
+    ...(tool.foreign &&
+      tainted && {
+        alongside: (tx: Db) =>
+          noteWritten(app, tx, { user_id: run.message.user_id, args: sent, said: talk.said }),
+      }),
+  });
   if (refusal !== null) return { ...refusal, files: [] };
   run.changed = true;
   const said = await tool.call(sent, talk.signal);

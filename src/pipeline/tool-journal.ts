@@ -46,7 +46,11 @@ export function fingerprintOf(
 export async function beginCall(
   app: App,
   { message_id, fingerprint }: JournalEntry,
-  { step, granted }: { step: StepDraft; granted: (tx: Db) => Promise<boolean> },
+  {
+    step,
+    granted,
+    alongside,
+  }: { step: StepDraft; granted: (tx: Db) => Promise<boolean>; alongside?: (tx: Db) => Promise<void> },
 ): Promise<Kept | null> {
   return app.write(async (tx) => {
     const [message] = await messageOf(tx, { id: message_id });
@@ -59,7 +63,9 @@ export async function beginCall(
       .values({ message_id, fingerprint, outcome, created: app.now() })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    return numInsertedOrUpdatedRows === 0n ? UNKNOWN : null;
+    if (numInsertedOrUpdatedRows === 0n) return UNKNOWN;
+    await alongside?.(tx);
+    return null;
   });
 }
 

@@ -20,7 +20,14 @@ const ROWS = 10;
 const FAREWELL_SECONDS = 600;
 
 /** Tables of which an account may have more rows than can be deleted at once. */
-const LONG_TABLES = ["conversations", "outgoing_mails", "events", "ledger", "contexts"] as const;
+const LONG_TABLES = [
+  "conversations",
+  "outgoing_mails",
+  "events",
+  "ledger",
+  "contexts",
+  "written_texts",
+] as const;
 
 /** Erases the data of a deleted account in small steps, and finally the account itself. */
 export async function eraseAccountNow(

@@ -8,6 +8,7 @@ import { firstSortableIdAt } from "../../lib/sortable-id.ts";
 import { STATE_SECONDS } from "../../resources/integrations/oauth-states.ts";
 import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../../inbound/same-mail.ts";
 import { KEY_SECONDS } from "../../pipeline/call.ts";
+import { WRITTEN_SECONDS } from "../../pipeline/written-texts.ts";
 import type { Age } from "./bytes.ts";
 import { isUntold } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
@@ -24,6 +25,7 @@ export function purgeExpired(app: App): Step[] {
   return [
     deleting(oldKeys, { before: now - KEY_SECONDS }, deleteKey),
     deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
+    deleting(oldTexts, { before: now - WRITTEN_SECONDS }, deleteText),
     deleting(callsOfEnded, {}, deleteCall),
     async (tx) => {
       await sweepUnproven(app, tx);
@@ -88,7 +90,15 @@ const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>
   db.deleteFrom("mail_keys").where("inbox_id", "=", row.inbox_id).where("key_hash", "=", row.key_hash),
 );
 
-/** Selects recorded tool calls of ended runs. Those of a failed run are kept for its retry. */
+const oldTexts = prepared((db, old: { before: number }) =>
+  db.selectFrom("written_texts").select("id").where("created", "<=", old.before).limit(ROWS),
+);
+
+const deleteText = prepared((db, row: { id: string }) =>
+  db.deleteFrom("written_texts").where("id", "=", row.id),
+);
+
+/** Calls that an ended run has not forgotten. The calls of a failed run are kept for whoever does its work again. */
 const callsOfEnded = prepared((db, _none: object) =>
   db
     .selectFrom("tool_calls")
