@@ -31,7 +31,8 @@ import { deletedMessages } from "./0036-deleted-messages.ts";
 import { redoneMessages } from "./0037-redone-messages.ts";
 import { rules } from "./0038-rules.ts";
 import { entrustedLetters } from "./0039-entrusted-letters.ts";
-import { writtenTexts } from "./0040-written-texts.ts";
+import { schedules } from "./0040-schedules.ts";
+import { writtenTexts } from "./0041-written-texts.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -67,5 +68,6 @@ export const migrations: Record<string, Migration> = {
   "0037-redone-messages": redoneMessages,
   "0038-rules": rules,
   "0039-entrusted-letters": entrustedLetters,
-  "0040-written-texts": writtenTexts,
+  "0040-schedules": schedules,
+  "0041-written-texts": writtenTexts,
 };

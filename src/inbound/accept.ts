@@ -218,6 +218,7 @@ export function sameAs(
     hop: message.hop,
     tags: message.tags,
     metadata: message.metadata,
+    schedule_id: message.schedule_id,
   };
 }
 

@@ -29,7 +29,7 @@ const AT_ONCE = 200;
 
 /** Deletes some jobs that were given up and whose rows are gone. Returns true while there may be more. */
 export async function deleteJobsOfNothing(tx: Db): Promise<boolean> {
-  const gone = await deadOfNothing(tx, AT_ONCE);
+  const gone = await deadJobsWithoutRows(tx, AT_ONCE);
   if (gone.length > 0) await tx.deleteFrom("jobs").where("id", "in", gone).execute();
   return gone.length === AT_ONCE;
 }

@@ -246,7 +246,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: { slots: SCHEDULE_SLOTS },
     about: aboutSchedule,
     drop: null,
-    revive: anew,
+    revive: retryInPlace,
   },
   make_backup: {
     run: makeBackupNow,

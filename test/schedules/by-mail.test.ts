@@ -235,6 +235,22 @@ describe("a mail that says when", () => {
 });
 
 describe("a schedule that cannot go on", () => {
+  test("has a failed run tried again as that, and not as the order of another schedule", async () => {
+    const busy = [401, 200];
+    await using room = await roomAt({
+      model: { reply: () => (busy.shift() === 401 ? new Response("{}", { status: 401 }) : "The news.") },
+    });
+    await room.send({ subject: "News", text: "--every=daily\nTell me the news." });
+    await room.drain();
+    await pass(room, "25h");
+    const failed = await room.newest();
+    expect(failed).toMatchObject({ state: "failed", reason: "invalid_credentials" });
+    expect((await room.owner.post(`/messages/${failed.id}/retry`)).status).toBe(202);
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "done", result: "The news." });
+    expect(await schedules(room)).toMatchObject([{ failures: 0, status: "active" }]);
+  });
+
   test("pauses after three failures in a row, and its owner is told once", async () => {
     await using room = await roomAt({ model: { fault: "unauthorized" } });
     await room.send({ subject: "News", text: "--every=daily\nTell me the news." });

@@ -35,7 +35,7 @@ export async function retryMessage(
 ): Promise<RetryOutcome> {
   const message = await retryable(app, app.db, user, id);
   if (retryOf(message) === "send") return mailAnswerAgain(app, user, { id, admit });
-  const material = await readMaterial(app, message);
+  const material = await materialToRepeat(app, message);
   const retry = await app.write(async (tx) => {
     // Looked up again: the inbox may have been deleted since.
     const failed = await retryable(app, tx, user, id);
