@@ -22,7 +22,8 @@ const WAITS = sql.raw("status = 'pending' and later = 1");
 
 /**
  * Returns as JSON at most `limit` lines (values of `account`) that have a ready job, sorted, beginning at `from`; none
- * while the kind is held. Each line is found by an index seek behind the one before, however many jobs lie between.
+ * while the kind is on hold (`held_kinds`). Each line is found by an index seek behind the one before, however many
+ * jobs lie between.
  * `next_at` is the unix second at which the next job of the kind that `ripen` has not seen is due; null for none.
  */
 export const readyLines = prepared(

@@ -30,13 +30,13 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   invalid_code: {
     meaning:
-      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes and one sign-in, and a newer one replaces it. A client that keeps the cookie of `POST /auth/request-code` has five tries at it, if it is among the first from at most four networks; all others have five together. Of `POST /setup`: the link is wrong, or the server has been started again since.",
+      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes and one sign-in, and a newer one replaces it. A client that keeps the cookie of `POST /auth/request-code` has five tries at it, if it is among the first from at most four networks; all others have five together. From `POST /setup`: the link is wrong, or the server has been started again since.",
     mend: "Use the code of the newest mail, or ask for another with `POST /auth/request-code`. A setup link stands in the log of the server's last start.",
     example: { detail: "This code is wrong or no longer good." },
   },
   invalid_credentials: {
     meaning:
-      "The mail address and the password do not belong together. Of `POST /auth/verify`: the code is right, but `password` would not work after it. Nobody was signed in, and the code is still good.",
+      "The mail address and the password do not belong together. From `POST /auth/verify`: the code is right, but `password` would not work after it. Nobody was signed in, and the code is still good.",
     mend: "Check both. If you have forgotten the password, sign in with a code from `POST /auth/request-code` and set a new one.",
     example: { detail: "The mail address or the password is wrong." },
   },
@@ -97,7 +97,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   invalid_signature: {
     meaning:
-      "What came in as news from the payment provider, or as a mail for `POST /inbound/raw`, is not signed with the secret that this server shares with its sender, or was signed more than five minutes ago.",
+      "What came in as an event of the payment provider, or as a mail for `POST /inbound/raw`, is not signed with the secret that this server shares with its sender, or was signed more than five minutes ago.",
     mend: "If you run this server: compare `billing.stripe_webhook_secret` with the secret that the provider shows for this address, or `inbound.secret` with that of your mail worker, and check the clocks.",
     example: { detail: "The signature of this event is wrong or too old." },
   },

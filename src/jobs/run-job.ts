@@ -45,7 +45,7 @@ export interface JobHandler<K extends JobKind> {
   target_slots?: number;
 }
 
-/** Ends all work that has no job: one of it was what the damaged job was for. */
+/** Ends all work that has no job any more: the work of the damaged job, which cannot be read, is part of it. */
 export type EndLost = (app: App, tx: Db, job: Pick<Job, "share">) => Promise<unknown>;
 
 export type JobHandlers = { [K in JobKind]: JobHandler<K> };

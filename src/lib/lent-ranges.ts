@@ -1,6 +1,9 @@
 import type { SegmentRange } from "./segments.ts";
 
-/** How long a client needs for the largest mail, 30 MB, at half a megabit a second, and a minute more. */
+/**
+ * How long a range stays protected: as long as a client needs for the largest mail, 30 MB, at half a megabit a second,
+ * and a minute more.
+ */
 const LENT_SECONDS = 600;
 
 /**

@@ -59,8 +59,9 @@ const MAX_SPF_MS = 10_000;
 
 /**
  * Decides whether the From domain vouches for the mail: by a DMARC pass, or by a DKIM pass of exactly that domain where
- * no DMARC record is published, as then nobody says that others below its registered name may speak for it. What the
- * mail says about itself (Authentication-Results, ARC) is read only if `trusted_relays` or `arc_sealers` names who wrote it.
+ * no DMARC record is published: without one nothing permits a signature of a parent domain or subdomain to count. What
+ * the mail says about itself (Authentication-Results, ARC) is read only if `trusted_relays` or `arc_sealers` names who
+ * wrote it.
  */
 export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS): Promise<Identity> {
   const stop = new AbortController();

@@ -19,7 +19,7 @@ const ROWS = 20;
 const SPARSE_SHARE = 1 / 4;
 /** Time after which an upgrade is not expected to be undone. */
 const UPGRADE_SECONDS = 14 * DAY_SECONDS;
-/** Pause between two rows, for everybody else. */
+/** Pause between two rows, so that other writers get their turn. */
 const BREATH_MS = 8;
 
 /**

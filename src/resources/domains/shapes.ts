@@ -7,7 +7,8 @@ const DnsRecordShape = t.Object(
     type: t.Union([t.Literal("TXT"), t.Literal("MX")]),
     name: t.String({ description: "Where to publish it.", examples: ["_mailwright.ai.example.com"] }),
     value: t.String({
-      description: "What to publish. Of `spf` it says what is there already, with this server added.",
+      description:
+        "What to publish. For `spf` this is the record that is there already, with this server added.",
       examples: ["mailwright-verify=q8k2v5c0x7n4m1z9s6d3f0g7h2j5l8p1"],
     }),
     priority: t.Nullable(t.Integer({ description: "Of an MX record." })),

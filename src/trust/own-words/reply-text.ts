@@ -152,7 +152,10 @@ function withoutLines(text: string, known: string): string {
     .join("\n");
 }
 
-/** Returns a line in a form for comparison, without spacing: behind a URL in the text, plain text may repeat it. */
+/**
+ * Returns a line in a form for comparison: without spacing, and a link `example.org <https://example.org>` reduced to
+ * its shown address, because only the plain text of some mail programs repeats the URL.
+ */
 function asCompared(line: string): string {
   return line
     .replace(/(?<!\S)([^\s<>]+)\s?<([^\s<>]+)>/g, (both, shown: string, href: string) =>
