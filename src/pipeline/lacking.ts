@@ -3,6 +3,8 @@ import type { MessageRow } from "../db/schema.ts";
 import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import type { RunInput } from "./input.ts";
 import { redactText } from "../trust/shown/redact.ts";
+import { saysItAnswers } from "../mail/reading/thread-fields.ts";
+import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
 import { holdsAddress } from "../trust/own-words/shared-page.ts";
 
 const MAX_PLACES = 3;
@@ -112,6 +114,8 @@ interface Wording {
   /** As `place`, for a web address. */
   site: [string, string];
   words: string;
+  /** A sentence behind that which asks for the target. */
+  because?: string;
 }
 
 const CALL: Wording = {
@@ -180,12 +184,12 @@ const ABOVE_QUOTE: Wording = {
 /** A message, and which part of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
-  input: Pick<RunInput, "names" | "may_share">;
+  input: Pick<RunInput, "names" | "may_share" | "headers">;
 }
 
 /** The words with which the same message would have been carried out: in Markdown, sentences for each target. */
 export function wordsLacking(lacking: Lacking, told: Told): string[] {
-  const wording = told.message.source === "api" ? CALL : mailWording(told);
+  const wording = told.message.source === "api" ? CALL : withMark(mailWording(told), told);
   return Array.from(lacking).flatMap(([target, at]) =>
     wordsFor(target, at, wording).concat(placesFor(at, wording)),
   );
@@ -202,16 +206,29 @@ function mailWording({ message, input: { names, may_share } }: Told): Wording {
   return titled ? { ...MAIL, target: ["Begin its text, not its subject, with", ""] } : MAIL;
 }
 
+/** A mark that a person has typed is not told from that of a program, so the mail counts as an answer or a forward. */
+function withMark(wording: Wording, { message, input: { headers } }: Told): Wording {
+  const typed = headers !== null && !saysItAnswers(headers) && hasReplyMark(message.subject ?? "");
+  return typed ? { ...wording, because: MARKED } : wording;
+}
+
+const MARKED =
+  " Its subject begins as that of an answer or a forward does, so words of others may be in it: without that mark a new mail of your words alone needs no name.";
+
 /**
  * The sentences for one target. The flag that allows destruction is told only if the target was named: else others may
  * have talked the model into the call.
  */
-function wordsFor(target: string, at: LackingAt, { target: [begin, behind], flag, it }: Wording): string[] {
+function wordsFor(
+  target: string,
+  at: LackingAt,
+  { target: [begin, behind], flag, it, because = "" }: Wording,
+): string[] {
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   if (at.target) {
     const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
     return [
-      `${begin} \`@${shortName(target)}\`${behind} to let ${it} change ${thing}${deed}.${besideIt(at)}`,
+      `${begin} \`@${shortName(target)}\`${behind} to let ${it} change ${thing}${deed}.${besideIt(at)}${because}`,
     ];
   }
   if (!at.destroy) return [];

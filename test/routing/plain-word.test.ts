@@ -264,6 +264,32 @@ describe("--allow-destructive", () => {
   });
 });
 
+describe("a mark of an answer that a person has typed before the subject", () => {
+  const MARK = "Its subject begins as that of an answer or a forward does";
+
+  test.each<[string, RoomMail, boolean]>([
+    ["Re:", { subject: "Re: lunch", text: "Put lunch into my calendar" }, true],
+    ["Accepted:", { subject: "Accepted: lunch", text: "Put lunch into my calendar" }, true],
+    [
+      "Re: of a program",
+      {
+        subject: "Re: lunch",
+        text: "Add it",
+        headers: { ...freshId().headers, "In-Reply-To": "<x@y.test>" },
+      },
+      false,
+    ],
+    ["nothing", { subject: "Lunch", text: `Put it into my calendar\n\n${QUOTE}` }, false],
+  ])("is named as the reason: %s", async (_mark, mail, named) => {
+    await using room = await toolRoom([[create()], "Done."]);
+    await send(room, mail);
+    expect(made(room)).toEqual([]);
+    const answer = await mailed(room);
+    expect(answer).toContain(asText(BEGIN));
+    expect(answer.includes(asText(MARK))).toBe(named);
+  });
+});
+
 describe("the words that would allow it", () => {
   const clear = { name: "calendar__clear" };
 
