@@ -302,6 +302,33 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
+  test.each(LOOKS)(
+    "two tool servers with like names are told apart, and with both of them a name has to begin the mail (%s)",
+    async (name, look) => {
+      const make = (label: string) =>
+        at.api<Made>("POST", "/connections", { kind: "mcp", label, base_url: "stdio:everything" });
+      const [older, newer] = [await make("Team files"), await make("Team-files")];
+      const label = `Two servers ${name}`;
+      await at.api<Made>("POST", "/inboxes", { label, mcp_connection_ids: [older.id] });
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Inboxes");
+      await page
+        .getByRole("link", { name: new RegExp(label) })
+        .first()
+        .click();
+      await tab(page, "Tools");
+      const notice = page.getByText("What you ask for in a new mail of your own is done.");
+      await notice.waitFor();
+      expect(await notice.innerText()).not.toContain("could steer");
+      await page.getByRole("checkbox", { name: "Team-files @team-files-2" }).click();
+      await page.getByText("begin with the name of the tool, such as “@team-files do this”.").waitFor();
+      await visit.look(`two-servers-${name}`);
+      for (const { id } of [older, newer]) await at.api("DELETE", `/connections/${id}`);
+    },
+    LOOK_MS,
+  );
+
   test.each(ONE_LOOK)(
     "a tool is refused with a reason, allowed in an inbox, trusted there after a question, and removed (%s)",
     async (name, look) => {

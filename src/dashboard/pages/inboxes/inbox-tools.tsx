@@ -33,6 +33,7 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
   const tools = toolsOf(connections);
   if (tools.length === 0) return <NoTools />;
   const usable = tools.filter((tool) => mayUse(inbox, tool));
+  const [first] = usable;
   const may_steer = usable.length > 1 && usable.some(({ server_id }) => server_id !== null);
   return (
     <Card title="What this inbox may use">
@@ -53,7 +54,8 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
         <Notice>
           What you ask for in a new mail of your own is done.{" "}
           {may_steer &&
-            `As more than one is ticked here, a tool server could steer what is done with another tool: to have something changed, begin with the name of the tool, such as “@${usable[0]?.target} do this”. `}
+            first &&
+            `As more than one is ticked here, a tool server could steer what is done with another tool: to have something changed, begin with the name of the tool, such as “@${shortTarget(first.target)} do this”. `}
           As soon as a mail contains what others wrote (it answers, quotes or passes on another one, or has a
           file), a tool only looks things up, and changes something only if your own instruction begins with
           its name, such as “@notes file this”. Sentences inside of mails and files never count as yours.
