@@ -18,6 +18,9 @@ import { MINUTE_SECONDS } from "../lib/durations.ts";
 
 const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who has signed in.";
 
+const UNKNOWN_KEY =
+  "The API key that was sent is not known here: it is mistyped, revoked, or of another server.";
+
 type Served = Parameters<typeof clientAddress>[1];
 
 /**
@@ -68,24 +71,23 @@ function refuseOthers({ user }: Caller): void {
 
 function withCaller(app: App, refuse: (caller: Caller) => void) {
   const callers = new WeakMap<Request, Caller>();
-  const admit = (caller: Caller | undefined): Caller => {
-    if (!caller) throw unauthorized();
+  const admit = (caller: Caller | undefined, request: Request): Caller => {
+    if (!caller) throw unauthorized(request);
     refuse(caller);
     return caller;
   };
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
-      const { user } = admit(await knownCaller(app, { request, server }));
+      const { user } = admit(await knownCaller(app, { request, server }), request);
       noteCaller(request);
       const sent = { app, request, who: user.id };
       const body = await (isFor(request, "/v1/messages") ? readCallBody(sent) : readBody(sent));
-      // Checks the credential again after the body has arrived: its sender decides how long that takes, and the session
-      // or key may have ended meanwhile.
-      callers.set(request, admit(await findCaller(app, { request, server })));
+      // A body takes as long as its sender likes, and the credential may have ended meanwhile.
+      callers.set(request, admit(await findCaller(app, { request, server }), request));
       return keepSent(request, body);
     })
     .derive({ as: "scoped" }, async ({ request, server }) => {
-      const caller = callers.get(request) ?? admit(await knownCaller(app, { request, server }));
+      const caller = callers.get(request) ?? admit(await knownCaller(app, { request, server }), request);
       noteCaller(request);
       const turn = awaitTurn(app, caller.user, request);
       if (turn) await turn;
@@ -189,7 +191,11 @@ function refuseForeignPage(app: App, request: Request): void {
     });
 }
 
-function unauthorized(): AppError {
+function unauthorized(request: Request): AppError {
+  if (keyIn(request.headers))
+    return new AppError("unauthorized", UNKNOWN_KEY, {
+      fix: "Compare it with the keys in the dashboard, under Settings, or make another one there or with `mailwright api-key create`.",
+    });
   return new AppError("unauthorized", UNAUTHORIZED, {
     fix: "Send an API key as the header X-API-Key: POST /auth/api-key and `mailwright api-key create` make one.",
   });

@@ -21,7 +21,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   unauthorized: {
     meaning:
-      "The request came without a valid API key or session. The answer is the same for a key that is missing, mistyped or revoked.",
+      "The request came without a valid API key or session. `detail` says whether a key came along; for one that is mistyped or revoked it is the same.",
     mend: "Send your key as the header `X-API-Key`. If you have none, sign in and make one with `POST /auth/api-key`. A key that is sent counts alone: a session cookie beside it is not looked at.",
     example: {
       detail: "This needs a valid API key, or the session of somebody who has signed in.",

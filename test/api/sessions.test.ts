@@ -82,3 +82,19 @@ test("a session of another account, and one that has expired, is not found", asy
   expect((await later.get("/auth/sessions")).body).toHaveLength(1);
   expect((await later.send("DELETE", `/auth/sessions/${id}`)).status).toBe(404);
 });
+
+test("who sends a key that is not known is told so, and who sends none that one is needed", async () => {
+  await using t = await testApp();
+  const ask = async (headers: Record<string, string>) => (await t.request("/inboxes", { headers })).body;
+  for (const headers of [{ "x-api-key": "mw_live_mistyped" }, { authorization: "Bearer mw_live_mistyped" }])
+    expect(await ask(headers)).toMatchObject({
+      status: 401,
+      code: "unauthorized",
+      detail: expect.stringContaining("The API key that was sent is not known here"),
+      fix: expect.stringContaining("Compare it with the keys"),
+    });
+  for (const headers of [{}, { "x-api-key": "" }])
+    expect(await ask(headers)).toMatchObject({
+      detail: expect.stringContaining("This needs a valid API key"),
+    });
+});
