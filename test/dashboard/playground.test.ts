@@ -209,6 +209,9 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await page.getByRole("button", { name: "Test it" }).click();
       await page.getByText("did not accept the key. Enter another one in this connection.").first().waitFor();
       await visit.look(`wrong-key-connection-${name}`);
+      await page.getByRole("button", { name: "Delete" }).click();
+      await page.getByText("1 inbox uses it: Guarded. Its mail fails from then on").waitFor();
+      await page.getByRole("button", { name: "Keep it" }).click();
     }
     await at.api("DELETE", `/inboxes/${inbox.id}`);
   }, 60_000);

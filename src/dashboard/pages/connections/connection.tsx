@@ -196,10 +196,14 @@ function Verdict({ verdict, connection, onMended }: VerdictProps) {
   );
 }
 
+/** Whether an inbox uses a connection, as its model or as a tool server. */
+function isUsedBy({ default_connection_id, mcp_connection_ids }: Inbox, id: string): boolean {
+  return default_connection_id === id || mcp_connection_ids.includes(id);
+}
+
 function WhereUsed({ connection: { id, category } }: { connection: ConnectionRow }) {
   const { data: inboxes } = useQuery(inboxList);
-  const uses = ({ default_connection_id, mcp_connection_ids }: Inbox): boolean =>
-    default_connection_id === id || mcp_connection_ids.includes(id);
+  const uses = (inbox: Inbox): boolean => isUsedBy(inbox, id);
   return (
     <Card title="Where it is used">
       {inboxes && (
@@ -224,13 +228,28 @@ function Delete({ connection }: { connection: ConnectionRow }) {
       }}
     >
       <p>
-        {connection.used_by_inboxes === 0
-          ? "No inbox uses it."
-          : "The inboxes that use it go on without it, and say so."}
+        <WithoutIt connection={connection} />
       </p>
       <p>
         Its key is erased here, and given back to the provider where that is possible. Both cannot be undone.
       </p>
     </DeleteButton>
   );
+}
+
+/** The most inboxes that are named in a sentence. */
+const FEW = 3;
+
+/** Which inboxes lose a connection, and what that means for their mail. */
+function WithoutIt({ connection: { id, category, used_by_inboxes: count } }: { connection: ConnectionRow }) {
+  const { data: inboxes = [] } = useQuery(inboxList);
+  if (count === 0) return "No inbox uses it.";
+  const names = inboxes.filter((inbox) => isUsedBy(inbox, id)).map(({ label, address }) => label || address);
+  const more = names.length > FEW ? ` and ${names.length - FEW} more` : "";
+  const [who, whose] = count === 1 ? ["1 inbox uses it", "Its"] : [`${count} inboxes use it`, "Their"];
+  const what =
+    category === "llm"
+      ? `${whose} mail fails from then on, until another model is chosen.`
+      : "Runs there go on without it.";
+  return `${who}: ${names.slice(0, FEW).join(", ")}${more}. ${what}`;
 }
