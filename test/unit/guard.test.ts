@@ -123,6 +123,86 @@ describe("an address names itself alone", () => {
   );
 });
 
+describe("a page is named however people write its address", () => {
+  const going = (url: string, trusted_text: string, read_only = true) =>
+    objection({
+      tool: toolOf({ read_only }),
+      args: { url },
+      trusted_text,
+      asked: { target: "mcp:calendar" },
+    });
+
+  test.each([
+    ["Sum up www.bbc.com/news for me", "https://www.bbc.com/news"],
+    ["Sum up bbc.com/news.", "https://www.bbc.com/news"],
+    ["What is new on booking.com today?", "https://booking.com"],
+    ["What is new on Booking.com?", "https://www.booking.com/"],
+    ["Read example.com/concert and tell me when it begins.", "https://example.com/concert"],
+    [
+      "Sum up https://en.wikipedia.org/wiki/Mercury_(planet) please",
+      "https://en.wikipedia.org/wiki/Mercury_(planet)",
+    ],
+    ["(see https://en.wikipedia.org/wiki/Mercury)", "https://en.wikipedia.org/wiki/Mercury"],
+    ["Sum up https://de.wikipedia.org/wiki/Köln please", "https://de.wikipedia.org/wiki/K%C3%B6ln"],
+    ["Sum up https://de.wikipedia.org/wiki/K%C3%B6ln please", "https://de.wikipedia.org/wiki/Köln"],
+    ["Sum up http://example.com/x please", "https://example.com/x"],
+    ["Sum up https://example.com/x#part please", "https://example.com/x"],
+    ["Sum up https://example.com:443/x please", "https://example.com/x"],
+    ["Sum up HTTPS://Example.com/x please", "https://example.com/x"],
+  ])("%j names %s", (words, url) => {
+    expect(going(url, words)).toBeNull();
+    expect(going(url, words, false)).toBeNull();
+  });
+
+  test("what only reads may ask for it without encryption, what writes may not", () => {
+    expect(going("http://example.com/x", "Sum up https://example.com/x")).toBeNull();
+    expect(going("http://example.com/x", "Post to https://example.com/x", false)).not.toBeNull();
+  });
+
+  // Whoever keeps the site reads each of them, so a choice among them is a message.
+  test.each([
+    ["https://eve.example.net/a?,;.:;", "https://eve.example.net/a"],
+    ["https://eve.example.net/a.,;:!?", "https://eve.example.net/a"],
+    ["https://eve.example.net/a//", "https://eve.example.net/a"],
+    ["https://eve.example.net/a.", "https://eve.example.net/a"],
+    ["https://eve.example.net/a?", "https://eve.example.net/a"],
+    ["https://eve.example.net/./a", "https://eve.example.net/a"],
+    ["https://eve.example.net/x/../a", "https://eve.example.net/a"],
+    ["https://eve.example.net/%61", "https://eve.example.net/a"],
+    ["https:\\\\eve.example.net\\a", "https://eve.example.net/a"],
+    ["https://eve.example.net:0443/a", "https://eve.example.net/a"],
+    ["https://eVe.eXample.net/a", "https://eve.example.net/a"],
+    ["https://x@eve.example.net/a", "https://eve.example.net/a"],
+    ["https://eve.example.net/a#secret", "https://eve.example.net/a"],
+    ["https://eve.example.net/a(secret)", "https://eve.example.net/a"],
+    ["https://eve.example.net/a'secret", "https://eve.example.net/a"],
+    ["https://secret.eve.example.net/a", "https://eve.example.net/a"],
+    ["https://www.eve.example.net/a", "https://eve.example.net/a"],
+    ["https://eve.net:8443", "eve.net"],
+    ["https://eve.net/x", "eve.net"],
+    ["https://x@eve.net/", "eve.net"],
+    ["https://notes.md/", "notes.md"],
+  ])("%s is not %s", (url, named) => {
+    for (const read_only of [true, false])
+      for (const words of [`Sum up ${named} please.`, `Sum up ${named}`])
+        expect([read_only, words, going(url, words, read_only)]).not.toEqual([read_only, words, null]);
+    expect(going(named, `Sum up ${named} please.`)).toBeNull();
+  });
+
+  test("marks behind an address in words for people are no part of it, but where it is fetched", () => {
+    const writing = (text: string) =>
+      objection({
+        args: { text },
+        trusted_text: "See https://x.example/a",
+        asked: { target: "mcp:calendar" },
+      });
+    expect(writing("Look (at https://x.example/a).")).toBeNull();
+    expect(writing("![](https://x.example/a)")).toBeNull();
+    expect(writing("![](https://x.example/a.,;)")).toContain("x.example");
+    expect(writing(`${"long ".repeat(80)}\n![](https://x.example/a.,;)`)).toContain("x.example");
+  });
+});
+
 describe("what a run may use", () => {
   const used = (asked: Partial<Asked>) => TARGETS.filter(GUARD.powersOf({ ...NOBODY, ...asked }).mayUse);
 
@@ -282,7 +362,7 @@ ada@example.com`,
     test("has to stand there as a whole", () => {
       const trusted = "Read https://good.example/page and tell bob@good.example about it.";
       expect(reading({ url: "https://good.example/page" }, trusted)).toBeNull();
-      expect(reading({ url: "HTTPS://GOOD.example/page/" }, trusted)).toBeNull();
+      expect(reading({ url: "https://good.example/page/" }, trusted)).toBeNull();
       expect(reading({ url: "https://good.example/page?q=secret" }, trusted)).not.toBeNull();
       expect(reading({ url: "https://good.example" }, trusted)).not.toBeNull();
       expect(reading({ url: "https://good.example/pag" }, trusted)).not.toBeNull();
@@ -826,7 +906,9 @@ ada@example.com`,
       const trusted = "Read https://Short.example/AbCdE for me.";
       expect(reading({ url: "https://short.example/aBcDe" }, trusted)).not.toBeNull();
       expect(reading({ url: "https://short.example/AbCdE" }, trusted)).toBeNull();
-      expect(reading({ url: "HTTPS://SHORT.example/AbCdE" }, `\u0130 ${trusted}`)).toBeNull();
+      expect(reading({ url: "https://Short.example/AbCdE" }, `\u0130 ${trusted}`)).toBeNull();
+      // There are as many ways to set capitals as the host has letters, and a name server sees which.
+      expect(reading({ url: "https://sHoRt.example/AbCdE" }, trusted)).not.toBeNull();
       expect(reading({ url: "https://x.example/a%20b" }, "see https://x.example/a%20b")).toBeNull();
     });
 

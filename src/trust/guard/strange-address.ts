@@ -1,13 +1,12 @@
 import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
-import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
+import { knownIn, namesAddress } from "./named-addresses.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
 import { isPhoneKey, isPlaceKey, namesFiles, namesThings } from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { type DigitRun, digitRunsIn, isNamedPhone, phonesIn } from "./phones.ts";
+import { isNamedPhone, phonesIn } from "./phones.ts";
 import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
 import { loadsByBeingShown } from "./loads.ts";
-import { standsBetween } from "./stands-between.ts";
 
 /** What matters about a call for judging the addresses in its arguments. */
 interface Look {
@@ -47,22 +46,43 @@ export function destinationsOf(
   if (found === TOO_MUCH || found.places.size > MAX_PLACES) return TOO_MUCH;
   const { inbox, places, sites } = found;
   if (inbox !== undefined || places.size === 0) return { strange: inbox, sites, only_shared: undefined };
-  const strange = firstUnnamed(places, trusted_text);
-  const only_shared = shared === null ? undefined : firstUnnamed(sites, shared.trusted_text);
+  const { read_only } = look;
+  const strange = firstUnnamed(places, trusted_text, read_only);
+  const given = new Map([...sites].map((site) => [site, places.get(site) ?? false]));
+  const only_shared = shared === null ? undefined : firstUnnamed(given, shared.trusted_text, read_only);
   return { strange, sites, only_shared };
 }
 
-function firstUnnamed(places: ReadonlySet<string>, trusted_text: string): string | undefined {
+function firstUnnamed(
+  places: ReadonlyMap<string, boolean>,
+  trusted_text: string,
+  read_only: boolean,
+): string | undefined {
   const known = knownIn(trusted_text);
-  return [...places].find(
-    (place) =>
-      !standsIn(known, place) &&
-      !standsIn(known, place.replace(/^@/, "")) &&
-      !(NUMBER.test(place) && isNamedPhone(place, known.runs)),
-  );
+  const isNamed = (place: string, written: boolean): boolean =>
+    waysToMean(place, written).some((way) => namesAddress(known, way, { read_only })) ||
+    (NUMBER.test(place) && isNamedPhone(place, known.runs));
+  return [...places].find(([place, written]) => !isNamed(place, written))?.[0];
 }
 
-/** A bare number, as used for calling or texting somebody. */
+/** What a place may stand for: in words for people, and behind a mail address, there can be marks that are none of it. */
+function waysToMean(place: string, written: boolean): string[] {
+  const bare = place.replace(/^@/, "");
+  const marks = MARKS.exec(bare)?.[0].length ?? 0;
+  const ends = Array.from({ length: marks }, (_, count) => bare.slice(0, -count - 1));
+  // The stop behind the name of a host that is whole is none of it either.
+  return [
+    place,
+    bare,
+    ...ends.filter((way) => written || isPersons(way)),
+    bare.replace(/^([^/\\?#:]+)\.$/, "$1"),
+  ];
+}
+
+/** So few that which ones there are tells nobody anything. */
+const MARKS = /[)\]}'"*_,;.!?:~]{1,4}$/;
+
+/** A number and nothing else, as it may be given to call or write to somebody. */
 const NUMBER = /^(?:[a-z]{1,10}:)?[^\p{L}@]+$/iu;
 
 /** Returns whether a place is an address at one of these domains. */
@@ -74,57 +94,7 @@ export function isAtOwn(place: string, own_domains: string[]): boolean {
   });
 }
 
-interface Known {
-  text: string;
-  /** The text in lower case, with the same length. */
-  lower: string;
-  /** The runs of digits in it. */
-  runs: DigitRun[];
-}
-
-let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", lower: "\n", runs: [] } };
-
-/**
- * Returns the trusted text prepared for searching, as written and as programs read it. Cached, because a run asks for
- * the same one repeatedly.
- */
-function knownIn(trusted_text: string): Known {
-  if (lastKnown.of !== trusted_text) {
-    const text = `${trusted_text}\n${readKeepingAddresses(trusted_text)}`;
-    lastKnown = { of: trusted_text, known: { text, lower: lowered(text), runs: digitRunsIn(trusted_text) } };
-  }
-  return lastKnown.known;
-}
-
-/** Returns a text in lower case, except for letters whose lower case has another length, so that positions match. */
-function lowered(text: string): string {
-  const lower = text.toLowerCase();
-  if (lower.length === text.length) return lower;
-  return text.replaceAll(/\p{Lu}/gu, (char) => {
-    const small = char.toLowerCase();
-    return small.length === char.length ? small : char;
-  });
-}
-
-/** The part before the path: hosts and mail addresses are case-insensitive, paths are not. */
-const BEFORE_PATH = /^(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]*[^/\\?#]*/i;
-
-/** Returns whether a place occurs in a text as a whole: the beginning of a longer URL is another URL. */
-function standsIn({ text, lower }: Known, place: string): boolean {
-  const wanted = place.replace(/(?<![/.,;:!?])[/.,;:!?]+$/, "");
-  const path = BEFORE_PATH.exec(wanted)?.[0].length ?? 0;
-  return standsBetween(lower, lowered(wanted), {
-    before: /[\w@.%+-]/,
-    // An encoded character may end it, as a space does in the arguments.
-    after: /^\/?[.,;:!?)\]}>'"*_]*(?![^\s\uE000])/,
-    accepts: (at) => text.startsWith(wanted.slice(path), at + path) && !isInsideAddress(text, at),
-  });
-}
-
-/**
- * Length beyond which a text of prose is content, not a destination; so is one of several lines. A single-line field
- * never is content.
- */
+/** Beyond it, or over several lines, a text of prose is something to be written down, not somewhere to go; a line never is. */
 const MAX_POINTER_CHARS = 300;
 const POINTER_KEY =
   /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
@@ -139,8 +109,8 @@ const ODD_HOST =
 /** A text without any of these characters, in any decoded form, contains no address. */
 const MAY_POINT = /[/\\:@.+%&]|=\?|\P{ASCII}/u;
 const URL_LIKE =
-  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])[^\s"'<>()[\]{}|]*/gi;
-/** A URL with one slash or none, which programs complete to two. */
+  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])(?:[^\s"'<>()[\]{}|]|\([^\s"'<>()[\]{}|]*\))*/gi;
+/** With one slash or none; whoever fetches it reads two. */
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
 const MAIL_LIKE =
@@ -174,26 +144,26 @@ function onlyTextIn(args: Record<string, unknown>): string | null {
 }
 
 interface Places {
-  /** All distinct places from which something could be fetched, or to which something could be sent. */
-  places: Set<string>;
-  /** Those of them that are sites to contact, not words to search for or to write down. */
+  /** Everything that something could be fetched from or sent to, and whether it stands in words for people alone. */
+  places: Map<string, boolean>;
+  /** Those of them that are sites, and are no words to look for or to write down. */
   sites: Set<string>;
   /** An inbox of this server to which something is sent, if any. */
   inbox: string | undefined;
 }
 
 function placesIn(args: Record<string, unknown>, look: Look): Places | typeof TOO_MUCH {
-  const found = new Set<string>();
+  const found = new Map<string, boolean>();
   const sites = new Set<string>();
   const only = look.read_only ? onlyTextIn(args) : null;
   let inbox: string | undefined;
   let left = MAX_LOOKED_AT_CHARS;
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
-    const { seen, places, sent, goes_to } = lookAt(given.key, textOf(given), { ...look, only });
+    const { seen, places, sent, goes_to, is_written } = lookAt(given.key, textOf(given), { ...look, only });
     if (seen > 0 && !given.packed) left -= seen + LOOK_CHARS;
     if (left < 0) return TOO_MUCH;
-    for (const place of places) found.add(place);
+    for (const place of places) found.set(place, is_written && found.get(place) !== false);
     for (const site of goes_to) sites.add(site);
     if (sent) inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
   }
@@ -223,17 +193,29 @@ interface LookedAt {
   sent: boolean;
   /** The sites that the call contacts, as opposed to writing them down. */
   goes_to: string[];
+  /** Whether they stand in words for people, who read them and fetch nothing. */
+  is_written: boolean;
+}
+
+/** Whether it is written down for people. What only reads has no use for that, so an address anywhere in it is there to be looked up. */
+function isProse(key: string, { read_only }: Look): boolean {
+  return !read_only && !POINTER_KEY.test(key) && isProseKey(key);
 }
 
 /** Finds the places in one text. */
 function lookAt(key: string, text: string, look: Looking): LookedAt {
-  // A reading tool does not store prose, so an address anywhere in its arguments may be looked up.
-  const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
+  const prose = isProse(key, look);
   if (prose && !isLineKey(key) && !isShort(text)) return lookAtLong(key, text, look);
   if (text === "" || text.length > MAX_LOOKED_AT_CHARS) return notLookedAt(text);
   const places = prose ? writtenIn(key, text, text) : givenIn(key, text, look);
   const goes_to = prose ? [] : places.filter((place) => isSite(key, place));
-  return { seen: text.length, places, sent: !look.read_only && !prose, goes_to };
+  const is_written = prose ? !loadsByBeingShown(text) : isQuestion(text, look);
+  return { seen: text.length, places, sent: !look.read_only && !prose, goes_to, is_written };
+}
+
+/** Whether words stand beside an address in what is only looked for or asked about. */
+function isQuestion(text: string, { read_only }: Look): boolean {
+  return read_only && /\s/.test(text.trim());
 }
 
 /**
@@ -245,11 +227,11 @@ function lookAtLong(key: string, text: string, { tainted }: Looking): LookedAt {
   const seen = loads ? text : recipientsIn(text);
   if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return notLookedAt(seen);
   const places = loads ? loadedIn(key, text) : writtenIn(key, seen, text);
-  return { seen: seen.length, places, sent: true, goes_to: [] };
+  return { seen: seen.length, places, sent: true, goes_to: [], is_written: false };
 }
 
 function notLookedAt(text: string): LookedAt {
-  return { seen: text.length, places: [], sent: false, goes_to: [] };
+  return { seen: text.length, places: [], sent: false, goes_to: [], is_written: true };
 }
 
 /** Smaller numbers are no address on the internet (RFC 6890: 0.0.0.0/8) and no international telephone number. */

@@ -1,4 +1,5 @@
-import { findLink, MAX_LINK_CHARS, siteOf } from "./find-link.ts";
+import { findLink, siteOf } from "./find-link.ts";
+import { CLOSERS, endsOf, keysOf, MAIL, NO_SPACES, prefixOf, rawLinks, WEB } from "./link-keys.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { LEFT_OUT, type LinkGuard, readableLink } from "../../mail/writing/markdown.ts";
 
@@ -12,24 +13,14 @@ export interface Trust {
   material: string;
 }
 
-/** Punctuation that may follow a URL without being part of it. */
-const CLOSERS = /[)'*,;.!?:~_]{1,8}$/;
-const NO_SPACES = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}]/u;
-const PREFIX = new RegExp(`^(?:[\`'{|}/*~_]{1,8}|${NO_SPACES.source}+)`, "u");
-/** Punctuation kept behind a kept link; more of it could carry a message. */
+/** More of them could be a message of their own. */
 const AFTER_LINK = /^[)\]}'*_~.,;:!?`|]{0,4}/;
-const NOT_ASCII = /[^!-~]/;
-const WEB = /^(?:https?|ftps?|wss?):/i;
-const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
-const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
 /**
  * How many links of a site that only the material names are kept: the choice among very many links could encode a
  * secret.
  */
 const MAX_OF_SITE = 10;
-/** Host names have at most 253 characters; for a longer one a URL parser takes quadratic time. */
-const MAX_HOST_CHARS = 300;
-/** How many kept URLs per word may have text attached without a space; each is parsed to its end. */
+/** Addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
 const MAX_GLUED = 50;
 
 /**
@@ -108,7 +99,7 @@ export function guardMarkdown(markdown: string, guard: LinkGuard): string {
 /** Returns the normal forms of URLs in a tool call's arguments (JSON) that the model made up. */
 export function madeUpLinks(trust: Trust, args: string): string[] {
   const knownBy = vouching(trust);
-  const given = new Set(textsIn(args).flatMap((text) => Array.from(rawLinks(text))));
+  const given = new Set(textsIn(args).flatMap((text) => [...rawLinks(text)].map(({ raw }) => raw)));
   return [...given].filter((raw) => knownBy(raw) === undefined).flatMap(keysOf);
 }
 
@@ -184,12 +175,7 @@ function cleanText(
   return { text: parts.join("") + text.slice(at), left_out };
 }
 
-/** Returns the length of punctuation, or of words in a script without spaces, right before a URL and not part of it. */
-function prefixOf(raw: string): number {
-  return PREFIX.exec(raw)?.[0].length ?? 0;
-}
-
-/** Returns the end of a kept URL including the punctuation behind it. */
+/** Returns the end of a kept address with the marks behind it. */
 function edgeAfter(text: string, end: number): number {
   return end + (AFTER_LINK.exec(text.slice(end, end + 4))?.[0].length ?? 0);
 }
@@ -201,52 +187,8 @@ function gapAt(text: string, at: number): string {
   return isApart ? "" : " ";
 }
 
-/** Returns the possible ends of a URL that is followed by punctuation or another script, the longest first. */
-function endsOf(raw: string): number[] {
-  const stops = [raw.length, raw.search(NOT_ASCII), unbalanced(raw)].filter((stop) => stop > 0);
-  const ends = stops.flatMap((stop) => {
-    const closers = CLOSERS.exec(raw.slice(Math.max(0, stop - 8), stop))?.[0].length ?? 0;
-    return Array.from({ length: closers + 1 }, (_, count) => stop - count);
-  });
-  return ends.filter((end) => end > 0).sort((one, other) => other - one);
-}
-
-/** Returns the index of the first closing bracket without an opening one. */
-function unbalanced(raw: string): number {
-  let depth = 0;
-  for (let at = 0; at < raw.length; at += 1) {
-    if (raw[at] === "(") depth += 1;
-    else if (raw[at] === ")" && --depth < 0) return at;
-  }
-  return -1;
-}
-
-function* rawLinks(text: string): Generator<string> {
-  for (let link = findLink(text, 0); link; link = findLink(text, link.end)) {
-    const found = text.slice(link.start, link.end);
-    const raw = found.slice(prefixOf(found));
-    for (const end of endsOf(raw)) yield raw.slice(0, end);
-  }
-}
-
 function keysIn(text: string): Set<string> {
-  return new Set([...rawLinks(stripHiddenCharacters(text).text)].flatMap(keysOf));
-}
-
-/** Returns the normal forms of a URL; one without a scheme has two, http and https. */
-function keysOf(raw: string): string[] {
-  const address = MAIL.exec(raw)?.[1];
-  if (address !== undefined) return [`mailto:${address.toLowerCase()}`];
-  if (raw.length > MAX_LINK_CHARS) return [raw];
-  if (WEB.test(raw)) return [webKey(raw)];
-  if (OTHER_SCHEME.test(raw)) return [raw];
-  return ["https", "http"].map((scheme) => webKey(`${scheme}://${raw}`));
-}
-
-function webKey(raw: string): string {
-  const host = /^[a-z]+:[/\\]*([^/\\?#]*)/i.exec(raw)?.[1] ?? "";
-  const url = host.length > MAX_HOST_CHARS ? null : URL.parse(raw);
-  return url === null ? raw : url.href.replace(/^([^?#]*)\/$/, "$1");
+  return new Set([...rawLinks(stripHiddenCharacters(text).text)].flatMap(({ raw }) => keysOf(raw)));
 }
 
 function isMailWithQuery(url: string): boolean {
