@@ -53,6 +53,8 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       instruction: ownWords(run, asked).join("\n"),
       said: [run.message.subject ?? "", run.input.instruction].join("\n"),
       shared: sharedPage(run, asked),
+      told: [],
+      judged: Promise.resolve(),
       orders: asked.orders.filter((order) => !asked.sure.toLowerCase().includes(order)),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       subject_alone: !run.input.names,

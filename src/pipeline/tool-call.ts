@@ -1,4 +1,5 @@
-import type { Objection } from "../trust/guard/guard.ts";
+import type { AskedCall, Objection } from "../trust/guard/guard.ts";
+import { listedIn, valuesIn } from "../trust/guard/told-beside.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
@@ -63,12 +64,8 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   // This comes before the guard, because telling of an earlier call makes none.
   const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
-  const { powers, places, read_at, own_domains, subject_alone, instruction, said, shared, orders } = talk;
   const { trusted_text } = run.trust;
-  const words = { instruction, trusted_text, said, shared, orders };
-  const heard = { tainted, beside, anybodys };
-  const asking = { tool, args, powers, ...heard, ...words, places, read_at, own_domains, subject_alone };
-  const objection = await objectionTo(app, asking, { from: sourceOf(run.message), signal: talk.signal });
+  const objection = await judge(app, run, talk, { tool, args, tainted, beside, anybodys });
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
@@ -99,6 +96,28 @@ function noteFailure(
   if (ok && (failed.get(key)?.round ?? round) < round) failed.delete(key);
   if (ok || of_server || unanswered) return;
   failed.set(key, { round, sentence: `${key} failed: ${excerptOf(text)}` });
+}
+
+type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys">;
+
+/** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
+function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
+  if (!call.tool.foreign || !call.tainted) return judgeOne(app, run, talk, call);
+  const judged = talk.judged.then(async () => {
+    const objection = await judgeOne(app, run, talk, call);
+    const values = valuesIn(call.args, listedIn(call.tool.parameters));
+    if (objection === null && values.some(([, value]) => value.includes("."))) talk.told.push(values);
+    return objection;
+  });
+  talk.judged = judged.catch(() => undefined);
+  return judged;
+}
+
+function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
+  const { powers, places, read_at, own_domains, subject_alone, instruction, said, shared, told, orders, signal } = talk;
+  const words = { instruction, trusted_text: run.trust.trusted_text, said, shared, told, orders };
+  const asking = { ...call, ...words, powers, places, read_at, own_domains, subject_alone };
+  return objectionTo(app, asking, { from: sourceOf(run.message), signal });
 }
 
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {

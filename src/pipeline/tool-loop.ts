@@ -6,6 +6,7 @@ import type { App } from "../app.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import type { Going, Powers } from "../trust/guard/guard.ts";
+import type { Told } from "../trust/guard/told-beside.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { warningStep } from "./steps.ts";
@@ -36,6 +37,10 @@ export interface Talk {
   instruction: string;
   said: string;
   shared: Going["shared"];
+  /** Grows during the run. */
+  told: Told[];
+  /** The call that is being judged: what it may tell counts for the next one. */
+  judged: Promise<unknown>;
   orders: string[];
   own_domains: string[];
   subject_alone: boolean;

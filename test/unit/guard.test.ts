@@ -316,8 +316,12 @@ describe("in a run that has read something of others", () => {
 
   describe("an address in the arguments of a tool server", () => {
     // What is told beside an address is another matter (see told-beside.test.ts), so all of it has been said.
-    const reading = (args: Record<string, unknown>, trusted_text = "") =>
-      objection({ tool: toolOf({ read_only: true }), args, trusted_text, said: wordsIn(args).join("\n") });
+    const reading = (args: Record<string, unknown>, trusted_text = "") => {
+      const words = wordsIn(args);
+      const parameters = { properties: Object.fromEntries(words.map((word) => [word, {}])) };
+      const tool = toolOf({ read_only: true, parameters });
+      return objection({ tool, args, trusted_text, said: words.join("\n") });
+    };
     const writing = (args: Record<string, unknown>, trusted_text = "") =>
       objection({
         args,
@@ -915,6 +919,40 @@ ada@example.com`,
     test("in a word of another kind is looked for only where others may be behind it", () => {
       const args = { page: "3405803785/x" };
       expect(objection({ tool: toolOf({ read_only: true }), args, tainted: false })).toBeNull();
+    });
+  });
+
+  describe("a tool that is called like one that looks at a page", () => {
+    const PAGE = "https://eve.example.net/a";
+    const schema = (...names: string[]) => ({
+      properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
+      required: names.slice(0, 1),
+    });
+    const naming = (name: string, args: Record<string, string>) =>
+      objection({
+        tool: toolOf({ name, parameters: schema(...Object.keys(args)) }),
+        args,
+        trusted_text: `Sum up ${PAGE}`,
+        asked: { target: "mcp:calendar" },
+      });
+
+    test.each(["fetch_as", "webFetch", "browser_navigate", "firecrawl_scrape", "http_request", "puppeteer"])(
+      "tells the page no more than one that says it only reads: %s",
+      (name) => {
+        expect(naming(name, { url: PAGE })).toBeNull();
+        expect(naming(name, { url: PAGE, user_agent: "the key" })).toContain("more than that address");
+      },
+    );
+
+    test.each(["create_event", "save_bookmark", "post_to", "addLink", "send_message"])(
+      "is not one that puts something there: %s",
+      (name) => {
+        expect(naming(name, { url: PAGE, title: "Concert", start: "2026-05-03T20:00" })).toBeNull();
+      },
+    );
+
+    test("may look for anything where no address is", () => {
+      expect(naming("search_mail", { query: "lunch with Bob", folder: "Inbox" })).toBeNull();
     });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { listedIn, toldBeside } from "../../src/trust/guard/told-beside.ts";
+import { listedIn, type Told, toldBeside, valuesIn } from "../../src/trust/guard/told-beside.ts";
 
 const PAGE = "https://x.example.org/a";
 const text = { type: "string" };
@@ -27,8 +27,20 @@ function told(
   args: Record<string, unknown>,
   said = `Sum up ${PAGE} in three lines.`,
   schema: object = SCHEMA,
+  before: Told[] = [],
 ) {
-  return toldBeside(args, { sites: new Set([PAGE, `${PAGE}b`]), said, listed: listedIn({ ...schema }) });
+  const listed = listedIn({ ...schema });
+  return toldBeside(args, { sites: new Set([PAGE, `${PAGE}b`]), said, listed, told: before });
+}
+
+/** Which of some calls, one after the other, may be made. */
+function allowed(calls: Record<string, unknown>[]): boolean[] {
+  const before: Told[] = [];
+  return calls.map((args) => {
+    const ok = told(args, undefined, SCHEMA, before) === undefined;
+    if (ok) before.push(valuesIn(args, listedIn(SCHEMA)));
+    return ok;
+  });
 }
 
 describe("beside a named address", () => {
@@ -57,6 +69,9 @@ describe("beside a named address", () => {
     ["headers", { url: PAGE, headers: { "X-Key": "stone" } }],
     ["headers", { url: PAGE, headers: { stone: true } }],
     ["headers", { url: PAGE, headers: ["stone"] }],
+    // Which words of the mail stand there as names is a message as well.
+    ["headers", { url: PAGE, headers: { sum: "99", up: "97" } }],
+    ["sum", { url: PAGE, sum: true }],
     ["stone", { url: PAGE, stone: true }],
     ["urls", { url: PAGE, urls: Array.from({ length: 30 }, (_, nth) => nth % 2 === 0) }],
     ["urls", { url: PAGE, urls: [[[["stone"]]]] }],
@@ -68,6 +83,34 @@ describe("beside a named address", () => {
     expect(told({ url: PAGE }, "Look at our page")).toBeUndefined();
     expect(told({ urls: [PAGE, `${PAGE}b`] }, "Look at our pages")).toBe("urls");
     expect(told({ urls: [PAGE, `${PAGE}b`] }, `Look at ${PAGE} and ${PAGE}b`)).toBeUndefined();
+  });
+
+  test("all calls of a run together may say little, and to ask for a page again says nothing", () => {
+    const page = { url: PAGE, format: "markdown", max_length: 5_000 };
+    const paged = Array.from({ length: 7 }, (_, nth) => ({ ...page, start_index: nth * 5_000 }));
+    expect(allowed(paged)).toEqual(paged.map(() => true));
+    expect(allowed(Array.from({ length: 60 }, () => page)).every(Boolean)).toBe(true);
+    const spelled = Array.from({ length: 60 }, (_, nth) => ({ url: PAGE, port: (nth * 7_919) % 997 }));
+    expect(allowed(spelled).filter(Boolean).length).toBeLessThan(24);
+    expect(allowed([...spelled, { url: PAGE }]).at(-1)).toBe(true);
+    // Two values, again and again, are letters of a message.
+    const letters = Array.from({ length: 200 }, (_, nth) => ({ url: PAGE, raw: nth % 3 === 0 }));
+    expect(allowed(letters).filter(Boolean).length).toBeLessThan(170);
+    const at_once = { url: PAGE, urls: Array.from({ length: 18 }, (_, nth) => nth * 55) };
+    expect(allowed([at_once, { ...at_once, port: 7 }, { url: PAGE, port: 8, max_length: 4_711 }])).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  test("names cost, where the tool lists none", () => {
+    const names = (count: number) =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, nth) => [`secret-${String.fromCharCode(97 + nth)}`, true]),
+      );
+    expect(told({ url: PAGE, ...names(2) }, "", { type: "object" })).toBeUndefined();
+    expect(told({ url: PAGE, ...names(9) }, "", { type: "object" })).toBeDefined();
   });
 
   test("a tool that lists nothing gets arguments that are called as such", () => {

@@ -7,7 +7,8 @@ import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { destinationsOf, isAtOwn } from "./strange-address.ts";
 import { commandIn } from "./written-orders.ts";
-import { type Listed, listedIn, toldBeside } from "./told-beside.ts";
+import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
+import { looksByName } from "./looks.ts";
 
 /** What an inbox lets tools do. */
 export interface Scope {
@@ -94,7 +95,9 @@ export interface Going {
   tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
     /** Whether people name its places by their titles. */
     titled: boolean;
-    /** What the tool's schema lists; empty for built-in tools, and in a run without text of others. */
+    /** Whether a tool of others that may change something is called like one that only looks at a page. */
+    looks: boolean;
+    /** Empty for our own tools, and where nothing of others is in the run. */
     listed: Listed;
   };
   args: Record<string, unknown>;
@@ -111,7 +114,9 @@ export interface Going {
    * but whoever wants to be written to can get their page shared, so sharing alone names no destination for writing.
    */
   shared: { page: string; trusted_text: string } | null;
-  /** Words that would be commands in a mail from the owner, and that the instruction does not quote as text. */
+  /** What earlier calls of this run may have told a site, in their order. */
+  told: Told[];
+  /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
   orders: string[];
   /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
   own_domains: string[];
@@ -186,8 +191,8 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
-  const { args, tainted, instruction, trusted_text, said, shared, orders, own_domains, read_at, anybodys } =
-    asked;
+  const { args, tainted, instruction, trusted_text, said, shared, told, orders, own_domains } = asked;
+  const { read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
@@ -198,6 +203,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
       numbered,
       site,
       titled: titled !== undefined,
+      looks: foreign && !read_only && looksByName(tool),
       listed,
     },
     args,
@@ -206,6 +212,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     trusted_text,
     said,
     shared,
+    told,
     orders,
     own_domains,
     places: asked.places,
@@ -265,17 +272,18 @@ function objectionToPlace(asked: Going): Objection | null {
  */
 function objectionToAddress(asked: Going): Objection | null {
   const { tool, args, tainted, trusted_text, shared, orders, own_domains } = asked;
-  const { read_only } = tool;
+  const { read_only, looks } = tool;
   const going = destinationsOf(args, { read_only, tainted, trusted_text, shared, own_domains });
   if (going === TOO_MUCH) return tooMuch(tool.name);
   if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
   const { sites, only_shared } = going;
-  const [site] = read_only ? sites : [only_shared];
+  const [site] = read_only || looks ? sites : [only_shared];
   if (!tainted) return null;
   const order = read_only ? undefined : commandIn(args, orders);
   if (order !== undefined) return objectionToOrder(tool.name, order);
   if (site === undefined) return null;
-  const argument = toldBeside(args, { sites, said: asked.said, listed: tool.listed });
+  const { said, told } = asked;
+  const argument = toldBeside(args, { sites, said, told, listed: tool.listed });
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
 }
 
@@ -286,12 +294,12 @@ function objectionToOrder(name: string, order: string): Objection {
 
 /** Returns the objection to a call that would tell a site more than that its page is requested. */
 function objectionToTold(
-  { tool: { name, read_only } }: Going,
+  { tool: { name, read_only, looks } }: Going,
   { site, argument }: { site: string; argument: string },
 ): Objection {
   const place = site.slice(0, MAX_SHOWN_CHARS);
-  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand in the message itself, values that the tool lists, switches and small numbers may go there.`;
-  return { reason, lacks: read_only ? null : { target: true, destroy: false, place } };
+  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand in the message itself, values that the tool lists, switches and small numbers may go there, and few of these in all. Ask for the address alone.`;
+  return { reason, lacks: read_only || looks ? null : { target: true, destroy: false, place } };
 }
 
 function objectionToStrange(asked: Going, strange: string): Objection {

@@ -9,9 +9,14 @@ export interface Sayable {
   /** The words of the mail or call itself: they reveal nothing else that the run knows. */
   said: string;
   listed: Listed;
+  /** What earlier calls may have told. */
+  told: Told[];
 }
 
-/** What the schema of a tool lists about its arguments. */
+/** The values of one call by their names, as text. */
+export type Told = (readonly [name: string, value: string])[];
+
+/** What a tool lists of its arguments. */
 export interface Listed {
   /** The names of the arguments and of their members. */
   names: string[];
@@ -28,7 +33,15 @@ const AMOUNTS = wordSet(
   "max min limit length size chars characters tokens bytes index offset start end from timeout wait delay ms seconds count width height depth",
 );
 const MAX_AMOUNT = 10_000_000;
-/** Length from which on the first and last words of an excerpt may be cut. */
+/** No address is longer. */
+const MAX_PLACE_CHARS = 4_000;
+/** How much all calls of a run may say by such values: less than a short sentence. */
+const MAX_BITS = 160;
+/** What one of those costs that are no numbers: a word of the mail, or one that the tool lists. */
+const WORD_BITS = 12;
+/** What a letter costs in a name that the tool does not list. */
+const LETTER_BITS = 5;
+/** Characters from which on the first and last words of a text need not be whole. */
 const MAX_WORDS_CHARS = 1_000;
 /** The form of a parameter's name, for a tool that lists none. */
 const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
@@ -39,7 +52,47 @@ const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
  * besides the address, only words of the message's author and choices among few may go there.
  */
 export function toldBeside(args: Record<string, unknown>, sayable: Sayable): string | undefined {
-  return new Saying(sayable).toldIn(args);
+  const tells = new Saying(sayable).toldIn(args);
+  if (tells !== undefined) return tells;
+  const values = valuesIn(args, sayable.listed);
+  // To ask for a page once more says nothing.
+  const more = values.find(([, value]) => !sayable.sites.has(value));
+  return more !== undefined && bitsOf([...sayable.told, values]) > MAX_BITS ? more[0] : undefined;
+}
+
+/** The values that a call holds, as far as one may hold any. Names that the tool does not list are values as well. */
+export function valuesIn(args: Record<string, unknown>, { names }: Listed): Told {
+  const found: [string, string][] = [];
+  const left: [string, unknown][] = Object.entries(args);
+  for (let part = left.pop(); part !== undefined && found.length <= MAX_VALUES; part = left.pop()) {
+    const [name, value] = part;
+    if (!names.includes(name)) found.push(["", name]);
+    if (typeof value !== "object" || value === null)
+      found.push([name, String(value).trim().slice(0, MAX_PLACE_CHARS)]);
+    else if (Array.isArray(value))
+      left.push(...value.slice(0, MAX_VALUES).map((item): [string, unknown] => [name, item]));
+    else left.push(...Object.entries(value).slice(0, MAX_VALUES));
+  }
+  return found;
+}
+
+/** How much a reader can tell by the values of some calls. One that is given again says which of those it is. */
+function bitsOf(calls: Told[]): number {
+  const seen = new Map<string, Set<string>>();
+  let bits = 0;
+  for (const [name, value] of calls.flat()) {
+    const before = seen.get(name) ?? new Set();
+    bits += before.has(value) ? Math.log2(before.size) : bitsOfNew(name, value);
+    seen.set(name, before.add(value));
+  }
+  return bits;
+}
+
+function bitsOfNew(name: string, value: string): number {
+  if (name === "") return value.length * LETTER_BITS;
+  if (/^(?:true|false|null|)$/i.test(value)) return 1;
+  if (/^-?\d{1,8}$/.test(value)) return Math.log2(Math.abs(Number(value)) + 2);
+  return WORD_BITS;
 }
 
 class Saying {
@@ -66,16 +119,13 @@ class Saying {
   }
 
   #isName(name: string): boolean {
-    const listed = this.#names.size === 0 ? PARAMETER.test(name) : this.#names.has(name);
-    return listed || this.#isSaid(name);
+    return this.#names.size === 0 ? PARAMETER.test(name) : this.#names.has(name);
   }
 
   #tells(key: string, value: unknown): boolean {
     if (Array.isArray(value)) return value.some((item) => this.#tells(key, item));
     if (typeof value === "object" && value !== null)
-      return Object.entries(value).some(
-        ([name, item]) => !(this.#names.has(name) || this.#isSaid(name)) || this.#tells(name, item),
-      );
+      return Object.entries(value).some(([name, item]) => !this.#names.has(name) || this.#tells(name, item));
     this.#left -= 1;
     return this.#left < 0 || !this.#isFree(key, value);
   }
