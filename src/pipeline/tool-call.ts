@@ -114,7 +114,19 @@ function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection 
 }
 
 function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
-  const { powers, places, read_at, own_domains, subject_alone, instruction, said, shared, told, orders, signal } = talk;
+  const {
+    powers,
+    places,
+    read_at,
+    own_domains,
+    subject_alone,
+    instruction,
+    said,
+    shared,
+    told,
+    orders,
+    signal,
+  } = talk;
   const words = { instruction, trusted_text: run.trust.trusted_text, said, shared, told, orders };
   const asking = { ...call, ...words, powers, places, read_at, own_domains, subject_alone };
   return objectionTo(app, asking, { from: sourceOf(run.message), signal });
