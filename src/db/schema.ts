@@ -319,11 +319,14 @@ export interface AttachmentRow {
   bytes: Uint8Array | null;
 }
 
+/** `reply` and `notice` answer a message, but for letters of no message; a `forward` takes one to the owner of its inbox. */
+export type MailKind = "reply" | "notice" | "forward";
+
 export interface OutgoingMailRow {
   id: string;
   user_id: string;
   message_id: string | null;
-  kind: "reply" | "notice";
+  kind: MailKind;
   envelope_from: string;
   envelope_to: string;
   rfc_message_id: string;
@@ -717,7 +720,8 @@ export interface OwnerNoticeRow {
     | "answers_returned"
     | "mail_left_out"
     | "failure_untold"
-    | "schedule_failed";
+    | "schedule_failed"
+    | "not_forwarded";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

@@ -11,7 +11,9 @@ export interface JobPayloads {
    * operator.
    */
   send_mail: { outgoing_id: string; entrusted?: boolean };
-  /** Tells the sender of a message that it failed, where no run could say so. */
+  /** Writes on a message what became of the mail that takes it to the owner of its inbox. */
+  settle_forward: { outgoing_id: string };
+  /** Tells whoever sent a message that it failed where no run could say so. */
   tell_failure: { message_id: string };
   /** `since`: when the domain began to wait for its DNS records, in unix seconds. */
   check_domain: { domain_id: string; since: number };
@@ -108,6 +110,13 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     names: "outgoing_id",
     held_by_default: true,
     shown: "outgoing mail",
+  },
+  settle_forward: {
+    lease_seconds: 120,
+    max_failures: NEVER_GIVEN_UP,
+    names: "outgoing_id",
+    held_by_default: false,
+    shown: "what became of forwarded mail",
   },
   tell_failure: {
     lease_seconds: 120,

@@ -41,6 +41,7 @@ import { fanOut, fanOutNow } from "../resources/webhooks/fan-out.ts";
 import { atSending } from "../pipeline/at-sending.ts";
 import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../pipeline/fail.ts";
 import { runNow } from "../pipeline/run.ts";
+import { settleForwardNow } from "../pipeline/forward.ts";
 import { planAllDue } from "../resources/schedules/plan.ts";
 import { runScheduleNow } from "../resources/schedules/run-due.ts";
 import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
@@ -121,6 +122,13 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     drop: dropSending,
     drop_lost: (app, tx, job, response) => endOrphanMails(app, tx, job, { status: "suppressed", response }),
     revive: mailAgain,
+  },
+  settle_forward: {
+    run: settleForwardNow,
+    room: { slots: NOTICE_SLOTS },
+    about: aboutOutgoing,
+    drop: null,
+    revive: retryInPlace,
   },
   tell_failure: {
     run: tellFailureNow,

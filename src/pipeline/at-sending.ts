@@ -19,6 +19,7 @@ import { authorOf, readdress } from "../mail/writing/readdress.ts";
 import { asciiDomain } from "../mail/sending/send-outcome.ts";
 import { type Answerable, answerNow } from "../resources/messages/withheld.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
+import { notProven } from "./forward.ts";
 import { inboxWithKeys, replyAddress, threadOf } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 
@@ -30,6 +31,7 @@ export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carr
   if (entrusted === true) return toAdministrator(app, mail);
   if (await isBeforeFarewell(app.db, mail.user_id))
     return { why: "It is not sent, because the account has been deleted meanwhile." };
+  if (mail.kind === "forward") return toOwnerAlone(app, mail);
   const [message] = mail.message_id === null ? [] : await answeredBy(app.db, { id: mail.message_id });
   if (!message) return {};
   const now = await answerNow(app.db, message);
@@ -38,6 +40,12 @@ export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carr
   if (why !== undefined) return { why };
   const from = authorOf(mail.raw);
   return isAt(from, now.inbox) ? {} : fromNewAddress(app, mail, { message, now, from });
+}
+
+/** Mail of others goes to nobody but the owner, who may have another address by now. */
+async function toOwnerAlone(app: App, { user_id, envelope_to }: WaitingMail): Promise<AtSending> {
+  const [owner] = await userById(app.db, { id: user_id });
+  return owner?.email === envelope_to && owner.email_verified === 1 ? {} : { why: notProven(envelope_to) };
 }
 
 /**

@@ -121,7 +121,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     // The event of an answered message is held until its answer is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
-    await writeBesides(tx, [forward, run.alongside]);
+    await writeBesides(tx, [forward?.queue, run.alongside]);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });

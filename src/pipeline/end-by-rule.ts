@@ -7,7 +7,14 @@ import type { LeftOutReason } from "../reasons.ts";
 import { LEFT_OUT_BY_RULE } from "../resources/messages/forgotten.ts";
 import { recordState } from "../resources/messages/events.ts";
 import type { Run } from "./close.ts";
-import { prepareForward } from "./forward.ts";
+import {
+  type Forward,
+  HAVE_IT_DONE,
+  keptFor,
+  leaveOutOnceForwarded,
+  leftOutBy,
+  prepareForward,
+} from "./forward.ts";
 import { forgetContent } from "./private.ts";
 import type { Ruled } from "./rules.ts";
 import { toSteps } from "./steps.ts";
@@ -26,7 +33,8 @@ export async function endByRule(
   const { message } = about;
   const drafts = [...steps];
   const forward = await prepareForward(app, { ...about, steps: drafts }, acts.forward_to);
-  const { reason, error } = wordsOf(end);
+  const words = wordsOf(end, forward);
+  const { reason, error } = words;
   const charged = asked && message.source !== "test";
   const ended = {
     state: "skipped" as const,
@@ -41,9 +49,11 @@ export async function endByRule(
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
+    if (end.kind === "skip" && forward?.is_on_its_way === true)
+      await leaveOutOnceForwarded(tx, message, end.rule);
     await (charged ? settleCredit(app, tx, message) : releaseCredit(app, tx, message));
-    await forward?.(tx);
-    if (end.kind === "skip") await forgetContent(app, tx, message);
+    await forward?.queue(tx);
+    if (words.reason === LEFT_OUT_BY_RULE) await forgetContent(app, tx, message);
     await recordState(app, tx, { ...message, ...ended });
   });
   app.finished.notify(message.id);
@@ -53,11 +63,16 @@ export async function endByRule(
   );
 }
 
-function wordsOf({ kind, rule }: NonNullable<Ruled["end"]>): { reason: LeftOutReason; error: string } {
-  return kind === "skip"
-    ? { reason: LEFT_OUT_BY_RULE, error: `Your rule “${rule}” left it out.` }
-    : {
-        reason: "kept_by_rule",
-        error: `Your rule “${rule}” kept it without having it worked on. “Work on it now” on its page has it done after all.`,
-      };
+/** What is to be forwarded first is kept until that is done. */
+function wordsOf(
+  { kind, rule }: NonNullable<Ruled["end"]>,
+  forward: Forward | undefined,
+): { reason: LeftOutReason; error: string } {
+  if (kind === "keep")
+    return {
+      reason: "kept_by_rule",
+      error: `Your rule “${rule}” kept it without having it worked on. ${HAVE_IT_DONE}`,
+    };
+  if (forward === undefined) return { reason: LEFT_OUT_BY_RULE, error: leftOutBy(rule) };
+  return { reason: "kept_by_rule", error: keptFor(rule, forward.is_on_its_way) };
 }

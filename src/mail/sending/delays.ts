@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import { DEFERRED } from "../../db/unfinished.ts";
+import { settleForwardLater } from "./forwards.ts";
 import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 
 /**
@@ -31,7 +32,7 @@ export function mayBeDelayed(app: App, handed_over: number): boolean {
 export async function endDelays(app: App, tx: Db): Promise<boolean> {
   const mails = await tx
     .selectFrom("outgoing_mails")
-    .select(["id", "user_id", "message_id"])
+    .select(["id", "user_id", "message_id", "kind"])
     .where(DEFERRED)
     .where("completed", "<=", app.calmNow() - PATIENCE_SECONDS)
     .limit(AT_ONCE)
@@ -40,14 +41,18 @@ export async function endDelays(app: App, tx: Db): Promise<boolean> {
   const ids = mails.map(({ id }) => id);
   const ended = { status: "sent", response: QUIET_END } as const;
   await tx.updateTable("outgoing_mails").set(ended).where("id", "in", ids).execute();
-  const messages = mails.flatMap(({ message_id }) => message_id ?? []);
+  const { forwards = [], others = [] } = Object.groupBy(mails, ({ kind }) =>
+    kind === "forward" ? "forwards" : "others",
+  );
+  for (const mail of forwards) await settleForwardLater(app, tx, mail);
+  const messages = others.flatMap(({ message_id }) => message_id ?? []);
   await tx
     .updateTable("messages")
     .set({ reply_status: "sent", reply_error: null })
     .where("id", "in", messages)
     .where("reply_status", "=", "deferred")
     .execute();
-  for (const { user_id, message_id } of mails)
+  for (const { user_id, message_id } of others)
     if (message_id !== null) afterCommit(tx, () => app.changes.tell(user_id, message_id));
   return mails.length === AT_ONCE;
 }

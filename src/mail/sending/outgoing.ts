@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { orphanMails } from "../../db/orphans.ts";
-import type { OutgoingMailRow, ReplyStatus } from "../../db/schema.ts";
+import type { MailKind, OutgoingMailRow, ReplyStatus } from "../../db/schema.ts";
 import { buryJob, enqueue, finishJob, type Job, nameOf, postponeJob, returnJob } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
@@ -10,6 +10,7 @@ import { domainOf } from "../../net/domain-owner.ts";
 import { bounceAddress } from "../writing/own-ids.ts";
 import { authorOf } from "../writing/readdress.ts";
 import { tellOfReturnLater } from "./returns.ts";
+import { settleForwardLater } from "./forwards.ts";
 import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { MAX_RESPONSE_CHARS, recordSending, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
@@ -22,7 +23,7 @@ export interface QueuedMail {
   id: string;
   user_id: string;
   message_id: string | null;
-  kind: "reply" | "notice";
+  kind: MailKind;
   envelope_from: string;
   envelope_to: string;
   rfc_message_id: string;
@@ -52,8 +53,10 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
     completed: captured ? app.now() : null,
   } satisfies OutgoingMailRow;
   await tx.insertInto("outgoing_mails").values(row).execute();
-  if (captured) await tellEvent(app, tx, row);
-  else {
+  if (captured) {
+    await tellEvent(app, tx, row);
+    if (mail.kind === "forward") await settleForwardLater(app, tx, mail);
+  } else {
     const use = await sendUse(tx, mail);
     const carrying = mail.entrusted === true ? { entrusted: true } : {};
     await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id, ...carrying }, ...use });
@@ -196,13 +199,13 @@ async function waitForRoom(
 
 function measure(
   app: App,
-  { message_id }: OutgoingMailRow,
+  { message_id, kind }: OutgoingMailRow,
   { outcome, seconds }: { outcome: Outcome; seconds: number },
 ): void {
   const { status } = outcome;
   const shown = status === "failed" ? "bounced" : status;
   app.metrics.time("mailwright_send_seconds", { outcome: shown }, seconds);
-  if (status !== "sent" || message_id === null) return;
+  if (status !== "sent" || message_id === null || kind === "forward") return;
   const since_accepted = Math.max(0, app.nowMs() - millisecondsOf(message_id)) / 1_000;
   app.metrics.time("mailwright_reply_seconds", {}, since_accepted);
 }

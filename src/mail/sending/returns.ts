@@ -18,8 +18,9 @@ export async function tellOfReturnLater(
   mail: Pick<OutgoingMailRow, "id" | "user_id" | "kind" | "message_id">,
 ): Promise<void> {
   const { user_id, message_id } = mail;
-  // Bounces of letters are not reported: two such letters would cause each other for ever.
-  if (message_id === null) return;
+  // Bounces of letters are not reported: two such letters would cause each other for ever. Of a forward tells
+  // whoever writes its outcome on the message.
+  if (message_id === null || mail.kind === "forward") return;
   if (mail.kind === "notice") {
     if (await wasRefused(tx, message_id)) return;
     return tellOwnerLater(app, tx, { user_id, kind: "failure_untold", message_id });

@@ -6,6 +6,7 @@ import type { MessageRow, OutgoingMailRow } from "../../db/schema.ts";
 import { eraseLater } from "../../jobs/erase.ts";
 import { buryJob, enqueue } from "../../jobs/queue.ts";
 import { mayBeDelayed } from "./delays.ts";
+import { settleForwardLater } from "./forwards.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { sendUse } from "./send-use.ts";
 import { countReturn, type Return } from "./suppressions.ts";
@@ -79,11 +80,11 @@ export async function recordReport(
   await tellOfReturnLater(app, tx, mail);
 }
 
-/** Keeps a letter that bounced later in the same way as one refused at once: as a job that was given up. */
-async function keepForOperator(
+/** Keeps a letter that came back as a job that was given up, which the operator can have done again. */
+export async function keepForOperator(
   app: App,
   tx: Db,
-  { id, user_id, message_id, envelope_to }: HandedMail,
+  { id, user_id, message_id, envelope_to, entrusted }: Omit<HandedMail, "rfc_message_id" | "event_id">,
   response: string,
 ): Promise<void> {
   const mail = tx.selectFrom("outgoing_mails").select("raw").where("id", "=", id);
@@ -91,7 +92,7 @@ async function keepForOperator(
   if (!raw) return;
   const job = await enqueue(app, tx, {
     kind: "send_mail",
-    payload: { outgoing_id: id, entrusted: true },
+    payload: { outgoing_id: id, ...(entrusted === 1 ? { entrusted: true } : {}) },
     claimed: true,
     ...(await sendUse(tx, { user_id, message_id, envelope_to, raw })),
   });
@@ -111,10 +112,12 @@ function isNews(app: App, { status: before, completed }: HandedMail, status: Han
 export async function showOnMessage(
   app: App,
   tx: Db,
-  { message_id, user_id }: Pick<OutgoingMailRow, "message_id" | "user_id">,
+  mail: Pick<OutgoingMailRow, "id" | "message_id" | "user_id" | "kind">,
   shown: Pick<MessageRow, "reply_status" | "reply_error">,
 ): Promise<void> {
+  const { message_id, user_id } = mail;
   if (message_id === null) return;
+  if (mail.kind === "forward") return settleForwardLater(app, tx, mail);
   await tx.updateTable("messages").set(shown).where("id", "=", message_id).execute();
   afterCommit(tx, () => app.changes.tell(user_id, message_id));
 }

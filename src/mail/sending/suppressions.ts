@@ -111,7 +111,8 @@ export async function suppressionOf(
   if (!row || row.suppressed_at === null) return undefined;
   const isOwner = asciiDomain(row.account).toLowerCase() === key.address;
   if (isOwner && mail.kind === "notice") return undefined;
-  return `No answer is sent to ${key.address}, because mail to it came back. It gets answers again once it has written again and its server vouches for the mail. What came back: ${row.reason}`;
+  const what = mail.kind === "forward" ? "It is not forwarded" : "No answer is sent";
+  return `${what} to ${key.address}, because mail to it came back. It gets answers again once it has written again and its server vouches for the mail. What came back: ${row.reason}`;
 }
 
 const byKey = remembered((db, key: { user_id: string; address: string }) =>

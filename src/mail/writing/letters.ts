@@ -3,7 +3,7 @@ import type { Db } from "../../db/database.ts";
 import { composeReply, type OutgoingAttachment } from "./compose.ts";
 import { signMail } from "./dkim.ts";
 import { serviceKeys } from "./dkim-keys.ts";
-import { sendLater } from "../sending/outgoing.ts";
+import { type QueuedMail, sendLater } from "../sending/outgoing.ts";
 import { bounceAddress, newMessageId } from "./own-ids.ts";
 import { written } from "./written.ts";
 
@@ -24,6 +24,8 @@ export interface Letter {
    * for the operator.
    */
   entrusted?: boolean;
+  /** The message that it takes to the owner of its inbox. */
+  forwards?: string;
 }
 
 /** Bytes of a mail that most mail providers still take once it is encoded as a file. */
@@ -68,14 +70,14 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
     const mail = {
       id,
       user_id: letter.user_id,
-      message_id: null,
-      kind: "notice",
+      message_id: letter.forwards ?? null,
+      kind: letter.forwards === undefined ? "notice" : "forward",
       envelope_from,
       envelope_to,
       rfc_message_id,
       raw,
       entrusted: letter.entrusted === true,
-    } as const;
+    } satisfies QueuedMail;
     await sendLater(app, tx, mail);
   };
 }

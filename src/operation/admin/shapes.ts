@@ -70,10 +70,12 @@ export const mailStatus = t.Union([
 
 const outgoing = {
   id: t.String({ format: "uuid" }),
-  kind: t.Union([t.Literal("reply"), t.Literal("notice")]),
+  kind: t.Union([t.Literal("reply"), t.Literal("notice"), t.Literal("forward")]),
   account,
   to: t.String({ description: "Whom it is for.", examples: ["bob@example.net"] }),
-  message_id: t.Nullable(t.String({ format: "uuid", description: "The message it answers." })),
+  message_id: t.Nullable(
+    t.String({ format: "uuid", description: "The message that it answers or takes to the owner." }),
+  ),
   status: mailStatus,
   subject: t.Nullable(
     t.String({

@@ -7,6 +7,7 @@ import type { UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
@@ -191,6 +192,31 @@ async function scheduleLetter(
   return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
 }
 
+/** The letter about a mail that a rule could not forward; undefined once the message has been deleted, or the cause has gone. */
+async function unforwardedLetter(
+  app: App,
+  user: UserRow,
+  { message_id = "" }: Pick<Notice, "message_id">,
+): Promise<QueueLetter | undefined> {
+  const message = await app.db
+    .selectFrom("messages")
+    .select(["sender", "subject", "steps"])
+    .where("id", "=", message_id)
+    .executeTakeFirst();
+  const steps = storedJson<{ type: string; name?: string; output: string }[]>(message?.steps ?? "[]", []);
+  const why = steps.find(({ type, name }) => type === "warning" && name === "forward");
+  if (!message || !why) return undefined;
+  const { sender, subject } = message;
+  return letterTo(app, user, {
+    subject: "A mail was not forwarded to you",
+    words: [
+      `A rule of yours forwards a mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")}:`,
+      asCode(why.output),
+      `Whatever could not be forwarded is kept, also where a rule leaves it out. There may be others: your [activity](${app.base_url}/app/activity) lists every message, with its steps and its mail.`,
+    ],
+  });
+}
+
 type Notice = JobPayloads["mail_notice"];
 type Refused = NonNullable<Notice["refused"]>;
 
@@ -204,6 +230,7 @@ const LETTERS: Record<
   mail_left_out: undoneLetter,
   failure_untold: undoneLetter,
   schedule_failed: scheduleLetter,
+  not_forwarded: unforwardedLetter,
 };
 
 function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {

@@ -276,6 +276,7 @@ async function threadOfReply(
     .innerJoin("messages", "messages.id", "outgoing_mails.message_id")
     .select("conversation_id")
     .where("outgoing_mails.rfc_message_id", "=", parent.id)
+    .where("outgoing_mails.kind", "!=", "forward")
     .where("inbox_id", "=", inbox.id)
     .where("sender", "=", parent.sender)
     .executeTakeFirst();

@@ -9,6 +9,8 @@ export interface RulesFound {
   answers?: Record<string, boolean>;
   /** Until when it waits, in unix seconds. */
   until?: number;
+  /** The rule that leaves it out, and has it forwarded before: until that is done, its content is kept. */
+  left_out_once_forwarded?: string;
 }
 
 /** Returns what is stored; nothing where it is damaged. */

@@ -118,6 +118,7 @@ async function replyTo({ db, config }: App, { id }: MessageRow) {
     .selectFrom("outgoing_mails")
     .select(["envelope_to as to", "status", "attempts", "response", "created", "completed"])
     .where("message_id", "=", id)
+    .where("kind", "!=", "forward")
     .orderBy("id", "desc")
     .executeTakeFirst();
   return reply ? { ...reply, kept_here: isKeptHere(reply), held: isHeldHere(config.outbound, reply) } : null;

@@ -25,6 +25,8 @@ const LOOKS: Record<string, BadgeLook> = {
   suppressed: "warn",
 };
 
+const WHAT = { reply: "An answer", notice: "A notice", forward: "A forwarded mail" };
+
 /** The mail that has left the server or, in capture mode, stays in it. */
 export function CaptureBox() {
   const [chosen, setChosen] = useState<string>();
@@ -85,9 +87,7 @@ export function CaptureBox() {
               >
                 <Badge look={(!mail.kept_here && LOOKS[mail.status]) || "plain"}>{wordOf(mail)}</Badge>
                 <span className="min-w-0 flex-1 basis-52">
-                  <span className="block truncate">
-                    {mail.subject ?? (mail.kind === "reply" ? "An answer" : "A notice")}
-                  </span>
+                  <span className="block truncate">{mail.subject ?? WHAT[mail.kind]}</span>
                   <span className="block truncate text-sm text-soft">
                     To {mail.to}
                     {mail.account !== mail.to && `, for ${mail.account}`}
