@@ -122,6 +122,20 @@ const PARTS: [type: string, before: string][] = [
 ];
 const ENDINGS = ["md", "html", "csv", "xml", "ics", "vcf", "txt"];
 
+/** Of which every word is looked for, and none is there. */
+const RULES = ["text", "subject", "header"].flatMap((field) =>
+  Array.from({ length: 10 }, (_, rule) => ({
+    name: `${field} ${rule}`,
+    match: "any",
+    when: Array.from({ length: 10 }, (__, at) => ({
+      field,
+      ...(field === "header" ? { name: "References" } : {}),
+      contains: [`no such word ${rule} ${at}`, `aaaaaaaaaaaaaaaaaaaa ${rule} ${at}`],
+    })),
+    do: { tags: ["never"] },
+  })),
+);
+
 const DOORS: Door[] = [
   { name: "mail: text", send: (text) => mail("Content-Type: text/plain; charset=utf-8", text) },
   { name: "mail: HTML", send: (text) => mail("Content-Type: text/html; charset=utf-8", text) },
@@ -312,7 +326,10 @@ async function loop<Answer>(path: string): Promise<Answer> {
 async function prepare(): Promise<void> {
   const connection = await ask("POST", "/connections", { kind: "mcp", label: "Desk", base_url: tools.url });
   const [inbox] = ((await ask("GET", "/inboxes")) as { id: string }[]) ?? [];
-  await ask("PATCH", `/inboxes/${inbox?.id}`, { mcp_connection_ids: [(connection as { id: string }).id] });
+  await ask("PATCH", `/inboxes/${inbox?.id}`, {
+    mcp_connection_ids: [(connection as { id: string }).id],
+    rules: RULES,
+  });
   await ask("POST", "/v1/webhooks", {
     url: `http://127.0.0.1:${hooks.port}/`,
     event_types: ["message.completed"],

@@ -33,8 +33,7 @@ export interface Forward {
 /** The step of a message that says what became of its forward. */
 const STEP = "forward";
 
-export const HAVE_IT_DONE =
-  "“Work on it now” on its page has it done after all.";
+export const HAVE_IT_DONE = "“Work on it now” on its page has it done after all.";
 
 export function notProven(address: string): string {
   return `${address} is not the proven address of this account any more. Save the rule anew, with the address that is.`;

@@ -3,13 +3,16 @@ import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { storedJson } from "../lib/stored-json.ts";
-import { type Facts, fits, nextClock } from "../resources/inboxes/rules/match.ts";
+import { type Facts, fits, kindsOf, nextClock } from "../resources/inboxes/rules/match.ts";
 import { type Actions, type Rule, storedRules } from "../resources/inboxes/rules/rules.ts";
 import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
+import { comparable, soughtBy } from "../resources/inboxes/rules/words.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
 import { askYesOrNo } from "./ask-yes-or-no.ts";
 import type { Command } from "./command.ts";
 import type { RunInput } from "./input.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
+import { workOnText } from "./text-work.ts";
 
 /** What the rules of an inbox say about one message, put together. */
 export interface Ruled {
@@ -31,7 +34,7 @@ interface Judged {
   message: MessageRow;
   inbox: InboxRow;
   timezone: string;
-  input: Pick<RunInput, "headers" | "whole"> & Pick<Facts, "files">;
+  input: Pick<RunInput, "headers" | "whole"> & { files: { filename: string; content_type: string }[] };
 }
 
 /**
@@ -45,11 +48,12 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   if (rules.length === 0) return NO_RULES;
   const { message } = judged;
   const found = rulesFound(message);
-  const facts = factsOf(judged);
+  const { facts, text, steps } = await factsOf(app, judged, rules);
   const ruled = await gather(rules, {
     facts,
-    answer: (question) => answerTo(app, judged, { question, material: facts.text, found, signal }),
+    answer: (question) => answerTo(app, judged, { question, material: text, found, signal }),
   });
+  ruled.steps.unshift(...steps);
   const asked_for = message.retry_of !== null || message.schedule_id !== null;
   const settled = asked_for ? { ...ruled, end: null, until: null } : untilStill(app, ruled, message);
   if (settled.names.length > 0 || settled.asked) {
@@ -122,25 +126,35 @@ function untilStill(app: App, ruled: Ruled, message: MessageRow): Ruled {
   return { ...ruled, until: until !== null && until > app.now() ? until : null };
 }
 
-/** What the conditions of rules look at in a message. */
-export function factsOf({ message, timezone, input }: Omit<Judged, "inbox">): Facts {
-  const { sender, subject, tags, authority, created: accepted } = message;
+/** What the conditions of rules look at in a message, and its text. Their words are looked for in a thread, all at once. */
+export async function factsOf(
+  app: App,
+  { message, timezone, input }: Omit<Judged, "inbox">,
+  rules: Rule[],
+): Promise<{ facts: Facts; text: string; steps: StepDraft[] }> {
+  const { sender, tags, authority, created: accepted } = message;
   const { headers, files } = input;
   const { text, size } = input.whole();
-  return {
+  const subject = message.raw_mail_id === null ? "" : (message.subject ?? "");
+  const sought = soughtBy(rules, { subject, text, headers });
+  const found = sought.length === 0 ? {} : await workOnText(app, "words", { sought }, sourceOf(message));
+  const facts: Facts = {
     // Anybody can write another name into mail that nothing proves: no rule may take it for that person's.
     sender: authority === "unauthenticated" ? "" : (sender ?? ""),
-    subject: message.raw_mail_id === null ? "" : (subject ?? ""),
-    tags: storedJson<string[]>(tags, []),
+    tags: storedJson<string[]>(tags, []).map(comparable),
     authority,
     headers,
-    files,
+    kinds: kindsOf(files),
     size,
-    text,
+    found: found ?? {},
     accepted,
     timezone,
   };
+  return { facts, text, steps: found === undefined ? [{ ...warningStep(UNREAD), to_strangers: "" }] : [] };
 }
+
+const UNREAD =
+  "The words that rules look for in texts could not be looked for, because that took too long: rules that name such words were taken as if they were not there. Have it tried again if it should have been one of them.";
 
 async function answerTo(
   app: App,

@@ -8,6 +8,7 @@ import { markdownToHtml } from "../mail/writing/html-writer.ts";
 import { fencesOf } from "../mail/writing/markdown.ts";
 import type { Picture } from "../mail/writing/pictures.ts";
 import { type Written, written, writtenNotes } from "../mail/writing/written.ts";
+import { type Found, findSought, type Sought } from "../resources/inboxes/rules/words.ts";
 import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
@@ -55,6 +56,7 @@ export const TEXT_WORK = {
    * and written.
    */
   places: (going: Going): Objection | null => objectionToPlaces(going),
+  words: ({ sought }: { sought: Sought[] }): Found => findSought(sought),
   title: ({ id, going }: { id: string; going: Going }): TitleToFind | null => titleToFind(id, going),
   alike: ({ title, places, going }: { title: string; places: Place[]; going: Going }) =>
     alikeOnes(title, places, going),
@@ -118,6 +120,7 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   file: 8_192,
   learn: 16_384,
   build: 32_768,
+  words: 2_048,
   // These take time in proportion to the product of two lengths.
   places: 4_096,
   title: 4_096,

@@ -38,7 +38,7 @@ export async function tryRules(
   const items: Tried[] = [];
   let unread = 0;
   for (const message of await newestMails(app, inbox)) {
-    const facts = await readFacts(app, message, user.timezone);
+    const facts = await readFacts(app, { message, timezone: user.timezone, rules });
     if (facts === undefined) unread += 1;
     else items.push(await tried(message, rules, facts));
   }
@@ -60,7 +60,10 @@ function newestMails(app: App, { id }: InboxRow): Promise<MessageRow[]> {
     .execute();
 }
 
-async function readFacts(app: App, message: MessageRow, timezone: string): Promise<Facts | undefined> {
+async function readFacts(
+  app: App,
+  { message, timezone, rules }: { message: MessageRow; timezone: string; rules: Rule[] },
+): Promise<Facts | undefined> {
   try {
     const { raw, headers } = await readStoredMail(app, message);
     const outcome = await app.parser.parse(raw, {
@@ -69,11 +72,9 @@ async function readFacts(app: App, message: MessageRow, timezone: string): Promi
     });
     const text = outcome.ok ? allText(outcome.mail) : outcome.text;
     const files = outcome.ok ? outcome.mail.attachments : [];
-    return factsOf({
-      message,
-      timezone,
-      input: { headers, files, whole: () => ({ text, size: raw.byteLength }) },
-    });
+    const input = { headers, files, whole: () => ({ text, size: raw.byteLength }) };
+    const { facts } = await factsOf(app, { message, timezone, input }, rules);
+    return facts;
   } catch (error) {
     // Deleted, or found missing, since the list was made.
     if (isLost(error)) return undefined;

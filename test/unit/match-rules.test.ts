@@ -1,20 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { clockAt, type Facts, fits, nextClock } from "../../src/resources/inboxes/rules/match.ts";
+import { clockAt, type Facts, fits, kindsOf, nextClock } from "../../src/resources/inboxes/rules/match.ts";
+import { findSought, soughtBy } from "../../src/resources/inboxes/rules/words.ts";
+import { findWords } from "../../src/lib/find-words.ts";
 import type { Condition, Field } from "../../src/resources/inboxes/rules/rules.ts";
 
 const FACTS: Facts = {
   sender: "bob@shop.example",
-  subject: "Your  INVOICE no. 7",
-  tags: ["Billing"],
+  tags: ["billing"],
   authority: "stranger",
   headers: { all: (name) => (name === "list-id" ? ["=?utf-8?q?N=C3=A9ws?= <news.shop.example>"] : []) },
-  files: [{ filename: "scan.PDF", content_type: "application/octet-stream" }],
+  kinds: kindsOf([{ filename: "scan.PDF", content_type: "application/octet-stream" }]),
   size: 5_000,
-  text: "Please pay\n42 euros by Friday",
+  found: {},
   accepted: Date.UTC(2026, 10, 27, 22, 30) / 1_000,
   timezone: "Europe/Berlin",
 };
+
+const WORDS = { subject: "Your  INVOICE no. 7", text: "Please pay\n42 euros by Friday" };
 
 function condition(field: Field, more: Partial<Condition> = {}): Condition {
   const none = {
@@ -31,7 +34,10 @@ function condition(field: Field, more: Partial<Condition> = {}): Condition {
 }
 
 function holds(field: Field, more: Partial<Condition>, facts: Partial<Facts> = {}): boolean {
-  return fits({ when: [condition(field, more)], match: "all" }, { ...FACTS, ...facts });
+  const when = [condition(field, more)];
+  const all = { ...FACTS, ...facts };
+  const found = findSought(soughtBy([{ when }], { ...WORDS, headers: all.headers }));
+  return fits({ when, match: "all" }, { ...all, found });
 }
 
 describe("a condition on", () => {
@@ -60,9 +66,9 @@ describe("a condition on", () => {
     expect(holds("files", { is: ["pdf"] })).toBe(true);
     expect(holds("files", { is: ["picture", "table"] })).toBe(false);
     expect(holds("files", { is: ["any"] })).toBe(true);
-    expect(holds("files", { is: ["any"] }, { files: [] })).toBe(false);
+    expect(holds("files", { is: ["any"] }, { kinds: kindsOf([]) })).toBe(false);
     const csv = [{ filename: "x", content_type: "text/csv" }];
-    expect(holds("files", { is: ["table"] }, { files: csv })).toBe(true);
+    expect(holds("files", { is: ["table"] }, { kinds: kindsOf(csv) })).toBe(true);
   });
 
   test("tag, size and authority; and each of them can be turned round", () => {
@@ -91,6 +97,36 @@ describe("a condition on", () => {
     expect(fits({ when, match: "any" }, FACTS)).toBe(true);
     expect(fits({ when: [], match: "any" }, FACTS)).toBe(true);
   });
+});
+
+test("words are found where they stand, in one pass, whatever they have in common", () => {
+  const word = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom("a", "b", " ") });
+  fc.assert(
+    fc.property(
+      fc.string({ maxLength: 60, unit: fc.constantFrom("a", "b", "c", " ") }),
+      fc.uniqueArray(word, { maxLength: 12 }),
+      (text, words) => {
+        expect([...findWords(text, words)].toSorted()).toEqual(
+          words.filter((one) => text.includes(one)).toSorted(),
+        );
+      },
+    ),
+  );
+});
+
+test("a text is compared to its 50,000th character, counted once it can be compared", () => {
+  const found = (text: string) =>
+    findSought([{ place: "text", texts: [text], coded: false, words: ["pay"] }])["text"];
+  expect(found("x ".repeat(24_990) + "PAY")).toEqual(["pay"]);
+  expect(found("x ".repeat(25_000) + "pay")).toEqual([]);
+  // Each becomes eighteen characters.
+  expect(found("\uFDFA".repeat(2_700) + " pay")).toEqual(["pay"]);
+  expect(found("\uFDFA".repeat(2_800) + " pay")).toEqual([]);
+  // Where a piece ends, letters of two characters stay whole.
+  const found_e = findSought([
+    { place: "text", texts: ["y".repeat(1_998) + " ne\u0301e"], coded: false, words: ["née"] },
+  ]);
+  expect(found_e["text"]).toEqual(["née"]);
 });
 
 const ZONES = [

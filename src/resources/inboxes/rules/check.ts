@@ -7,7 +7,7 @@ import { isLongerThan } from "../../../lib/text-length.ts";
 import { checkedTimezone } from "../../accounts/profile.ts";
 import { normalizeAllowlist } from "../allowlist.ts";
 import { refuseForeignContexts, refuseNoModel } from "../references.ts";
-import { comparable } from "./match.ts";
+import { comparable } from "./words.ts";
 import type { RuleBody } from "./rule-shapes.ts";
 import { type Actions, AUTHORITIES, type Condition, type Field, FILE_KINDS, type Rule } from "./rules.ts";
 

@@ -1,33 +1,31 @@
 import type { Authority } from "../../../db/schema.ts";
-import { decodeWords, type MailHeaders } from "../../../mail/reading/headers.ts";
+import type { MailHeaders } from "../../../mail/reading/headers.ts";
 import { partsOf } from "../../../lib/written-moment.ts";
 import { nextTime } from "../../../lib/schedule.ts";
 import { isListed } from "../allowlist.ts";
-import type { Actions, Condition, FileKind, Rule } from "./rules.ts";
+import { type Actions, type Condition, FILE_KINDS, type FileKind, type Rule } from "./rules.ts";
+import { type Found, placeOf } from "./words.ts";
 
 /** What the conditions of a rule are held against: one message, as its run reads it. */
 export interface Facts {
   /** The proven sender; "" for a call, and where nothing proves who wrote a mail. */
   sender: string;
-  subject: string;
-  /** Words of the recipient's `+tag`. */
+  /** Words of the recipient's `+tag`, as they are compared. */
   tags: string[];
   authority: Authority;
   /** Null for a call. */
   headers: Pick<MailHeaders, "all"> | null;
-  files: { filename: string; content_type: string }[];
+  /** The kinds of files that it has. */
+  kinds: Set<FileKind>;
   /** Bytes of the mail, or of all that a call brought. */
   size: number;
-  /** All that can be read in it, of its author and of others, without the text of its files. */
-  text: string;
+  /** The words that stand in its subject, in all that can be read in it without the text of its files, and in its header. */
+  found: Found;
   /** When it was accepted, in unix seconds. */
   accepted: number;
   /** The time zone of the account, as an IANA name. */
   timezone: string;
 }
-
-/** How far into a text its words are looked for. */
-const MAX_TEXT_CHARS = 50_000;
 
 /** Whether everything that a rule names without a question is so. A rule that names nothing holds for every message. */
 export function fits({ when, match }: Pick<Rule, "when" | "match">, facts: Facts): boolean {
@@ -36,22 +34,20 @@ export function fits({ when, match }: Pick<Rule, "when" | "match">, facts: Facts
 }
 
 function isSo(condition: Condition, facts: Facts): boolean {
-  const { is, contains } = condition;
+  const { is } = condition;
   switch (condition.field) {
     case "sender":
       return facts.sender !== "" && isListed(facts.sender, is);
     case "tag":
-      return facts.tags.some((tag) => is.includes(comparable(tag)));
+      return facts.tags.some((tag) => is.includes(tag));
     case "authority":
       return is.includes(facts.authority);
     case "files":
-      return facts.files.some((file) => is.some((kind) => isOfKind(file, kind as FileKind)));
+      return is.some((kind) => facts.kinds.has(kind as FileKind));
     case "subject":
-      return holdsOne(facts.subject, contains);
     case "text":
-      return holdsOne(facts.text.slice(0, MAX_TEXT_CHARS), contains);
     case "header":
-      return hasHeader(condition, facts);
+      return isIn(condition, facts);
     case "size":
       return isBetween(facts.size, condition);
     case "time":
@@ -59,20 +55,13 @@ function isSo(condition: Condition, facts: Facts): boolean {
   }
 }
 
-/** Text as it is compared: letters of any case and width, and all white space as one blank. */
-export function comparable(text: string): string {
-  return text.normalize("NFKC").toLowerCase().split(/\s+/).join(" ").trim();
-}
-
-function holdsOne(text: string, words: string[]): boolean {
-  const read = comparable(text);
-  return words.some((word) => read.includes(word));
-}
-
-function hasHeader({ name, contains }: Condition, { headers }: Facts): boolean {
-  const values = headers?.all(name) ?? [];
-  if (contains.length === 0) return values.length > 0;
-  return values.some((value) => holdsOne(decodeWords(value), contains));
+/** A field of the header only has to be there where no words are named. */
+function isIn(condition: Condition, { found, headers }: Facts): boolean {
+  const { name, contains } = condition;
+  const place = placeOf(condition);
+  if (place === null) return (headers?.all(name) ?? []).length > 0;
+  const words = found[place] ?? [];
+  return contains.some((word) => words.includes(word));
 }
 
 function isBetween(size: number, { over_bytes, under_bytes }: Condition): boolean {
@@ -101,9 +90,16 @@ const TYPES: Record<Exclude<FileKind, "any">, RegExp> = {
   mail: /^(message\/(rfc822|global)|application\/vnd\.ms-outlook)$/,
 };
 
-function isOfKind({ filename, content_type }: Facts["files"][number], kind: FileKind): boolean {
-  if (kind === "any") return true;
-  return TYPES[kind].test(content_type.toLowerCase()) || ENDINGS[kind].test(filename);
+/** The kinds of files, of which there may be many, looked at once for all conditions. */
+export function kindsOf(files: { filename: string; content_type: string }[]): Set<FileKind> {
+  const isOf = (kind: FileKind) =>
+    kind === "any"
+      ? files.length > 0
+      : files.some(
+          ({ filename, content_type }) =>
+            TYPES[kind].test(content_type.toLowerCase()) || ENDINGS[kind].test(filename),
+        );
+  return new Set(FILE_KINDS.filter(isOf));
 }
 
 const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
