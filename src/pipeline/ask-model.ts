@@ -1,6 +1,7 @@
 import { type Completion, complete } from "../ai/llm.ts";
 import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
+import type { InboxRow } from "../db/schema.ts";
 import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
 import { messageOf } from "../errors.ts";
 import type { SafeFetch } from "../net/guarded-fetch.ts";
@@ -63,7 +64,7 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     const answer = await askAble(app, connection, { ...request, messages, offers });
     if (answer.ok || signal.aborted || !has_fallback) return answer;
     has_fallback = false;
-    const fallback = await fallbackOf(app, run, connection);
+    const fallback = await fallbackOf(app, run.inbox, connection);
     const second =
       fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
     if (!fallback || !second?.ok) return answer;
@@ -214,9 +215,10 @@ function tellLimits(
   for (const step of said) if (!run.steps.some(({ output }) => output === step.output)) run.steps.push(step);
 }
 
-async function fallbackOf(
+/** The connection that is asked where this one fails, if it has one that can be opened. */
+export async function fallbackOf(
   app: App,
-  { inbox }: Run,
+  inbox: Pick<InboxRow, "user_id">,
   { fallback_connection_id: default_connection_id }: OpenConnection,
 ): Promise<OpenConnection | undefined> {
   if (default_connection_id === null) return undefined;

@@ -1,33 +1,80 @@
-import { complete } from "../ai/llm.ts";
+import { type Completion, complete } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { deadline } from "../lib/deadline.ts";
+import { type Deadline, deadline } from "../lib/deadline.ts";
 import { AppError } from "../errors.ts";
-import { openConnectionOf } from "../resources/connections/connections.ts";
+import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
-import { fetchOf } from "./ask-model.ts";
+import { fallbackOf, fetchOf } from "./ask-model.ts";
 import { countTokens } from "./count-tokens.ts";
 import { workOnText } from "./text-work.ts";
 
 /** Characters of a message that a question is asked about: what kind of mail it is shows early. */
 const MAX_CHARS = 20_000;
 const WITHIN_MS = 60_000;
+/** All questions about a message together, and no more than a part of what its run may take: a job is not held for ever. */
+const ALL_WITHIN_MS = 120_000;
+const PART_OF_RUN = 0.25;
 
-interface Asked {
+interface About {
   message: MessageRow;
   inbox: InboxRow;
-  question: string;
   /** Untrusted. */
   material: string;
 }
 
-/** Asks the model of an inbox a question about a message that has yes or no for an answer, without tools. */
-export async function askYesOrNo(
-  app: App,
-  { message, inbox, question, material }: Asked,
-  signal: AbortSignal,
-): Promise<{ yes: boolean } | { problem: string }> {
+export type Failure = Completion & { ok: false };
+export type Said = { yes: boolean } | { problem: string; failure?: Failure };
+
+/** Asks questions about one message, one after the other. */
+export interface Questions extends Disposable {
+  ask: (question: string) => Promise<Said>;
+}
+
+/**
+ * Returns how the model of an inbox is asked questions about a message that have yes or no for an answer, without tools. What is
+ * the same for all of them is done once, for the first. If the model fails, its fallback is asked, and from then on it alone; all
+ * questions together have one time.
+ */
+export function questionsAbout(app: App, about: About, signal: AbortSignal): Questions {
+  const all_ms = Math.min(ALL_WITHIN_MS, app.config.routing.hard_cap_seconds * 1_000 * PART_OF_RUN);
+  let all: Deadline | undefined;
+  let opening: ReturnType<typeof open> | undefined;
+  return {
+    async ask(question) {
+      all ??= deadline(signal, all_ms);
+      if (all.signal.aborted && !signal.aborted) return { problem: OUT_OF_TIME };
+      const opened = await (opening ??= open(app, about));
+      if ("problem" in opened) return opened;
+      const answer = await askEither(app, about, { opened, question, signal: all.signal });
+      if (signal.aborted) throw signal.reason;
+      if (all.signal.aborted && !answer.ok) return { problem: OUT_OF_TIME };
+      if (!answer.ok) return { problem: answer.message, failure: answer };
+      countTokens(app, answer.usage);
+      const [, word] = /^\W{0,10}(yes|no)\b/i.exec(answer.text) ?? [];
+      return word === undefined
+        ? { problem: `${answer.model} said neither yes nor no.` }
+        : { yes: word.toLowerCase() === "yes" };
+    },
+    [Symbol.dispose]() {
+      all?.[Symbol.dispose]();
+    },
+  };
+}
+
+const OUT_OF_TIME =
+  "the questions of all rules had taken too long by then. Ask fewer of them, or let a faster model answer.";
+
+interface Opened {
+  connection: OpenConnection;
+  has_fallback: boolean;
+  nonce: string;
+  /** The message between its marks. */
+  fenced: string;
+}
+
+async function open(app: App, { message, inbox, material }: About): Promise<Opened | { problem: string }> {
   const connection = await openConnectionOf(app, inbox).catch((error: unknown) => {
     if (error instanceof AppError) return { problem: error.message };
     throw error;
@@ -37,26 +84,48 @@ export async function askYesOrNo(
   const nonce = newNonce();
   const fenced = await workOnText(app, "fence", { material, nonce, max_chars: MAX_CHARS }, sourceOf(message));
   if (fenced === undefined) return { problem: "the message could not be read in time." };
+  return { connection, has_fallback: true, nonce, fenced: fenced.text };
+}
+
+interface Asking {
+  opened: Opened;
+  question: string;
+  signal: AbortSignal;
+}
+
+/** Asks a model and, if it fails, its fallback once. */
+async function askEither(app: App, about: About, asking: Asking): Promise<Completion> {
+  const { opened, signal } = asking;
+  const answer = await askOne(app, about, asking);
+  if (answer.ok || signal.aborted || !opened.has_fallback) return answer;
+  opened.has_fallback = false;
+  const fallback = await fallbackOf(app, about.inbox, opened.connection);
+  if (fallback === undefined) return answer;
+  const second = await askOne(app, about, { ...asking, opened: { ...opened, connection: fallback } });
+  if (second.ok) opened.connection = fallback;
+  return second.ok ? second : answer;
+}
+
+async function askOne(
+  app: App,
+  { material }: About,
+  { opened, question, signal }: Asking,
+): Promise<Completion> {
+  const { connection, nonce, fenced } = opened;
   using cap = deadline(signal, WITHIN_MS);
   const { trusted: _, fallback_connection_id: __, ...model } = connection;
-  const answer = await complete({
+  // Waited for here, as the time ends with this function.
+  return await complete({
     connection: model,
     messages: [
       { role: "system", content: policy(nonce) },
-      { role: "user", content: [question, fenced.text].filter(Boolean).join("\n\n") },
+      { role: "user", content: [question, fenced].filter(Boolean).join("\n\n") },
     ],
     tools: [],
     fetch: fetchOf(app, connection),
     signal: cap.signal,
     brief: { instruction: question, content: material.slice(0, MAX_CHARS), attachments: [], contexts: [] },
   });
-  if (signal.aborted) throw signal.reason;
-  if (!answer.ok) return { problem: answer.message };
-  countTokens(app, answer.usage);
-  const [, word] = /^\W{0,10}(yes|no)\b/i.exec(answer.text) ?? [];
-  return word === undefined
-    ? { problem: `${answer.model} said neither yes nor no.` }
-    : { yes: word.toLowerCase() === "yes" };
 }
 
 function policy(nonce: string): string {

@@ -8,9 +8,10 @@ import { type Actions, type Rule, storedRules } from "../resources/inboxes/rules
 import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
 import { comparable, soughtBy } from "../resources/inboxes/rules/words.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
-import { askYesOrNo } from "./ask-yes-or-no.ts";
+import { type Failure, type Questions, questionsAbout, type Said } from "./ask-yes-or-no.ts";
 import type { Command } from "./command.ts";
 import type { RunInput } from "./input.ts";
+import { mayWaitFor } from "./model-pause.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 import { workOnText } from "./text-work.ts";
 
@@ -23,12 +24,14 @@ export interface Ruled {
   until: number | null;
   /** What ends it without a run, and the rule that does. */
   end: { kind: "skip" | "keep"; rule: string } | null;
-  /** Whether the model was asked about it. */
+  /** Whether the model has answered a question about it. */
   asked: boolean;
+  /** Why a question has no answer for the moment: the message is to be looked at again later. */
+  again: Failure | null;
   steps: StepDraft[];
 }
 
-const NO_RULES: Ruled = { names: [], do: {}, until: null, end: null, asked: false, steps: [] };
+const NO_RULES: Ruled = { names: [], do: {}, until: null, end: null, asked: false, again: null, steps: [] };
 
 interface Judged {
   message: MessageRow;
@@ -48,11 +51,13 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   if (rules.length === 0) return NO_RULES;
   const { message } = judged;
   const found = rulesFound(message);
-  const { facts, text, steps } = await factsOf(app, judged, rules);
+  const { facts, text: material, steps } = await factsOf(app, judged, rules);
+  using questions = questionsAbout(app, { ...judged, material }, signal);
   const ruled = await gather(rules, {
     facts,
-    answer: (question) => answerTo(app, judged, { question, material: text, found, signal }),
+    answer: (question) => answerTo(app, judged, { question, questions, found }),
   });
+  if (ruled.again !== null) return ruled;
   ruled.steps.unshift(...steps);
   const asked_for = message.retry_of !== null || message.schedule_id !== null;
   const settled = asked_for ? { ...ruled, end: null, until: null } : untilStill(app, ruled, message);
@@ -86,7 +91,8 @@ export async function gather(
     if (!fits(rule, facts)) continue;
     if (rule.question !== null) {
       const said = await answer(rule.question);
-      ruled.asked = true;
+      if ("again" in said) return { ...ruled, again: said.again };
+      if ("yes" in said) ruled.asked = true;
       if ("problem" in said) ruled.steps.push(unanswered(rule, said.problem));
       if ("problem" in said || !said.yes) continue;
     }
@@ -96,7 +102,7 @@ export async function gather(
   return ruled;
 }
 
-type Answer = { yes: boolean } | { problem: string };
+type Answer = Said | { again: Failure };
 
 /** The first rule that says something about one thing has the last word on it; lists are put together. */
 function add(ruled: Ruled, { name, do: acts }: Rule, facts: Facts): void {
@@ -156,22 +162,26 @@ export async function factsOf(
 const UNREAD =
   "The words that rules look for in texts could not be looked for, because that took too long: rules that name such words were taken as if they were not there. Have it tried again if it should have been one of them.";
 
+/**
+ * Returns the answer to a question, which is kept as soon as it is there: whatever comes between, it is asked once. A model that
+ * fails for the moment is given a second chance, as one is that works on a message.
+ */
 async function answerTo(
   app: App,
-  { message, inbox }: Judged,
-  {
-    question,
-    material,
-    found,
-    signal,
-  }: { question: string; material: string; found: RulesFound; signal: AbortSignal },
+  { message }: Judged,
+  { question, questions, found }: { question: string; questions: Questions; found: RulesFound },
 ): Promise<Answer> {
   const key = questionKey(question);
   const known = found.answers?.[key];
   if (known !== undefined) return { yes: known };
-  const said = await askYesOrNo(app, { message, inbox, question, material }, signal);
+  const said = await questions.ask(question);
+  const failure = "yes" in said ? undefined : said.failure;
+  const again = failure !== undefined && found.asked_again !== true && mayWaitFor(failure);
   if ("yes" in said) found.answers = { ...found.answers, [key]: said.yes };
-  return said;
+  else if (again) found.asked_again = true;
+  else return said;
+  await app.write((tx) => noteRules(tx, { id: message.id, rules: JSON.stringify(found) }));
+  return again ? { again: failure } : said;
 }
 
 /** The name under which the answer to a question is kept. */

@@ -22,6 +22,7 @@ import { notedCalls } from "./tool-journal.ts";
 import { gatherSince } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
+import { mayWaitFor, secondsUntil } from "./model-pause.ts";
 import { judgeByRules, type Ruled } from "./rules.ts";
 import { schedule } from "./schedule.ts";
 import type { RunSettings } from "./settings.ts";
@@ -33,8 +34,6 @@ type Failure = Completion & { ok: false };
 
 /** How often, in all, a provider is asked that fails temporarily. */
 const MAX_MODEL_ATTEMPTS = 2;
-const RETRY_SECONDS = 2;
-const MAX_RETRY_SECONDS = 300;
 
 /**
  * Works on an accepted message: reads it, asks the model, and closes it in one transaction with its result, its credit,
@@ -130,7 +129,11 @@ async function beginByRules(
     return undefined;
   }
   const ruled = await judgeByRules(app, { ...loaded, timezone: loaded.owner_timezone, input }, signal);
-  const { end, until } = ruled;
+  const { end, until, again } = ruled;
+  if (again !== null) {
+    await askAgainLater(app, job, again);
+    return undefined;
+  }
   if (until !== null) await app.write((tx) => returnJob(tx, job, { run_at: until }));
   else if (end !== null) await endByRule(app, { ...loaded, job, signal }, { ...ruled, end });
   if (until !== null || end !== null) return undefined;
@@ -338,18 +341,22 @@ const OF_CONNECTION = "Choose another one in this connection.";
 const ASKED_FOR = (model: string): string =>
   `It was asked for with --model=${model}: leave that out, or name a model that there is.`;
 
-/**
- * Whether the model is asked again. A provider that asks for a longer pause than a person waits for an answer has
- * failed.
- */
+/** Whether the model is asked again. */
 function mayRetry(job: Job, answer: Failure): boolean {
-  const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
-  return answer.retryable && seconds <= MAX_RETRY_SECONDS && job.failures + 1 < MAX_MODEL_ATTEMPTS;
+  return mayWaitFor(answer) && job.failures + 1 < MAX_MODEL_ATTEMPTS;
 }
 
 async function retryLater(app: App, job: Job, answer: Failure): Promise<void> {
-  const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
+  const seconds = secondsUntil(answer);
   app.log.info({ code: answer.code, seconds }, "the model will be asked again");
   await app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
+  app.worker?.wake(job.kind);
+}
+
+/** Puts a message back whose question was not answered: that leaves the run itself as many tries as it has. */
+async function askAgainLater(app: App, job: Job, answer: Failure): Promise<void> {
+  const seconds = secondsUntil(answer);
+  app.log.info({ code: answer.code, seconds }, "a question of a rule will be asked again");
+  await app.write((tx) => returnJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
   app.worker?.wake(job.kind);
 }

@@ -7,6 +7,8 @@ export interface RulesFound {
   matched?: string[];
   /** By the hash of a question, whether the answer was yes. */
   answers?: Record<string, boolean>;
+  /** Whether it was put back once, because a model did not answer a question for the moment. */
+  asked_again?: true;
   /** Until when it waits, in unix seconds. */
   until?: number;
   /** The rule that leaves it out, and has it forwarded before: until that is done, its content is kept. */
