@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 
-const SCRIPT = join(import.meta.dir, "fixtures/send-one.ts");
+const SCRIPT = join(import.meta.dir, "fixtures/send-each.ts");
 /** Each of the time limits of an attempt. */
 const LIMIT_MS = 3_000;
 /** Longer than all of them together. */
@@ -18,32 +18,43 @@ const REPLIES = {
 type Step = keyof typeof REPLIES;
 
 describe.each(["relay", "direct"])("a process that is stopped in the middle of a mail (%s)", (mode) => {
-  test.concurrent.each(Object.keys(REPLIES) as Step[])(
+  let frozen: ReturnType<typeof freeze> | undefined;
+  test.each(Object.keys(REPLIES) as Step[])(
     "hears what was said meanwhile, though all limits are over: at %s",
     async (step) => {
-      await using peer = await startPeer(step);
-      const limits = { connect_ms: LIMIT_MS, greeting_ms: LIMIT_MS, idle_ms: LIMIT_MS };
-      const options = {
-        mode,
-        relay_url: `smtp://127.0.0.1:${peer.port}`,
-        port: peer.port,
-        hostname: "mx.here.example",
-        egress_allow: ["127.0.0.1"],
-        timeouts: { ...limits, confirm_ms: LIMIT_MS, attempt_ms: LIMIT_MS },
-      };
-      const child = Bun.spawn([process.execPath, SCRIPT, JSON.stringify(options)], { stdout: "pipe" });
-      await peer.asked;
-      child.kill("SIGSTOP");
-      peer.answer();
-      await Bun.sleep(FROZEN_MS);
-      child.kill("SIGCONT");
-      const outcome = JSON.parse(await new Response(child.stdout).text()) as object;
+      const { outcome, counts } = (await (frozen ??= freeze(mode)))[step];
       expect(outcome).toMatchObject({ status: "sent", response: "250 kept" });
-      expect(peer.counts).toEqual({ connections: 1, mails: 1 });
+      expect(counts).toEqual({ connections: 1, mails: 1 });
     },
     20_000,
   );
 });
+
+/** One process sends a mail to a peer for each step, and is stopped when every one of them waits at its step. */
+async function freeze(mode: string): Promise<Record<Step, { outcome: object; counts: object }>> {
+  await using stack = new AsyncDisposableStack();
+  const steps = Object.keys(REPLIES) as Step[];
+  const peers = await Promise.all(steps.map(async (step) => stack.use(await startPeer(step))));
+  const limits = { connect_ms: LIMIT_MS, greeting_ms: LIMIT_MS, idle_ms: LIMIT_MS };
+  const options = peers.map(({ port }) => ({
+    mode,
+    relay_url: `smtp://127.0.0.1:${port}`,
+    port,
+    hostname: "mx.here.example",
+    egress_allow: ["127.0.0.1"],
+    timeouts: { ...limits, confirm_ms: LIMIT_MS, attempt_ms: LIMIT_MS },
+  }));
+  const child = Bun.spawn([process.execPath, SCRIPT, JSON.stringify(options)], { stdout: "pipe" });
+  await Promise.all(peers.map(({ asked }) => asked));
+  child.kill("SIGSTOP");
+  for (const peer of peers) peer.answer();
+  await Bun.sleep(FROZEN_MS);
+  child.kill("SIGCONT");
+  const outcomes = JSON.parse(await new Response(child.stdout).text()) as object[];
+  return Object.fromEntries(
+    steps.map((step, index) => [step, { outcome: outcomes[index], counts: peers[index]?.counts }]),
+  ) as Record<Step, { outcome: object; counts: object }>;
+}
 
 /** A mail server that waits at one step until it may answer. */
 async function startPeer(step: Step) {
