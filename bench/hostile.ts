@@ -122,7 +122,7 @@ const PARTS: [type: string, before: string][] = [
 ];
 const ENDINGS = ["md", "html", "csv", "xml", "ics", "vcf", "txt"];
 
-/** Of which every word is looked for, and none is there. */
+/** Rules of which every word is looked for, and none is there. */
 const RULES = ["text", "subject", "header"].flatMap((field) =>
   Array.from({ length: 10 }, (_, rule) => ({
     name: `${field} ${rule}`,

@@ -254,7 +254,10 @@ export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; err
 export async function returnJob(
   tx: Db,
   job: Job,
-  { error, ...later }: { run_at?: number; error?: string; dedupe_key?: string } = {},
+  {
+    error,
+    ...later
+  }: { run_at?: number; error?: string; dedupe_key?: string | null; lane?: string | null } = {},
 ): Promise<void> {
   const why = error === undefined ? {} : { last_error: error.slice(0, MAX_ERROR_CHARS) };
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, ...later, ...why });

@@ -6,6 +6,7 @@ import { type Description, describe } from "../http/describe.ts";
 import { jsonAnswer } from "../http/stream.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { readRun } from "../resources/messages/messages.ts";
+import type { RunView } from "../resources/messages/view.ts";
 import { LimitedShape, RunShape } from "../resources/messages/shapes.ts";
 import { callBody } from "./call-shapes.ts";
 import { type CallOutcome, runCall } from "./call.ts";
@@ -64,7 +65,7 @@ export function callRoutes(app: App) {
           wait_seconds: waitOf(headers["prefer"]),
           onRate: (rate) => Object.assign(set.headers, rateHeaders(rate)),
         });
-        Object.assign(set.headers, headersOf(outcome));
+        Object.assign(set.headers, headersOf(app, outcome));
         set.status = statusOf(outcome);
         return outcome.resets_at === undefined ? outcome.view : limitedBody(outcome, outcome.resets_at);
       },
@@ -77,7 +78,7 @@ export function callRoutes(app: App) {
       "/messages/:id",
       async ({ user, params, set }) => {
         const view = await readRun(app, user, params.id);
-        if (view.status === "processing") set.headers["retry-after"] = String(POLL_SECONDS);
+        if (view.status === "processing") set.headers["retry-after"] = pollAfter(app, view);
         return jsonAnswer(app, { who: user.id, headers: set.headers }, view);
       },
       describe(POLL),
@@ -95,12 +96,17 @@ function statusOf({ view }: CallOutcome): number {
   return view.status === "processing" ? 202 : 200;
 }
 
-function headersOf({ view, replayed }: CallOutcome): Record<string, string> {
+/** The seconds until it is worth asking again: what a rule has wait is not begun before. */
+function pollAfter(app: App, { waits_until }: RunView): string {
+  return String(Math.max(POLL_SECONDS, (waits_until ?? 0) - app.now()));
+}
+
+function headersOf(app: App, { view, replayed }: CallOutcome): Record<string, string> {
   const headers: Record<string, string> = {};
   if (replayed) headers["idempotent-replayed"] = "true";
   if (view.status === "processing") {
     headers["location"] = `/v1/messages/${view.message_id}`;
-    headers["retry-after"] = String(POLL_SECONDS);
+    headers["retry-after"] = pollAfter(app, view);
   }
   return headers;
 }

@@ -20,6 +20,8 @@ export interface Ruled {
   /** The names of those that are for it, in their order. */
   names: string[];
   do: Omit<Actions, "skip" | "keep" | "wait" | "stop">;
+  /** What has it wait, and the rule that does; null where none does. */
+  wait: { rule: string; for: NonNullable<Actions["wait"]> } | null;
   /** Until when it waits, in unix seconds; null where it does not. */
   until: number | null;
   /** What ends it without a run, and the rule that does. */
@@ -31,7 +33,16 @@ export interface Ruled {
   steps: StepDraft[];
 }
 
-const NO_RULES: Ruled = { names: [], do: {}, until: null, end: null, asked: false, again: null, steps: [] };
+const NO_RULES: Ruled = {
+  names: [],
+  do: {},
+  wait: null,
+  until: null,
+  end: null,
+  asked: false,
+  again: null,
+  steps: [],
+};
 
 interface Judged {
   message: MessageRow;
@@ -60,10 +71,10 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   if (ruled.again !== null) return ruled;
   ruled.steps.unshift(...steps);
   const asked_for = message.retry_of !== null || message.schedule_id !== null;
-  const settled = asked_for ? { ...ruled, end: null, until: null } : untilStill(app, ruled, message);
+  const until = untilOf(ruled, { found, now: app.now(), facts });
+  const settled = asked_for ? { ...ruled, end: null, until: null } : { ...ruled, until };
   if (settled.names.length > 0 || settled.asked) {
-    const until = settled.until ?? undefined;
-    const kept: RulesFound = { ...found, matched: settled.names, ...(until === undefined ? {} : { until }) };
+    const kept: RulesFound = { ...found, matched: settled.names };
     await app.write((tx) => noteRules(tx, { id: message.id, rules: JSON.stringify(kept) }));
   }
   return settled;
@@ -96,7 +107,7 @@ export async function gather(
       if ("problem" in said) ruled.steps.push(unanswered(rule, said.problem));
       if ("problem" in said || !said.yes) continue;
     }
-    add(ruled, rule, facts);
+    add(ruled, rule);
     if (rule.do.stop || ruled.end !== null) break;
   }
   return ruled;
@@ -105,7 +116,7 @@ export async function gather(
 type Answer = Said | { again: Failure };
 
 /** The first rule that says something about one thing has the last word on it; lists are put together. */
-function add(ruled: Ruled, { name, do: acts }: Rule, facts: Facts): void {
+function add(ruled: Ruled, { name, do: acts }: Rule): void {
   const { skip, keep, wait, stop: _, ...rest } = acts;
   const before = ruled.do;
   ruled.names.push(name);
@@ -117,7 +128,7 @@ function add(ruled: Ruled, { name, do: acts }: Rule, facts: Facts): void {
     tags: [...new Set([...(before.tags ?? []), ...(rest.tags ?? [])])],
   };
   if (skip || keep) ruled.end = { kind: skip ? "skip" : "keep", rule: name };
-  if (wait && ruled.until === null) ruled.until = nextClock(wait, facts);
+  if (wait && ruled.wait === null) ruled.wait = { rule: name, for: wait };
   ruled.steps.push({ type: "context", name: "rule", output: `The rule “${name}” was for this message.` });
 }
 
@@ -126,10 +137,21 @@ function unanswered({ name }: Rule, problem: string): StepDraft {
   return { ...warningStep(output), to_strangers: "" };
 }
 
-/** A time that has come, or that is in the past for a message which had to wait for other things. */
-function untilStill(app: App, ruled: Ruled, message: MessageRow): Ruled {
-  const { until = ruled.until } = rulesFound(message);
-  return { ...ruled, until: until !== null && until > app.now() ? until : null };
+/**
+ * Until when a message waits; null where it does not, or does not any more. One that was accepted at a time that is still to come,
+ * as the clock was ahead then, waits from now on.
+ */
+export function untilOf(
+  { wait }: Pick<Ruled, "wait">,
+  {
+    found: { waited, until: waiting },
+    now,
+    facts: { accepted, timezone },
+  }: { found: RulesFound; now: number; facts: Pick<Facts, "accepted" | "timezone"> },
+): number | null {
+  if (wait === null || waited === true || (waiting !== undefined && waiting <= now)) return null;
+  const until = nextClock(wait.for, { accepted: Math.min(accepted, now), timezone });
+  return until > now ? until : null;
 }
 
 /** What the conditions of rules look at in a message, and its text. Their words are looked for in a thread, all at once. */
@@ -189,7 +211,7 @@ export function questionKey(question: string): string {
   return sha256(question, "hex").slice(0, 32);
 }
 
-const noteRules = prepared((db, row: { id: string; rules: string }) =>
+export const noteRules = prepared((db, row: { id: string; rules: string }) =>
   db.updateTable("messages").set({ rules: row.rules }).where("id", "=", row.id),
 );
 

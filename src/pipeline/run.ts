@@ -9,6 +9,9 @@ import { StorageError } from "../db/storage-faults.ts";
 import { AppError, fullText } from "../errors.ts";
 import { waitIfPaused } from "../resources/inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob, returnJob } from "../jobs/queue.ts";
+import { backToLane, waitForTime } from "../jobs/waits.ts";
+import { writtenMoment } from "../lib/written-moment.ts";
+import { rulesFound } from "../resources/messages/rules-found.ts";
 import { deadline } from "../lib/deadline.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { findConnection } from "./choose-connection.ts";
@@ -23,7 +26,7 @@ import { gatherSince } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
 import { mayWaitFor, secondsUntil } from "./model-pause.ts";
-import { judgeByRules, type Ruled } from "./rules.ts";
+import { judgeByRules, noteRules, type Ruled } from "./rules.ts";
 import { schedule } from "./schedule.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
@@ -134,7 +137,8 @@ async function beginByRules(
     await askAgainLater(app, job, again);
     return undefined;
   }
-  if (until !== null) await app.write((tx) => returnJob(tx, job, { run_at: until }));
+  if (until !== null) await waitByRule(app, job, loaded, ruled);
+  else if (await hasWaited(app, job, loaded.message)) return undefined;
   else if (end !== null) await endByRule(app, { ...loaded, job, signal }, { ...ruled, end });
   if (until !== null || end !== null) return undefined;
   const message = narrowed(loaded.message, ruled);
@@ -359,4 +363,40 @@ async function askAgainLater(app: App, job: Job, answer: Failure): Promise<void>
   app.log.info({ code: answer.code, seconds }, "a question of a rule will be asked again");
   await app.write((tx) => returnJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
   app.worker?.wake(job.kind);
+}
+
+/** Has a message wait as a rule asks, and says so: on the message, and to whoever waits for its end. */
+async function waitByRule(
+  app: App,
+  job: Job<"route_message">,
+  { message, inbox, owner_timezone }: Loaded["found"],
+  { until, wait, steps }: Ruled,
+): Promise<void> {
+  if (until === null || wait === null) return;
+  const output = `The rule “${wait.rule}” has it wait until ${writtenMoment(until, owner_timezone)}. To have it done now, try it again: POST /messages/{id}/retry.`;
+  const told = JSON.stringify(toSteps([...steps, { type: "context", name: "rule", output }]));
+  await app.write(async (tx) => {
+    await waitForTime(tx, job, { inbox_id: inbox.id, until });
+    const [now] = await messageById(tx, { id: message.id });
+    const rules = JSON.stringify({ ...(now ? rulesFound(now) : {}), until });
+    await tx.updateTable("messages").set({ rules, steps: told }).where("id", "=", message.id).execute();
+  });
+  app.finished.notify(message.id, { row: message, made_files: true, unstored: undefined });
+}
+
+/** Puts a message whose wait is over back into its conversation: it is worked on when it is its turn there. */
+async function hasWaited(
+  app: App,
+  job: Job<"route_message">,
+  { id, conversation_id, rules }: MessageRow,
+): Promise<boolean> {
+  if (rulesFound({ rules }).until === undefined) return false;
+  await app.write(async (tx) => {
+    const [message] = await messageById(tx, { id });
+    const { until: _, ...found } = message ? rulesFound(message) : {};
+    await backToLane(tx, job, { lane: conversation_id, now: app.now() });
+    await noteRules(tx, { id, rules: JSON.stringify({ ...found, waited: true }) });
+  });
+  app.worker?.wake(job.kind);
+  return true;
 }

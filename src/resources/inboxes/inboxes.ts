@@ -19,6 +19,7 @@ import {
 } from "./addresses.ts";
 import { listedIn } from "../contexts/scope.ts";
 import { defaultInboxId, setDefault } from "./default-inbox.ts";
+import { lookAtWaiting } from "../../jobs/waits.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxSettings, NewInbox } from "./body-shapes.ts";
@@ -138,6 +139,7 @@ export async function patchInbox(
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
     await tellIfWidened(app, tx, caller, { before: row, after: changed });
     if (row.paused !== null && changed.paused === null) await resumeLater(app, tx, row.id);
+    if (changed.rules !== row.rules) await lookAtWaiting(app, tx, row.id);
     await setDefault(tx, user, { id, is_default: settings.is_default });
     return inboxView(app, tx, user, changed);
   });

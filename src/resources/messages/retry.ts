@@ -12,6 +12,8 @@ import { deleteDeadJobFor } from "../../jobs/remove.ts";
 import { sendAgain } from "../../mail/sending/outgoing.ts";
 import { liftSuppression } from "../../mail/sending/suppressions.ts";
 import { ownMessage, readRun } from "./messages.ts";
+import { endWait } from "../../jobs/waits.ts";
+import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
 import { answersKept, firstTry, retryOf, UNDER_WAY_OR_DONE } from "./may-retry.ts";
 import { factsOf } from "./states.ts";
@@ -33,6 +35,7 @@ export async function retryMessage(
   user: UserRow,
   { id, admit, now = false }: { id: string; admit: (tx: Db) => void | Promise<void>; now?: boolean },
 ): Promise<RetryOutcome> {
+  if (await goOnNow(app, user, id)) return { view: await readRun(app, user, id) };
   const message = await retryable(app, app.db, user, id);
   if (retryOf(message) === "send") return mailAnswerAgain(app, user, { id, admit });
   const material = await materialToRepeat(app, message);
@@ -78,6 +81,20 @@ const ANSWER_GONE = {
     "The answer is not there any more to be mailed again: it is under way, or its mail has been deleted.",
   fix: "Its text is in `result` of the message: send that in another way.",
 };
+
+/** Ends the wait of a message that a rule has wait: its owner wants it done now. False for any other message. */
+async function goOnNow(app: App, user: UserRow, id: string): Promise<boolean> {
+  return app.write(async (tx) => {
+    const [message] = await ownMessage(tx, { user_id: user.id, id, since: historySince(app, user) });
+    if (!message || waitsUntil(message) === null || message.inbox_id === null) return false;
+    const { inbox_id, conversation_id: lane } = message;
+    if (!(await endWait(app, tx, { inbox_id, message_id: id, lane }))) return false;
+    const { until: _, ...found } = rulesFound(message);
+    const rules = JSON.stringify({ ...found, waited: true });
+    await tx.updateTable("messages").set({ rules, steps: "[]" }).where("id", "=", id).execute();
+    return true;
+  });
+}
 
 const WITHOUT_CREDITS = {
   message: "The account has no credits left, so its message cannot be tried again now.",

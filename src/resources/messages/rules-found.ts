@@ -9,10 +9,17 @@ export interface RulesFound {
   answers?: Record<string, boolean>;
   /** Whether it was put back once, because a model did not answer a question for the moment. */
   asked_again?: true;
-  /** Until when it waits, in unix seconds. */
+  /** Until when it waits, in unix seconds; while it does. */
   until?: number;
+  /** Whether it has waited, and is not to wait again. */
+  waited?: true;
   /** The rule that leaves it out, and has it forwarded before: until that is done, its content is kept. */
   left_out_once_forwarded?: string;
+}
+
+/** Until when a message waits that is still to be worked on, in unix seconds; null where it does not. */
+export function waitsUntil(message: Pick<MessageRow, "state" | "rules">): number | null {
+  return message.state === "received" ? (rulesFound(message).until ?? null) : null;
 }
 
 /** Returns what is stored; nothing where it is damaged. */

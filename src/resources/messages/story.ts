@@ -9,7 +9,7 @@ import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
 import { mayRetry } from "./may-retry.ts";
-import { rulesFound } from "./rules-found.ts";
+import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { isLost, readBytes } from "./stored-bytes.ts";
 import { storedAuth } from "./stored-auth.ts";
 import { viewActivity } from "./view.ts";
@@ -36,7 +36,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
     ...viewActivity(withProgress(app, row), files),
     may_retry: (await mayRetry(app.db, [row])).get(row.id) ?? null,
     running: row.state === "received" && app.progress.has(row.id),
-    waits_until: row.state === "received" ? (rulesFound(row).until ?? null) : null,
+    waits_until: waitsUntil(row),
     to,
     cc,
     ...(await neighboursOf(app.db, { user_id: user.id, id: row.id, since })),

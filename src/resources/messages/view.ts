@@ -1,7 +1,7 @@
 import { factsOf } from "./states.ts";
 import type { AttachmentRow, MessageRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
-import { rulesFound } from "./rules-found.ts";
+import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { metadataOf } from "./metadata.ts";
 
 export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset" | "checksum">;
@@ -77,6 +77,7 @@ export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remainin
     usage: usageOf(row),
     steps: storedJson<unknown[]>(row.steps, DAMAGED),
     attachments: attachments.filter((file) => file.direction === "out").map(viewAttachment),
+    waits_until: waitsUntil(row),
     credits: { charged: row.credits_charged, remaining },
     reply_status: row.reply_status,
     subject: row.subject,

@@ -124,12 +124,14 @@ function isAt(
   return (isDay(day) && time >= begins) || (isDay(before) && time < ends);
 }
 
-/** When the clock shows the time next that a message waits for, in unix seconds. */
+const MINUTE_SECONDS = 60;
+
+/** When the clock shows the time that a message waits for, in unix seconds: next, or in the minute in which it came. */
 export function nextClock(
   { until, days = [], zone }: NonNullable<Actions["wait"]>,
   { accepted, timezone }: Pick<Facts, "accepted" | "timezone">,
 ): number {
   const [hour, minute] = until.split(":").map(Number);
   const on = days.length === 0 ? "*" : days.join(",").toUpperCase();
-  return nextTime(`${minute} ${hour} * * ${on}`, accepted, zone ?? timezone);
+  return nextTime(`${minute} ${hour} * * ${on}`, accepted - MINUTE_SECONDS, zone ?? timezone);
 }
