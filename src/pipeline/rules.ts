@@ -141,7 +141,7 @@ function unanswered({ name }: Rule, problem: string): StepDraft {
  * Until when a message waits; null where it does not, or does not any more. One that was accepted at a time that is still to come,
  * as the clock was ahead then, waits from now on.
  */
-export function untilOf(
+function untilOf(
   { wait }: Pick<Ruled, "wait">,
   {
     found: { waited, until: waiting },

@@ -331,7 +331,13 @@ describe("a kind that is held", () => {
   test("is by default what works for people and reaches others; an unknown kind is refused", async () => {
     await using room = await mailroom();
     const { body } = await room.owner.post("/admin/queue/hold", {});
-    expect(body.held).toEqual(["deliver_webhooks", "fan_out_event", "route_message", "send_mail"]);
+    expect(body.held).toEqual([
+      "deliver_webhooks",
+      "fan_out_event",
+      "route_message",
+      "run_schedule",
+      "send_mail",
+    ]);
     expect((await room.owner.post("/admin/queue/hold", { kind: "odd" })).status).toBe(422);
     expect((await room.owner.post("/admin/queue/release", { kind: "send_mail" })).body.held).toHaveLength(3);
   });

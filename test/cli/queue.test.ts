@@ -41,14 +41,18 @@ test("beside a running server the queue is listed, held, released and tried agai
     await using server = await at.start();
     const to = await inbox(server, ada);
     const held = await at.cli("queue", "hold");
-    expect(held.out).toContain("Held: route_message, send_mail, fan_out_event, deliver_webhooks.");
+    expect(held.out).toContain(
+      "Held: route_message, send_mail, fan_out_event, deliver_webhooks, run_schedule.",
+    );
     await mail(server, to);
     const { jobs } = await list(at, "--kind", "route_message");
     expect(jobs).toMatchObject([{ state: "held", about: `work on a mail from ada@example.com for ${to}` }]);
     const ready = await fetch(`${server.http}/readyz`);
     expect(await ready.json()).toMatchObject({
       status: "ok",
-      warnings: { held: "held by the operator: deliver_webhooks, fan_out_event, route_message, send_mail" },
+      warnings: {
+        held: "held by the operator: deliver_webhooks, fan_out_event, route_message, run_schedule, send_mail",
+      },
     });
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);

@@ -59,18 +59,7 @@ export function newBodyOf(settings: Settings) {
 }
 
 /** The body of a change. */
-export function changeOf({
-  title,
-  instruction,
-  how,
-  when,
-  timezone,
-  until,
-  over,
-  tag,
-  rule,
-  inbox_id,
-}: Settings) {
+function changeOf({ title, instruction, how, when, timezone, until, over, tag, rule, inbox_id }: Settings) {
   const gathers = {
     inbox_id: over === "inbox" && inbox_id !== "" ? inbox_id : null,
     tag: tag.trim() || null,
