@@ -38,7 +38,7 @@ export async function askSpamFilter(
     const problem = error instanceof Unusable ? error.message : networkWords(error);
     if (app.spam_filter.trouble === null)
       app.log.warn({ problem }, "the spam filter does not answer; mail passes without it");
-    app.spam_filter.trouble ??= { since: app.now(), problem };
+    app.spam_filter.trouble = { since: app.spam_filter.trouble?.since ?? app.now(), problem };
     return null;
   }
 }
@@ -80,6 +80,8 @@ async function ask(
     headers,
     body: new Uint8Array(raw),
     redirect: "error",
+    // Whole mails and the password are for the filter alone.
+    proxy: false,
     signal: AbortSignal.timeout(WITHIN_MS),
   });
   const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
@@ -112,10 +114,12 @@ function numberIn(value: unknown): string {
 /** Returns the names of the rules with the highest scores. */
 function strongest(symbols: unknown): string[] {
   if (typeof symbols !== "object" || symbols === null) return [];
-  const scored = Object.entries(symbols as Record<string, { score?: unknown }>).map(([name, { score }]) => ({
-    name: name.slice(0, MAX_SYMBOL_CHARS),
-    score: typeof score === "number" ? score : 0,
-  }));
+  const scored = Object.entries(symbols as Record<string, { score?: unknown } | null>).map(
+    ([name, symbol]) => ({
+      name: name.slice(0, MAX_SYMBOL_CHARS),
+      score: typeof symbol?.score === "number" ? symbol.score : 0,
+    }),
+  );
   return scored
     .filter(({ score }) => score > 0)
     .toSorted((one, other) => other.score - one.score)

@@ -248,7 +248,8 @@ async function dial(url: URL, addresses: string[], init: BunFetchRequestInit): P
     const pinned = new URL(url);
     pinned.hostname = isIP(address) === 6 ? `[${address}]` : address;
     try {
-      return await fetch(pinned, init);
+      // A proxy of the environment could not reach what is near, and has no business with it.
+      return await fetch(pinned, isPublicAddress(address) ? init : { ...init, proxy: false });
     } catch (error) {
       if (!CONNECT_FAULTS.has(codeOf(error)) || index === tries.length - 1) {
         throw error;

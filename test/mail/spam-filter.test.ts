@@ -50,6 +50,23 @@ describe("a spam filter", () => {
     expect(asked[0]?.body).toContain("Hello");
   });
 
+  test("is warned of with what is wrong now, since when it began, and odd symbols are none", async () => {
+    let answer = (): Response => new Response("", { status: 403 });
+    await using filter = filterThat(() => answer());
+    await using room = await roomWith(filter.url);
+    await room.send({ from: EVE, text: "Hello" });
+    expect(spamFilterWarning(room.app)).toContain("status 403");
+    const since = room.app.spam_filter.trouble?.since;
+    room.clock.advance("5m");
+    answer = () => new Response("", { status: 500 });
+    await room.send({ from: EVE, text: "Hello again" });
+    expect(spamFilterWarning(room.app)).toContain("status 500");
+    expect(room.app.spam_filter.trouble?.since).toBe(since ?? 0);
+    answer = () => Response.json({ ...JUNK, symbols: { A: null, B: { score: 2 } } });
+    await room.send({ from: EVE, text: "Hello once more" });
+    expect((await room.newest()).error).toContain("points, B)");
+  });
+
   test("names what counted most where it takes a mail for junk", async () => {
     await using filter = filterThat(() => Response.json(JUNK));
     await using room = await roomWith(filter.url);

@@ -6,6 +6,7 @@ import { refuseMissingModel } from "../../resources/connections/chosen-model.ts"
 import { endpointOf } from "../../ai/providers.ts";
 import { mtaStsHost, mtaStsPolicy } from "../../resources/domains/own-mta-sts.ts";
 import { createSafeFetch, type EgressRules, judgeHost } from "../../net/guarded-fetch.ts";
+import { directly, proxyVariables } from "../../net/proxies.ts";
 import { networkFault, networkWords, readCapped } from "../../net/responses.ts";
 import { API_VERSION } from "../../lib/version.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
@@ -25,6 +26,8 @@ export const WEB_CHECKS: Check[] = [
   { name: "webhook egress", run: checkEgress },
   { name: "clock", run: checkClock },
   { name: "model provider", run: checkProvider },
+  { name: "spam filter", run: checkSpamFilter },
+  { name: "proxies", run: checkProxies },
 ];
 
 async function checkBaseUrl(bench: Bench): Promise<Outcome> {
@@ -155,8 +158,9 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     credential: api_key,
     headers: {},
     oauth: false,
-    // The operator's own connection may point anywhere, so the guard against private addresses is not used.
-    fetch: (url: string | URL, init?: RequestInit) => fetch(url, init),
+    // Where the operator's own connection points is the operator's business.
+    fetch: (url: string | URL, init?: RequestInit) =>
+      fetch(url, { ...init, ...directly(new URL(url).hostname) }),
     signal: timeoutSignal(ASK_MS),
   };
   try {
@@ -168,6 +172,36 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     if (!(error instanceof PingFault)) throw error;
     return fail(error.message, "Mend it under [llm] in the configuration.");
   }
+}
+
+async function checkSpamFilter({ app }: Bench): Promise<Outcome> {
+  const { url, password } = app.config.rspamd;
+  if (url === "" && password === "") return skip("None is set (rspamd.url).");
+  if (url === "")
+    return warn(
+      "rspamd.password is set, but rspamd.url is not, so no spam filter is asked.",
+      "Set rspamd.url.",
+    );
+  const mend = "See that rspamd runs there and takes requests of this machine, or empty rspamd.url.";
+  try {
+    const ping = new URL("ping", url.endsWith("/") ? url : `${url}/`);
+    const response = await fetch(ping, { redirect: "error", proxy: false, signal: timeoutSignal(ASK_MS) });
+    await readCapped(response, MAX_POLICY_BYTES);
+    return response.ok
+      ? ok(`The spam filter at ${url} answers.`)
+      : fail(`The spam filter at ${url} answers with status ${response.status}.`, mend);
+  } catch (error) {
+    return fail(`The spam filter at ${url} does not answer: ${networkWords(error)}.`, mend);
+  }
+}
+
+async function checkProxies(): Promise<Outcome> {
+  const names = proxyVariables(process.env);
+  if (names.length === 0) return skip("The environment names none.");
+  return warn(
+    `The environment names a proxy (${names.join(", ")}): requests of this server to the internet over HTTP go through it, also those with the keys of model providers. What is on this machine or in its network is asked directly, and mail takes no proxy.`,
+    "If that is not meant, start the server without these variables; Docker sets them from ~/.docker/config.json.",
+  );
 }
 
 function askElsewhere(app: Bench["app"], url: string) {
