@@ -24,6 +24,7 @@ import { doubtsAbout, whyWithheld } from "./doubts.ts";
 import {
   hasAddressOfOthers,
   holdsAddress,
+  isOfOthers,
   readShared,
   type SharedText,
   withoutOwnSite,
@@ -312,6 +313,8 @@ function sharedIn(
   }
   const { page } = readShared(withoutOwnSite(text, sender));
   if (page !== "") return { may_share: "page", given: text, sure: "", page };
+  const lead = mail.leads.find((address) => isOfOthers(address, sender));
+  if (lead !== undefined) return { may_share: "page", given: text, sure: "", page: lead };
   const below = hasAddressOfOthers(mail.marked_off, sender);
   return below
     ? { may_share: "below", given: text, sure: "", page: "" }

@@ -53,6 +53,8 @@ export interface ParsedMail {
    * Text that only marks separate from the new words; whoever wrote some of the new words may have written it as well.
    */
   marked_off: string;
+  /** Where the HTML leads or loads something from among the new words, without words that say so. */
+  leads: string[];
   /** Whether new words stand below a quote whose end only the marks before its lines show. */
   below_marks: boolean;
   /** Why some of the rest may be the sender's own words all the same; null if nothing suggests that. */

@@ -1,3 +1,5 @@
+import type { ShownPicture } from "./html-pictures.ts";
+
 const PARAGRAPHS = new Set([
   "p",
   "h1",
@@ -18,7 +20,33 @@ const BLOCKS = new Set(
   ),
 );
 
-/** A run of text of an HTML mail. */
+interface HtmlPiece {
+  /** Whether it stands outside of whatever mail programs wrap a quote in. */
+  own: boolean;
+  /** Own words have marks around what a mail program may have inserted (`inserted.ts`). */
+  text: string;
+  /**
+   * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may stand; null
+   * where they ended otherwise.
+   */
+  lines_to_quote: number | null;
+}
+
+/** An HTML mail as plain text: own words and the rest in document order, without the signature. */
+export interface HtmlText {
+  pieces: HtmlPiece[];
+  signature: string;
+  pictures: ShownPicture[];
+  /**
+   * Where something among own words leads, or is loaded from, that no words say: a link that is a picture, a picture from
+   * elsewhere.
+   */
+  leads: string[];
+  /** Elements and comments with words in them that a reader would not have seen. */
+  hidden: number;
+}
+
+/** A stretch of words of an HTML mail. */
 export interface Region {
   own: boolean;
   lines_to_quote: number | null;
@@ -67,4 +95,10 @@ function withoutBlanksAtEnd(line: string): string {
 export function breaksAround(name: string): number {
   if (PARAGRAPHS.has(name)) return 2;
   return BLOCKS.has(name) ? 1 : 0;
+}
+
+/** A text with its white space as a browser shows it. */
+export function collapsed(text: string, atLineStart: boolean): string {
+  const line = text.replace(/\s+/g, " ");
+  return atLineStart ? line.trimStart() : line;
 }

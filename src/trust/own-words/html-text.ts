@@ -1,8 +1,18 @@
 import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
-import { append, breakLines, breaksAround, type Region, regionFor, textOf } from "./html-region.ts";
+import {
+  append,
+  breakLines,
+  breaksAround,
+  collapsed,
+  type HtmlText,
+  type Region,
+  regionFor,
+  textOf,
+} from "./html-region.ts";
 import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
 import { isBookmarked, pictureIn, type ShownPicture } from "./html-pictures.ts";
+import { addLeads, leadOf, leadsOf } from "./html-leads.ts";
 import { listOf, type ListMarks, nextMark } from "./html-lists.ts";
 import {
   isQuote,
@@ -28,29 +38,6 @@ const NOT_TEXT = new Set(
   ),
 );
 const CELLS = new Set(["td", "th"]);
-export interface HtmlPiece {
-  /** Whether it is outside of all elements in which mail programs wrap quotes. */
-  own: boolean;
-  /** The text; in own words, text that a mail program may have inserted has marks around it (`inserted.ts`). */
-  text: string;
-  /**
-   * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may be; null where
-   * they ended for another reason.
-   */
-  lines_to_quote: number | null;
-}
-
-/** An HTML mail as plain text: own words and the rest in document order, without the signature. */
-export interface HtmlText {
-  pieces: HtmlPiece[];
-  signature: string;
-  pictures: ShownPicture[];
-  /** Whether own words contain a link without text, such as a picture. */
-  hides_link: boolean;
-  /** Number of elements and comments with text that a reader would not see. */
-  hidden: number;
-}
-
 interface Frame {
   name: string;
   look: Look;
@@ -109,7 +96,7 @@ interface Walk {
   /** The URL of the last link; a link card repeats it many times. */
   last_href: string;
   pictures: ShownPicture[];
-  hides_link: boolean;
+  leads: string[];
   hidden: number;
   fresh: boolean;
   beside_text: boolean;
@@ -140,20 +127,20 @@ export function readHtml(
     pages: new Set(),
     last_href: "",
     pictures: [],
-    hides_link: false,
+    leads: [],
     hidden: 0,
     fresh,
     beside_text,
   };
   let from = 0;
   while (from < html.length) from = walkUntilTooDeep(html, from, walk);
-  const { regions, signature, pictures, hides_link, hidden } = walk;
+  const { regions, signature, pictures, leads, hidden } = walk;
   const pieces = regions.map((region) => ({
     own: region.own,
     text: region.own ? textOf(region) : unmarked(textOf(region)),
     lines_to_quote: region.lines_to_quote,
   }));
-  return { pieces, signature: unmarked(textOf(signature)), pictures, hides_link, hidden };
+  return { pieces, signature: unmarked(textOf(signature)), pictures, leads, hidden };
 }
 
 /**
@@ -203,6 +190,7 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const bookmarked = isBookmarked(element, parent);
   walk.stack.push({ name, look, hidden_words, not_text, signature, bookmarked, quote, link, inserted, list });
   walk.pictures.push(...pictureIn(element, signs(walk)));
+  noteLeads(walk, leadsOf(element));
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   if (CELLS.has(name)) addText(walk, " ");
@@ -339,11 +327,15 @@ function endAtTorn(walk: Walk, name: string): void {
 function endLink(walk: Walk, link: Link): void {
   const { inserted, hidden_words, not_text } = innermost(walk);
   if (isItsAddress(link)) for (const { parts, at, text } of link.words) parts[at] = text;
-  walk.hides_link ||= walk.own && link.shown.trim() === "" && /^https?:/i.test(link.href);
   const repeats = inserted && link.href === walk.last_href;
-  if (!isWorthShowing(link) || repeats || hidden_words !== null || not_text) return;
+  if (!isWorthShowing(link) || repeats || hidden_words !== null || not_text)
+    return repeats ? undefined : noteLeads(walk, leadOf(link));
   walk.last_href = link.href;
   append(regionOf(walk), ` <${link.href}>`);
+}
+
+function noteLeads(walk: Walk, leads: string[]): void {
+  if (walk.own && !signs(walk)) addLeads(walk.leads, leads);
 }
 
 function addText(walk: Walk, source: string): void {
@@ -367,11 +359,6 @@ function addText(walk: Walk, source: string): void {
 function addWord(region: Region, piece: string, { link, inserted }: Frame): void {
   if (link !== null) addWords(link, piece, inserted ? null : region.parts);
   append(region, inserted || link !== null ? marked(piece) : piece);
-}
-
-function collapsed(text: string, atLineStart: boolean): string {
-  const line = text.replace(/\s+/g, " ");
-  return atLineStart ? line.trimStart() : line;
 }
 
 function innermost(walk: Walk): Frame {

@@ -2,7 +2,8 @@ import { type Cut, cutSigned, cutSource, holdsSentence, isGreeting, isLong } fro
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { bareAddress } from "./html-links.ts";
 import { type ShownPicture, signaturePictures } from "./html-pictures.ts";
-import { type HtmlText, readHtml } from "./html-text.ts";
+import type { HtmlText } from "./html-region.ts";
+import { readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
 import { isAllOwn, joined, ownOf, type Piece, textOf } from "./pieces.ts";
 import { type Doubt, doubtfulIf, sharesLine } from "./reply-doubt.ts";
@@ -34,7 +35,9 @@ export interface SplitText {
   below_marks: boolean;
   /** Why part of the rest may be the sender's own nevertheless; null where nothing suggests that. */
   in_doubt: Doubt | null;
-  /** Content-IDs of pictures that are shown in the signature and nowhere else. */
+  /** Where the HTML leads or loads something from among the sender's own words, without words that say so. */
+  leads: string[];
+  /** The Content-IDs of the pictures that are shown in the signature and nowhere else. */
   signature_pictures: string[];
   hidden_characters: number;
   /** Number of hidden elements and comments of the HTML whose text was left out. */
@@ -58,13 +61,14 @@ export function splitNewText(
   const split = isBlank(html) ? splitText(cut, html) : beside_text ? splitBoth(cut, html) : splitHtml(html);
   return {
     ...split,
+    leads: html.leads,
     signature_pictures: signaturePictures(html.pictures),
     hidden_characters: Math.max(text.removed, html.removed),
     hidden_html: html.hidden,
   };
 }
 
-type Split = Omit<SplitText, "signature_pictures" | "hidden_characters" | "hidden_html">;
+type Split = Omit<SplitText, "leads" | "signature_pictures" | "hidden_characters" | "hidden_html">;
 
 function splitText(cut: Cut, { hidden }: HtmlCut): Split {
   return {
@@ -80,7 +84,7 @@ function splitHtml(html: HtmlCut): Split {
   const pieces = html.pieces.flatMap(withoutInserted);
   return {
     ...splitOf({ ...html, pieces }),
-    whole: isAllOwn(pieces) && html.hidden === 0 && !html.hides_link && !saysMoreBelow(html),
+    whole: isAllOwn(pieces) && html.hidden === 0 && !saysMoreBelow(html),
     marked_off: html.marked_off,
     below_marks: html.below_marks,
     in_doubt: html.doubtful?.why ?? null,
@@ -201,9 +205,9 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
  * later ones is own.
  */
 function readPages(pages: readonly string[], reading: { fresh: boolean; beside_text: boolean }): HtmlText {
-  const all: HtmlText = { pieces: [], signature: "", pictures: [], hides_link: false, hidden: 0 };
+  const all: HtmlText = { pieces: [], signature: "", pictures: [], leads: [], hidden: 0 };
   for (const page of pages) {
-    const { pieces, signature, pictures, hides_link, hidden } = readHtml(page, reading);
+    const { pieces, signature, pictures, leads, hidden } = readHtml(page, reading);
     all.pictures.push(...pictures);
     const last = all.pieces.at(-1);
     const own = all.signature === "" && all.pieces.every((piece) => piece.own);
@@ -212,7 +216,7 @@ function readPages(pages: readonly string[], reading: { fresh: boolean; beside_t
     if (first?.own && last) first.text = joined([all.pieces.pop()?.text ?? "", first.text]);
     all.pieces.push(...pieces);
     all.signature = joined([all.signature, signature]);
-    all.hides_link ||= hides_link;
+    all.leads.push(...leads);
     all.hidden += hidden;
   }
   return all;
@@ -244,7 +248,7 @@ interface HtmlCut extends Cut {
   wrapped: string;
   marked_off: string;
   pictures: ShownPicture[];
-  hides_link: boolean;
+  leads: string[];
   removed: number;
   hidden: number;
 }
@@ -286,7 +290,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     ),
     marked_off: unmarked(joined(marked_off)),
     pictures: html.pictures,
-    hides_link: html.hides_link,
+    leads: html.leads,
     removed,
     hidden: html.hidden,
   };

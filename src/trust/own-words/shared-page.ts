@@ -60,7 +60,19 @@ export function hasAddressOfOthers(text: string, sender: string): boolean {
   return holdsAddress(withoutOwnSite(others, sender));
 }
 
-/** Returns a text without the home page of the sender's own domain, which many have in their signature. */
+/** Whether a page or a picture is of others: not of the sender's own domain, nor what a mail program or virus scanner puts there. */
+export function isOfOthers(address: string, sender: string): boolean {
+  const domain = domainOf(sender).toLowerCase();
+  const host = URL.parse(address)?.hostname ?? "";
+  if (!isPublicProvider(domain) && [domain, `www.${domain}`].includes(host) && PICTURE.test(address))
+    return false;
+  return hasAddressOfOthers(address, sender);
+}
+
+/** On a site of their own people keep the pictures of their signatures. */
+const PICTURE = /\.(?:png|jpe?g|gif|svg|webp|bmp|ico)$/i;
+
+/** Returns a text without the home page of its sender's own domain, which many have in their signatures. */
 export function withoutOwnSite(text: string, sender: string): string {
   const domain = domainOf(sender).toLowerCase();
   if (isPublicProvider(domain)) return text;
