@@ -6,6 +6,7 @@ import { type AuthResults, findingsOf } from "./auth-results.ts";
 import { relayAt, resultsOfRelay } from "./front-relay.ts";
 import type { MailHeaders } from "./headers.ts";
 import { domainOf, inSameHands, isSameDomain } from "../../net/domain-owner.ts";
+import { wasPassedOn } from "./passed-on.ts";
 import { type SignatureCheck, verifySignatures } from "./signatures.ts";
 import type { SignedForm } from "./signed-form.ts";
 import { waitLimit } from "../../lib/wait-limit.ts";
@@ -42,7 +43,7 @@ export interface Identity {
   };
   /** The domain asks that its unauthenticated mail be refused: 550 5.7.26. */
   dmarc_reject: boolean;
-  /** It came straight from the author's own server: the envelope names the author, and SPF proves it. */
+  /** It came straight from the author's own server: the envelope names the author, SPF proves it, and it had been in no mailbox. */
   direct: boolean;
   /** It would have been direct if the domain had a DMARC record. */
   lacks_dmarc?: true;
@@ -161,13 +162,17 @@ async function weigh(mail: Envelope, { dkim, sender }: Seen): Promise<Weighed> {
  * that domain.
  */
 function wayOf(
-  { from }: Envelope,
+  mail: Envelope,
   { auth }: Pick<Identity, "auth">,
   seen: Seen["sender"],
 ): Pick<Identity, "direct" | "lacks_dmarc"> {
-  const named = seen.result === "pass" && seen.sender.toLowerCase() === from.address;
+  const named = namesAuthor(mail, seen) && !wasPassedOn(mail.headers, mail.from.address);
   const direct = named && provesAuthor(auth, seen);
   return named && auth.dmarc === "none" ? { direct, lacks_dmarc: true } : { direct };
+}
+
+function namesAuthor({ from }: Envelope, { result, sender }: Seen["sender"]): boolean {
+  return result === "pass" && sender.toLowerCase() === from.address;
 }
 
 /**
@@ -217,7 +222,8 @@ async function judgeSealed(
       auth: { ...auth, via: `arc:${sealer}` },
     };
     // If a signature no longer fits, nobody can tell what it covered: the seal may cover what others had added.
-    if (wayOf(mail, { auth }, seen.sender).direct) return { ...identity, signed: arc?.signed ?? [] };
+    if (namesAuthor(mail, seen.sender) && provesAuthor(auth, seen.sender))
+      return { ...identity, signed: arc?.signed ?? [] };
     found ??= { ...identity, signed: [] };
   }
   return found;
