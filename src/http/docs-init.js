@@ -14,7 +14,7 @@ let opening = false;
 
 /** An address such as #/Inboxes/postInboxes names one operation. */
 function openNamed() {
-  if (location.hash.startsWith("#/")) open();
+  if (location.hash.startsWith("#/")) void open();
 }
 
 /** Puts the interactive reference of one tag, or of all, in the place of the list. */

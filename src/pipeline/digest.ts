@@ -11,7 +11,7 @@ import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isForgotten } from "../resources/messages/forgotten.ts";
 import { tagsOf } from "../resources/messages/tags.ts";
 import { type Over, overOf } from "../resources/schedules/view.ts";
-import { readStoredMail } from "./input.ts";
+import { readStoredMail, type RunInput } from "./input.ts";
 
 /** Mails of one digest: more are counted, and not read. */
 const MAX_MAILS = 100;
@@ -28,8 +28,26 @@ export interface Gathered {
   warnings: string[];
 }
 
+/** Adds what came in since the last run to the material of a digest. */
+export async function withGathered(
+  app: App,
+  { message, owner_timezone: timezone }: { message: MessageRow; owner_timezone: string },
+  { input, signal }: { input: RunInput; signal: AbortSignal },
+): Promise<RunInput> {
+  const gathered = await gatherSince(app, message, { timezone, signal });
+  if (gathered === undefined) return input;
+  const content = [input.content, gathered.text].filter((text) => text.trim() !== "").join("\n\n");
+  return {
+    ...input,
+    content,
+    plain: input.plain && gathered.count === 0,
+    warnings: [...input.warnings, ...gathered.warnings],
+    gathered,
+  };
+}
+
 /** Gathers what a run of a schedule is to read; undefined for a message of no schedule, and for a schedule without such material. */
-export async function gatherSince(
+async function gatherSince(
   app: App,
   message: MessageRow,
   { timezone, signal }: { timezone: string; signal: AbortSignal },

@@ -22,12 +22,12 @@ import { failMessage, messageById } from "./fail.ts";
 import { inputOf, readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
-import { gatherSince } from "./digest.ts";
+import { withGathered } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
 import { mayWaitFor, secondsUntil } from "./model-pause.ts";
 import { judgeByRules, noteRules, type Ruled } from "./rules.ts";
-import { schedule } from "./schedule.ts";
+import { endWithoutModel } from "./end-without-model.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { authorityNow } from "../inbound/policy.ts";
@@ -88,33 +88,6 @@ async function runLoaded(
   await closeRun(app, run, endingOf(answer, settings));
 }
 
-/** Returns what ends a run that needs no model: it is about times, or a digest of nothing. */
-async function endWithoutModel(
-  app: App,
-  run: Run,
-  asked: Understanding,
-): Promise<(() => Promise<void>) | undefined> {
-  const scheduled = await schedule(app, run, asked);
-  if (scheduled) return () => closeRun(app, { ...run, ...toBeKept(run), ...scheduled }, scheduled.ending);
-  if (run.input.gathered?.count !== 0) return undefined;
-  return () => closeRun(app, { ...run, settings: { ...run.settings, reply: false } }, NOTHING_CAME);
-}
-
-/** The order of a schedule is kept until it is over, also where the answers of its runs are private. */
-function toBeKept({ command, settings }: Run): Pick<Run, "command" | "settings"> {
-  const { private: _, ...options } = command.options;
-  return { command: { ...command, options }, settings: { ...settings, private: false } };
-}
-
-/** Nothing is mailed: who has a digest every hour does not want to hear of each hour without mail. */
-const NOTHING_CAME: Ending = {
-  state: "done",
-  result: "Nothing came in since the last run, so there was nothing to do.",
-  model: null,
-  usage: null,
-  free: true,
-};
-
 type Begun = Pick<Loaded, "found"> & { input: RunInput; ruled: Ruled };
 
 /**
@@ -148,24 +121,6 @@ async function beginByRules(
     found: { ...loaded, message },
     input: await withGathered(app, loaded, { input: read, signal }),
     ruled,
-  };
-}
-
-/** Adds what came in since the last run to the material of a digest. */
-async function withGathered(
-  app: App,
-  { message, owner_timezone: timezone }: Loaded["found"],
-  { input, signal }: { input: RunInput; signal: AbortSignal },
-): Promise<RunInput> {
-  const gathered = await gatherSince(app, message, { timezone, signal });
-  if (gathered === undefined) return input;
-  const content = [input.content, gathered.text].filter((text) => text.trim() !== "").join("\n\n");
-  return {
-    ...input,
-    content,
-    plain: input.plain && gathered.count === 0,
-    warnings: [...input.warnings, ...gathered.warnings],
-    gathered,
   };
 }
 

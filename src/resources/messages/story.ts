@@ -9,7 +9,7 @@ import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
 import { mayRetry } from "./may-retry.ts";
-import { rulesFound, waitsUntil } from "./rules-found.ts";
+import { waitsUntil } from "./rules-found.ts";
 import { isLost, readBytes } from "./stored-bytes.ts";
 import { storedAuth } from "./stored-auth.ts";
 import { viewActivity } from "./view.ts";
