@@ -102,6 +102,11 @@ export function programPath(): string {
   return process.env["PATH"] ?? "";
 }
 
+/** Returns the variables of this process, for what looks for proxies among them. */
+export function environment(): Record<string, string | undefined> {
+  return process.env;
+}
+
 /** Returns how to reach the service manager that expects watchdog messages (sd_notify(3)); undefined if none does. */
 export function supervisor(): { socket: string; watchdog_ms: number | null } | undefined {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = process.env;

@@ -327,7 +327,9 @@ async function waitByRule(
   { message, inbox, owner_timezone }: Loaded["found"],
   { until, wait, steps }: Ruled,
 ): Promise<void> {
-  if (until === null || wait === null) return;
+  if (until === null) return;
+  // It waits for the rules themselves: it has its turn in its conversation all the same.
+  if (wait === null) return app.write((tx) => returnJob(tx, job, { run_at: until }));
   const output = `The rule “${wait.rule}” has it wait until ${writtenMoment(until, owner_timezone)}. To have it done now, try it again: POST /messages/{id}/retry.`;
   const told = JSON.stringify(toSteps([...steps, { type: "context", name: "rule", output }]));
   await app.write(async (tx) => {

@@ -45,6 +45,7 @@ describe("me", () => {
       },
       limits: {
         contexts: 3,
+        schedules: 5,
         inboxes: 3,
         connections: 10,
         custom_domains: 1,

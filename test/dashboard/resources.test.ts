@@ -305,12 +305,15 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   test.each(LOOKS)(
     "two tool servers with like names are told apart, and with both of them a name has to begin the mail (%s)",
     async (name, look) => {
+      // In a house of its own: other tools that are connected there would be named first.
+      await using own = await dashboard({ env: { MAILWRIGHT_CONFIG: join(dir, "config.toml") } });
       const make = (label: string) =>
-        at.api<Made>("POST", "/connections", { kind: "mcp", label, base_url: "stdio:everything" });
-      const [older, newer] = [await make("Team files"), await make("Team-files")];
+        own.api<Made>("POST", "/connections", { kind: "mcp", label, base_url: "stdio:everything" });
+      const older = await make("Team files");
+      await make("Team-files");
       const label = `Two servers ${name}`;
-      await at.api<Made>("POST", "/inboxes", { label, mcp_connection_ids: [older.id] });
-      await using visit = await at.visit({ look });
+      await own.api<Made>("POST", "/inboxes", { label, mcp_connection_ids: [older.id] });
+      await using visit = await own.visit({ look });
       const { page } = visit;
       await visit.open("Inboxes");
       await page
@@ -324,7 +327,6 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByRole("checkbox", { name: "Team-files @team-files-2" }).click();
       await page.getByText("begin with the name of the tool, such as “@team-files do this”.").waitFor();
       await visit.look(`two-servers-${name}`);
-      for (const { id } of [older, newer]) await at.api("DELETE", `/connections/${id}`);
     },
     LOOK_MS,
   );

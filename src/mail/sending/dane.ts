@@ -53,7 +53,7 @@ export async function pinFault(
   const certificate = new X509Certificate(shown.raw);
   const matches = (list: Tlsa[]): boolean =>
     list.length > 0 && verifyCertAgainstTlsa(certificate, list.map(toRecord), issuersOf(shown)).valid;
-  // Of a certificate that is pinned itself neither name nor date count (RFC 7671 §5.1).
+  // A certificate that is pinned itself needs neither the name nor a date that fits (RFC 7671 §5.1).
   if (matches(pins.filter(({ usage }) => usage === DANE_EE))) return undefined;
   const isNamed = [host, domain].some((name) => checkServerIdentity(name, shown) === undefined);
   const isCurrent = Date.parse(certificate.validTo) > Date.now();

@@ -108,7 +108,7 @@ export function references(parent_references: string[], parent_id?: string): str
   const ids = [...parent_references, ...(parent_id === undefined ? [] : [parent_id])]
     .map(bareId)
     .filter((id) => id !== undefined);
-  // Of a repeated id the last counts, so the parent is at the end even if its own References has it.
+  // The last of a repeated id counts, so the parent is at the end even if its own References has it.
   const unique = [...new Set(ids.toReversed())].toReversed();
   return unique.length <= LAST_REFERENCES + 1
     ? unique

@@ -1,4 +1,5 @@
 import { connect as connectTls } from "node:tls";
+import { environment } from "../../config/config.ts";
 import { KIND_INFO } from "../../resources/connections/kinds.ts";
 import { PingFault } from "../../resources/connections/ping.ts";
 import { apiPingOf, pingApi } from "../../resources/connections/ping-api.ts";
@@ -196,7 +197,7 @@ async function checkSpamFilter({ app }: Bench): Promise<Outcome> {
 }
 
 async function checkProxies(): Promise<Outcome> {
-  const names = proxyVariables(process.env);
+  const names = proxyVariables(environment());
   if (names.length === 0) return skip("The environment names none.");
   return warn(
     `The environment names a proxy (${names.join(", ")}): requests of this server to the internet over HTTP go through it, also those with the keys of model providers. What is on this machine or in its network is asked directly, and mail takes no proxy.`,
