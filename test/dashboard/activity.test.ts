@@ -284,7 +284,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
   }, 60_000);
 
   test("tries a failed message again, and leads from one to the other", async () => {
-    await using visit = await at.visit({ refusals: [409] });
+    await using visit = await at.visit();
     const { page } = visit;
     model.fault = "unauthorized";
     await call("Try me twice");
@@ -297,8 +297,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByText("Answered at last.").waitFor();
     await page.getByRole("link", { name: "The first try" }).click();
     await page.getByRole("link", { name: "Tried again" }).waitFor();
-    await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByText("has been tried again and is done").waitFor();
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
   }, 60_000);
 
   test("says the truth of a mail that was not taken, and of one that came to nothing", async () => {

@@ -37,12 +37,13 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   let guarded: GuardedMcp;
   let dns: TestDnsServer;
   let model: Made;
+  let dir: string;
 
   beforeAll(async () => {
     providers = stack.use(startOAuthProviders());
     guarded = stack.use(await startGuardedMcp());
     dns = stack.use(await startDnsServer());
-    const dir = await mkdtemp(join(tmpdir(), "mailwright-resources-"));
+    dir = await mkdtemp(join(tmpdir(), "mailwright-resources-"));
     stack.defer(() => rm(dir, { recursive: true }));
     const program = { command: process.execPath, args: [EVERYTHING, "stdio"] };
     const { "codehost-b": _none, ...integrations } = providers.config.integrations ?? {};

@@ -71,5 +71,6 @@ describe.skipIf(!hasChromium)("schedules", () => {
     await page.getByRole("link", { name: "What it works on" }).click();
     await page.getByText("@nobody say hello", { exact: false }).first().waitFor();
     expect(page.url()).toContain("/app/messages/");
+    await at.api("DELETE", `/v1/schedules/${made.id}`);
   });
 });

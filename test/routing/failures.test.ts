@@ -225,7 +225,7 @@ test("an inbox without a model says so to its owner, and takes no credit", async
   await room.drain();
   const [entry] = await room.activity();
   expect(entry).toMatchObject({ status: "failed", reason: "no_provider", credits_charged: 0 });
-  expect(entry.error).toContain("default_connection_id");
+  expect(entry.error).toContain("on the page of the inbox");
   expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
   expect(await balance(room)).toEqual([10_000, -1, 1]);
 });

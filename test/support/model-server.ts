@@ -155,7 +155,7 @@ async function answer(
     return Response.json({ object: "list", data: ids.map((id) => ({ id, object: "model" })) });
   }
   const body = request.body ?? { model: "", messages: [] };
-  if (body.messages.length === 0) return refusal(400, "[] is too short - 'messages'");
+  if (request.body && body.messages.length === 0) return refusal(400, "[] is too short - 'messages'");
   const reply = await (options.reply ?? echo)(body);
   return typeof reply === "string" ? Response.json(chatCompletion(reply, body.model)) : reply;
 }
