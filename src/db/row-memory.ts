@@ -18,6 +18,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "outgoing_mails",
   "raw_mails",
   "reply_tokens",
+  "schedules",
   "tool_calls",
   "undelivered_answers",
   "webhook_deliveries",

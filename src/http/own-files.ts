@@ -48,7 +48,8 @@ export async function textResponse(
   request: Request,
   given: Record<"etag" | "content-type" | "cache-control", string>,
 ): Promise<Response> {
-  const headers = { ...given, vary: "Accept-Encoding" };
+  // Where other origins may read it, the answer differs by origin too (see `cors.ts`).
+  const headers = { ...given, vary: "Origin, Accept-Encoding" };
   if (!(request.headers.get("accept-encoding") ?? "").includes("gzip"))
     return new Response(text, { headers });
   const bytes = packed.get(given.etag) ?? pack(text);

@@ -19,7 +19,7 @@ describe("without server.cors_origins", () => {
       for (const method of ["GET", "OPTIONS"]) {
         const answer = await door.request(path, { method, headers: { origin: HERE, ...ASKING } });
         expect([path, method, corsNames(answer.headers)]).toEqual([path, method, []]);
-        expect(answer.headers.has("vary")).toBe(false);
+        expect(answer.headers.has("vary")).toBe(path === "/openapi.json" && method === "GET");
         if (method === "OPTIONS") expect(answer.status).toBe(path === "/nowhere" ? 404 : 405);
       }
     }
@@ -46,7 +46,7 @@ describe("with server.cors_origins", () => {
         expect(headers.get("access-control-allow-origin")).toBe(origin);
         expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
         expect(headers.has("access-control-allow-credentials")).toBe(false);
-        expect(headers.get("vary")).toBe("Origin");
+        expect(headers.get("vary")).toStartWith("Origin");
       }
     }
   });
