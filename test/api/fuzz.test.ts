@@ -278,6 +278,7 @@ async function furnish(): Promise<Record<string, string>> {
     inbox_id,
     connection_id: (await ada.post("/connections", { kind: "demo" })).body.id,
     context_id: (await ada.post("/contexts", { title: "A", body: "B", kind: "knowledge" })).body.id,
+    schedule_id: (await ada.post("/v1/schedules", { instruction: "Say hello.", every: "daily" })).body.id,
     recipe_id: "email-summarizer",
     provider: "notes",
     confirm: LEAVER,
