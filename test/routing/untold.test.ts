@@ -221,7 +221,7 @@ describe("mail that the model of its inbox cannot work on", () => {
       await room.send({ ...freshId(), from: EVE, subject: "My order", text: `Where is it? ${count}` });
     await wait(room);
     expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "none" });
-    await expectOneLetter(room, "eve@example.net", "My order", "did not accept the API key");
+    await expectOneLetter(room, "eve@example.net", "My order", "asks for an API key");
   });
 
   test.each([
@@ -232,7 +232,7 @@ describe("mail that the model of its inbox cannot work on", () => {
     await room.send({ subject: "Milk", text });
     await wait(room);
     expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "none" });
-    await expectOneLetter(room, "ada@example.com", "Milk", "did not accept the API key");
+    await expectOneLetter(room, "ada@example.com", "Milk", "asks for an API key");
   });
 
   test("for what a stranger wrote is in the activity, and told to nobody", async () => {
@@ -274,7 +274,7 @@ describe("a notice of a failure to a listed sender", () => {
     for (const subject of ["Milk", "Eggs"]) await room.send({ ...freshId(), from: BOB, subject });
     await wait(room);
     expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "bounced" });
-    await expectOneLetter(room, "bob@example.org", "did not accept the API key");
+    await expectOneLetter(room, "bob@example.org", "asks for an API key");
     expect(room.sink.mails.map(({ rcpt_to }) => rcpt_to)).toEqual([["ada@example.com"]]);
   });
 
