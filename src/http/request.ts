@@ -1,9 +1,11 @@
 import { isIP } from "node:net";
 import type { App } from "../app.ts";
+import type { UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { clientNetwork, inNetworks } from "../net/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
-import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
+import { planLimits } from "../resources/billing/plans.ts";
+import { DAY_SECONDS, HOUR_SECONDS, MINUTE_SECONDS } from "../lib/durations.ts";
 
 export const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -103,6 +105,12 @@ export function refuseOverRate(app: App, key: string, rule: RateRule): void {
     retry_after_seconds,
     fix: `Try again in ${retry_after_seconds} seconds.`,
   });
+}
+
+/** Counts a request against the calls that an account may make in a minute; throws `rate_limited` when none is left. */
+export function refuseOverCallRate(app: App, user: Pick<UserRow, "id" | "plan">): void {
+  const limit = planLimits(app.config, user.plan).route_per_minute;
+  refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });
 }
 
 /** Counts a request against the hourly limit of the client's network; throws `rate_limited` when none is left. */

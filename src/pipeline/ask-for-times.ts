@@ -1,13 +1,9 @@
-import { complete } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
-import { AppError } from "../errors.ts";
-import { deadline } from "../lib/deadline.ts";
-import { openConnectionOf } from "../resources/connections/connections.ts";
-import { timesFor, type Unclear } from "../resources/schedules/times-for.ts";
+import { timesFor } from "../resources/schedules/times-for.ts";
 import { momentWords, patternWords } from "../resources/schedules/shown-times.ts";
 import { timesAfter } from "../resources/schedules/times.ts";
-import { fetchOf } from "./ask-model.ts";
+import { askOnce, connectionToAsk } from "./ask-once.ts";
 import type { Run } from "./close.ts";
 import { countTokens } from "./count-tokens.ts";
 
@@ -15,6 +11,9 @@ const WITHIN_MS = 30_000;
 const PROPOSALS = 3;
 /** Characters of a line of the model that are read. */
 const MAX_LINE_CHARS = 100;
+
+/** Which words are asked about. */
+type Member = "every" | "at";
 
 /** A time that may have been meant: as it would be typed, and in words. */
 export interface Proposal {
@@ -29,33 +28,18 @@ export interface Proposal {
 export async function askForTimes(
   app: App,
   run: Run,
-  { typed, unclear, user }: { typed: string; unclear: Unclear; user: UserRow },
+  { typed, member, user: owner }: { typed: string; member: Member; user: UserRow },
 ): Promise<Proposal[] | undefined> {
-  const connection = await openConnectionOf(app, run.inbox).catch((error: unknown) => {
-    if (error instanceof AppError) return undefined;
-    throw error;
-  });
-  if (connection === undefined) return undefined;
-  const { trusted: _, fallback_connection_id: __, ...model } = connection;
-  using cap = deadline(run.signal, WITHIN_MS);
-  const instruction = `${ASK[unclear.member]}\n\n${typed}`;
-  const answer = await complete({
-    connection: model,
-    messages: [
-      { role: "system", content: POLICY },
-      { role: "user", content: instruction },
-    ],
-    tools: [],
-    fetch: fetchOf(app, connection),
-    signal: cap.signal,
-    brief: { instruction, content: "", attachments: [], contexts: [] },
-  });
+  const connection = await connectionToAsk(app, run.inbox);
+  if ("problem" in connection) return undefined;
+  const instruction = `${ASK[member]}\n\n${typed}`;
+  const brief = { instruction, content: "", attachments: [], contexts: [] };
+  const question = { system: POLICY, user: instruction, brief, within_ms: WITHIN_MS };
+  const answer = await askOnce(app, connection, question, run.signal);
   if (run.signal.aborted) throw run.signal.reason;
   if (!answer.ok) return undefined;
   countTokens(app, answer.usage);
-  const found = answer.text
-    .split("\n")
-    .flatMap((line) => proposalIn(app, line, { member: unclear.member, user }));
+  const found = answer.text.split("\n").flatMap((line) => proposalIn(app, line, { member, user: owner }));
   const different = found.filter(({ line }, index) => found.findIndex((one) => one.line === line) === index);
   run.connection = connection;
   return different.length === 0 ? undefined : different.slice(0, PROPOSALS);
@@ -64,21 +48,15 @@ export async function askForTimes(
 const POLICY =
   "You translate words about times. Answer with up to three lines and nothing else: each one way in which the words may be meant.";
 
-const ASK: Record<Unclear["member"], string> = {
+const ASK: Record<Member, string> = {
   every:
     "Write each as a crontab pattern of five fields, with one number as its minute, such as 0 8 * * 1-5 for every weekday at 8:00. These are the words, in any language:",
   at: "Write each as a day and a time, such as 2026-12-24 09:00, or as in 3 days. These are the words, in any language:",
-  until: "Write each as a day, such as 2026-12-24. These are the words, in any language:",
-  tz: "Write each as a zone of the IANA database, such as Europe/Berlin. These are the words, in any language:",
 };
 
-function proposalIn(
-  app: App,
-  line: string,
-  { member, user }: { member: Unclear["member"]; user: UserRow },
-): Proposal[] {
+function proposalIn(app: App, line: string, { member, user }: { member: Member; user: UserRow }): Proposal[] {
   const value = (/`([^`]+)`/.exec(line)?.[1] ?? line.replace(/^\s*- /, "")).trim();
-  if (value === "" || value.length > MAX_LINE_CHARS || member === "tz" || member === "until") return [];
+  if (value === "" || value.length > MAX_LINE_CHARS) return [];
   const words = { every: undefined, at: undefined, tz: undefined, until: undefined, [member]: value };
   const read = timesFor(words, { now: app.now(), timezone: user.timezone });
   if ("unclear" in read) return [];

@@ -1,12 +1,12 @@
-import { type Completion, complete } from "../ai/llm.ts";
+import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { type Deadline, deadline } from "../lib/deadline.ts";
-import { AppError } from "../errors.ts";
-import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
+import type { OpenConnection } from "../resources/connections/connections.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
-import { fallbackOf, fetchOf } from "./ask-model.ts";
+import { fallbackOf } from "./ask-model.ts";
+import { askOnce, connectionToAsk } from "./ask-once.ts";
 import { countTokens } from "./count-tokens.ts";
 import { workOnText } from "./text-work.ts";
 
@@ -75,11 +75,7 @@ interface Opened {
 }
 
 async function open(app: App, { message, inbox, material }: About): Promise<Opened | { problem: string }> {
-  const connection = await openConnectionOf(app, inbox).catch((error: unknown) => {
-    if (error instanceof AppError) return { problem: error.message };
-    throw error;
-  });
-  if (connection === undefined) return { problem: "the inbox has no model." };
+  const connection = await connectionToAsk(app, inbox);
   if ("problem" in connection) return connection;
   const nonce = newNonce();
   const fenced = await workOnText(app, "fence", { material, nonce, max_chars: MAX_CHARS }, sourceOf(message));
@@ -106,26 +102,15 @@ async function askEither(app: App, about: About, asking: Asking): Promise<Comple
   return second.ok ? second : answer;
 }
 
-async function askOne(
-  app: App,
-  { material }: About,
-  { opened, question, signal }: Asking,
-): Promise<Completion> {
+function askOne(app: App, { material }: About, { opened, question, signal }: Asking): Promise<Completion> {
   const { connection, nonce, fenced } = opened;
-  using cap = deadline(signal, WITHIN_MS);
-  const { trusted: _, fallback_connection_id: __, ...model } = connection;
-  // Waited for here, as the time ends with this function.
-  return await complete({
-    connection: model,
-    messages: [
-      { role: "system", content: policy(nonce) },
-      { role: "user", content: [question, fenced].filter(Boolean).join("\n\n") },
-    ],
-    tools: [],
-    fetch: fetchOf(app, connection),
-    signal: cap.signal,
+  const asked = {
+    system: policy(nonce),
+    user: [question, fenced].filter(Boolean).join("\n\n"),
     brief: { instruction: question, content: material.slice(0, MAX_CHARS), attachments: [], contexts: [] },
-  });
+    within_ms: WITHIN_MS,
+  };
+  return askOnce(app, connection, asked, signal);
 }
 
 function policy(nonce: string): string {

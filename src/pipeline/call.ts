@@ -6,17 +6,17 @@ import { openConnectionOf } from "../resources/connections/connections.ts";
 import { inboxOfConversation, ownConversation } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
-import { AppError, invalid } from "../errors.ts";
-import { defaultInboxId } from "../resources/inboxes/default-inbox.ts";
+import { AppError } from "../errors.ts";
+import { namedOrDefaultInboxId } from "../resources/inboxes/default-inbox.ts";
 import { ownInbox } from "../resources/inboxes/inboxes.ts";
 import { refusePaused } from "../resources/inboxes/pause.ts";
 import { hasRoom, refuseResting } from "../resources/inboxes/room.ts";
 import type { Job } from "../jobs/queue.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
-import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../inbound/accept.ts";
 import { ownMessage, runView } from "../resources/messages/messages.ts";
+import { refuseBadTexts } from "../resources/messages/call-texts.ts";
 import { refuseBadMetadata } from "../resources/messages/metadata.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import { type RunView, viewRun } from "../resources/messages/view.ts";
@@ -28,8 +28,6 @@ import { sha256 } from "../lib/sha256.ts";
 
 const ROUTE = "POST /v1/messages";
 const RATE_WINDOW_SECONDS = 60;
-const MAX_INSTRUCTION_CHARS = 10_000;
-const MAX_CONTENT_CHARS = 500_000;
 const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
 /** Seconds for which an Idempotency-Key is remembered. */
 export const KEY_SECONDS = 86_400;
@@ -107,18 +105,6 @@ async function acceptChecked(
   return acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
 }
 
-function refuseBadTexts({ instruction, content = "" }: CallInput): void {
-  if (instruction === "")
-    throw invalid("body.instruction", "too_short", "The instruction must not be blank.");
-  for (const [name, text, limit] of [
-    ["instruction", instruction, MAX_INSTRUCTION_CHARS],
-    ["content", content, MAX_CONTENT_CHARS],
-  ] as const) {
-    if (isLongerThan(text, limit))
-      throw invalid(`body.${name}`, "too_long", `The ${name} must have at most ${limit} characters.`);
-  }
-}
-
 /** The inbox that a call names, else that of the conversation it names, else the default one. */
 async function chooseInbox(
   app: App,
@@ -126,11 +112,7 @@ async function chooseInbox(
   { inbox_id, conversation_id }: Pick<CallInput, "inbox_id" | "conversation_id">,
 ): Promise<InboxRow> {
   const named = inbox_id ?? (conversation_id && (await inboxOfConversation(app.db, user, conversation_id)));
-  const id = named ?? (await defaultInboxId(app.db, user));
-  if (id === undefined)
-    throw new AppError("inbox_required", "This account has no inbox.", {
-      fix: "Make one with POST /inboxes.",
-    });
+  const id = await namedOrDefaultInboxId(app.db, user, named);
   const inbox = await ownInbox(app.db, user, id);
   if (named === undefined && !(await hasRoom(app, app.db, user, inbox))) throw defaultRests(inbox);
   await refuseResting(app, app.db, user, inbox);

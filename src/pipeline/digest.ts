@@ -5,12 +5,13 @@ import { AppError } from "../errors.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { materialOf } from "../resources/messages/material.ts";
+import { messageById } from "../resources/messages/messages.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isForgotten } from "../resources/messages/forgotten.ts";
 import { tagsOf } from "../resources/messages/tags.ts";
-import { type Over, overOf } from "../resources/schedules/view.ts";
+import { type Over, overOf, scheduleById } from "../resources/schedules/view.ts";
 import { readStoredMail, type RunInput } from "./input.ts";
 
 /** Mails of one digest: more are counted, and not read. */
@@ -53,7 +54,7 @@ async function gatherSince(
   { timezone, signal }: { timezone: string; signal: AbortSignal },
 ): Promise<Gathered | undefined> {
   if (message.schedule_id === null) return undefined;
-  const [schedule] = await scheduleOf(app.db, { id: message.schedule_id });
+  const [schedule] = await scheduleById(app.db, { id: message.schedule_id });
   const over = schedule && overOf(schedule);
   if (!schedule || !over) return undefined;
   const [last] = await lastDone(app.db, { schedule_id: schedule.id, before: message.id });
@@ -62,9 +63,10 @@ async function gatherSince(
   const rows = await cameIn(app.db, { user_id, since, before: message.id, limit: MAX_LOOKED_AT });
   const fitting = rows.filter((row) => fits(row, over));
   const texts: string[] = [];
-  for (const row of fitting.slice(0, MAX_MAILS)) {
+  for (const { id } of fitting.slice(0, MAX_MAILS)) {
     signal.throwIfAborted();
-    texts.push(await textOf(app, row, timezone));
+    const [row] = await messageById(app.db, { id });
+    if (row) texts.push(await textOf(app, row, timezone));
   }
   const left_out = fitting.length - texts.length + (rows.length === MAX_LOOKED_AT ? 1 : 0);
   const warnings =
@@ -73,10 +75,6 @@ async function gatherSince(
       : [];
   return { text: texts.join("\n\n---\n\n"), count: texts.length, warnings };
 }
-
-const scheduleOf = prepared((db, key: { id: string }) =>
-  db.selectFrom("schedules").selectAll().where("id", "=", key.id),
-);
 
 const lastDone = prepared((db, key: { schedule_id: string; before: string }) =>
   db
@@ -89,10 +87,13 @@ const lastDone = prepared((db, key: { schedule_id: string; before: string }) =>
     .limit(1),
 );
 
+/** Results and steps, which may be long, are left where they are. */
+const SHOWS_WHETHER_IT_FITS = ["id", "inbox_id", "state", "reason", "command", "tags", "rules"] as const;
+
 const cameIn = prepared((db, key: { user_id: string; since: string; before: string; limit: number }) =>
   db
     .selectFrom("messages")
-    .selectAll()
+    .select(SHOWS_WHETHER_IT_FITS)
     .where("user_id", "=", key.user_id)
     .where("id", ">", key.since)
     .where("id", "<", key.before)
@@ -105,7 +106,10 @@ const cameIn = prepared((db, key: { user_id: string; since: string; before: stri
     .limit(key.limit),
 );
 
-function fits(row: MessageRow, { inbox_id, tag, rule }: Over): boolean {
+function fits(
+  row: Pick<MessageRow, (typeof SHOWS_WHETHER_IT_FITS)[number]>,
+  { inbox_id, tag, rule }: Over,
+): boolean {
   if (isForgotten(row)) return false;
   if (inbox_id !== null && row.inbox_id !== inbox_id) return false;
   if (tag !== null && !tagsOf(row).includes(tag)) return false;

@@ -3,16 +3,14 @@ import { closeRun, type Ending, type Run } from "./close.ts";
 import type { Understanding } from "./read-instruction.ts";
 import { schedule } from "./schedule.ts";
 
-/** Returns what ends a run that needs no model: it is about times, or a digest of nothing. */
-export async function endWithoutModel(
-  app: App,
-  run: Run,
-  asked: Understanding,
-): Promise<(() => Promise<void>) | undefined> {
+/** Ends a run that needs no model, as it is about times, or a digest of nothing; false for any other run. */
+export async function endWithoutModel(app: App, run: Run, asked: Understanding): Promise<boolean> {
   const scheduled = await schedule(app, run, asked);
-  if (scheduled) return () => closeRun(app, { ...run, ...toBeKept(run), ...scheduled }, scheduled.ending);
-  if (run.input.gathered?.count !== 0) return undefined;
-  return () => closeRun(app, { ...run, settings: { ...run.settings, reply: false } }, NOTHING_CAME);
+  if (scheduled) await closeRun(app, { ...run, ...toBeKept(run), ...scheduled }, scheduled.ending);
+  else if (run.input.gathered?.count === 0)
+    await closeRun(app, { ...run, settings: { ...run.settings, reply: false } }, NOTHING_CAME);
+  else return false;
+  return true;
 }
 
 /** The order of a schedule is kept until it is over, also where the answers of its runs are private. */

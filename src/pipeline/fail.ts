@@ -3,10 +3,10 @@ import type { App } from "../app.ts";
 import { releaseCredit } from "../resources/billing/ledger.ts";
 import type { Db } from "../db/database.ts";
 import { orphanMessages } from "../db/orphans.ts";
-import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import type { Job } from "../jobs/queue.ts";
 import { tellSenderLater } from "../jobs/tell-later.ts";
+import { messageById } from "../resources/messages/messages.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { type Step, toSteps } from "./steps.ts";
 import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
@@ -88,7 +88,3 @@ export async function endMessage(
   setImmediate(() => app.finished.notify(message.id));
   return { id: message.id, state: ended.state, reason: failure.reason };
 }
-
-export const messageById = prepared((db, key: { id: string }) =>
-  db.selectFrom("messages").selectAll().where("id", "=", key.id),
-);

@@ -1,21 +1,19 @@
 import type { App } from "../app.ts";
 import { afterCommit, type Db } from "../db/database.ts";
 import { mailsGivenUp } from "../db/orphans.ts";
-import { packed } from "../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
-import { eraseLater } from "../jobs/erase.ts";
 import { tellOwnerLater } from "../jobs/tell-later.ts";
 import { storedJson } from "../lib/stored-json.ts";
-import { keepForOperator } from "../mail/sending/sent-state.ts";
+import { forgetLetterBytes, keepForOperator } from "../mail/sending/sent-state.ts";
 import { enclosed, MAX_ENCLOSED_BYTES, prepareLetter } from "../mail/writing/letters.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
 import { isForgotten, LEFT_OUT_BY_RULE } from "../resources/messages/forgotten.ts";
 import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
 import { asCode } from "../trust/shown/as-code.ts";
 import type { Run } from "./close.ts";
-import { messageById } from "./fail.ts";
+import { messageById } from "../resources/messages/messages.ts";
 import { readStoredMail } from "./input.ts";
 import { forgetContent } from "./private.ts";
 import { type Step, type StepDraft, toSteps } from "./steps.ts";
@@ -190,12 +188,7 @@ async function keepLetter(app: App, tx: Db, mail: Sent): Promise<void> {
 /** The whole of a private mail is in the letter, which is not kept either. What is captured was given to nobody yet. */
 async function forgetLetter(app: App, tx: Db, { id, status }: Sent, { state }: MessageRow): Promise<void> {
   if (status !== "sent" || state !== "done" || app.config.outbound.mode === "capture") return;
-  const { numUpdatedRows } = await tx
-    .updateTable("outgoing_mails")
-    .set({ raw: null, ...packed("outgoing_mails") })
-    .where("id", "=", id)
-    .executeTakeFirst();
-  if (numUpdatedRows > 0n) await eraseLater(app, tx, []);
+  await forgetLetterBytes(app, tx, id);
 }
 
 async function tellNotForwarded(app: App, tx: Db, { id, user_id }: MessageRow): Promise<void> {

@@ -5,10 +5,10 @@ import type { ScheduleRow, UserRow } from "../db/schema.ts";
 import { userById } from "../db/users.ts";
 import { AppError, fullText } from "../errors.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
-import { forgetDue, planDue } from "../resources/schedules/plan.ts";
-import { addSchedule, refuseTooMany, titleOf } from "../resources/schedules/schedules.ts";
+import { haltSchedule } from "../resources/schedules/run-ends.ts";
+import { addSchedule, giveTimes, isTimed, refuseTooMany, titleOf } from "../resources/schedules/schedules.ts";
 import { timesFor, type TimeWords, type Unclear } from "../resources/schedules/times-for.ts";
-import { type Times, timesAfter } from "../resources/schedules/times.ts";
+import type { Times } from "../resources/schedules/times.ts";
 import { type Over, promiseOf } from "../resources/schedules/view.ts";
 import { askForTimes } from "./ask-for-times.ts";
 import type { Ending, Run } from "./close.ts";
@@ -44,8 +44,7 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   const [user] = await userById(app.db, { id: message.user_id });
   if (!user) return undefined;
   const answered = await scheduleIn(app.db, run);
-  const changes =
-    (answered !== undefined && asked.instruction === "") || asked.is_standing ? answered : undefined;
+  const changes = asked.instruction === "" || asked.is_standing ? answered : undefined;
   return makeOrChange(app, run, { user, changes });
 }
 
@@ -58,7 +57,7 @@ async function makeOrChange(
   const flags = Object.fromEntries(
     TIME_FLAGS.map((name) => [name, worded(options[name])]),
   ) as unknown as TimeWords;
-  const known = changes && (changes.pattern !== null || changes.at !== null) ? changes : undefined;
+  const known = changes && isTimed(changes) ? changes : undefined;
   const read = timesFor(flags, { now: app.now(), timezone: known?.timezone ?? user.timezone, known });
   const over = overOf(run);
   if ("problem" in over) return failed(over.problem);
@@ -84,11 +83,10 @@ async function askBack(
     changes,
   }: { user: UserRow; unclear: Unclear; over: Over | null; changes: ScheduleRow | undefined },
 ): Promise<Scheduled> {
-  const typed = worded(run.command.options[unclear.member]) ?? "";
-  const from_model =
-    unclear.code === "unclear_time" && typed !== ""
-      ? await askForTimes(app, run, { typed, unclear, user })
-      : undefined;
+  const { member, code } = unclear;
+  const typed = worded(run.command.options[member]) ?? "";
+  const is_asked = code === "unclear_time" && (member === "every" || member === "at") && typed !== "";
+  const from_model = is_asked ? await askForTimes(app, run, { typed, member, user }) : undefined;
   const proposals = from_model ?? unclear.proposals.map((line) => ({ line, words: "" }));
   const list = proposals.map(({ line, words }) => `${words === "" ? "" : `${words}:\n\n`}    ${line}`);
   const result = [
@@ -113,12 +111,7 @@ async function stopped(app: App, run: Run): Promise<Scheduled | undefined> {
   return {
     ending: free(result),
     async alongside(tx) {
-      await tx
-        .updateTable("schedules")
-        .set({ status: "ended", next_at: null, reason: null, updated: app.now() })
-        .where("id", "=", found.id)
-        .execute();
-      await forgetDue(tx, found);
+      await haltSchedule(tx, found, { status: "ended", reason: null, updated: app.now() });
     },
   };
 }
@@ -156,18 +149,6 @@ const schedulesOf = prepared((db, key: { user_id: string; conversation_id: strin
     )
     .orderBy("schedules.id", "desc"),
 );
-
-async function giveTimes(app: App, tx: Db, { id }: ScheduleRow, times: Times): Promise<void> {
-  const { pattern, at, timezone, until } = times;
-  const [next_at = null] = timesAfter(times, app.now(), 1);
-  const row = { pattern, at, timezone, until, next_at, status: "active" as const, reason: null, failures: 0 };
-  await tx
-    .updateTable("schedules")
-    .set({ ...row, updated: app.now() })
-    .where("id", "=", id)
-    .execute();
-  await planDue(app, tx, { id, next_at });
-}
 
 async function add(
   app: App,

@@ -17,7 +17,7 @@ export interface HookDesk extends TestApp {
   /** What is answered there from now on. */
   answer(response: () => Response | Promise<Response>): void;
   /** Makes an endpoint at `hook_url`. */
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests read whatever the server said
   hook(settings?: object): Promise<any>;
   /** Something happens that her endpoints are told of; gives the id of the event. */
   happen(type?: "message.completed" | "message.failed"): Promise<string>;

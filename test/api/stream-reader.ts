@@ -3,7 +3,7 @@ import type { TestApp } from "../support/app.ts";
 
 export interface StreamEvent {
   event: string;
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests read whatever the server said
   data: any;
 }
 

@@ -267,7 +267,7 @@ describe("mailwright dns check", () => {
       const { out, err } = await desk.run(...words);
       expect(out).toContain("v=spf1");
       for (const text of [out, err]) {
-        // oxlint-disable-next-line no-control-regex
+        // oxlint-disable-next-line no-control-regex -- none of these may reach a terminal
         expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029]/);
         expect(text.split("\n").every((line) => line.length < 2_000)).toBe(true);
         expect(text).not.toMatch(/^fake line/m);

@@ -7,8 +7,7 @@ const OWNER = "ann@client.example";
 
 interface Seen {
   status: number;
-  // Tests read whatever the server said.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests read whatever the server said
   body: any;
 }
 

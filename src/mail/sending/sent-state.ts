@@ -133,11 +133,16 @@ export async function tellEvent(
 }
 
 async function forgetPrivate(app: App, tx: Db, id: string): Promise<void> {
-  const forgotten = await tx
+  const mail = tx.selectFrom("outgoing_mails").select("id").where("id", "=", id).where("private", "=", 1);
+  if (await mail.executeTakeFirst()) await forgetLetterBytes(app, tx, id);
+}
+
+/** Deletes the bytes of a mail that was sent; what is known of it stays. */
+export async function forgetLetterBytes(app: App, tx: Db, id: string): Promise<void> {
+  const { numUpdatedRows } = await tx
     .updateTable("outgoing_mails")
     .set({ raw: null, ...packed("outgoing_mails") })
     .where("id", "=", id)
-    .where("private", "=", 1)
     .executeTakeFirst();
-  if (forgotten.numUpdatedRows > 0n) await eraseLater(app, tx, []);
+  if (numUpdatedRows > 0n) await eraseLater(app, tx, []);
 }

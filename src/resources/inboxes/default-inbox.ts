@@ -1,7 +1,7 @@
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { UserRow } from "../../db/schema.ts";
-import { invalid } from "../../errors.ts";
+import { AppError, invalid } from "../../errors.ts";
 import { inboxIds } from "./room.ts";
 
 type Account = Pick<UserRow, "id">;
@@ -11,6 +11,17 @@ export async function defaultInboxId(db: Db, { id: user_id }: Account): Promise<
   const [user] = await choiceOf(db, { user_id });
   const ids = (await inboxIds(db, { user_id })).map(({ id }) => id);
   return ids.find((id) => id === user?.default_inbox_id) ?? ids[0];
+}
+
+/** The inbox that a request names, or else the default one. Throws `inbox_required` where there is none at all. */
+export async function namedOrDefaultInboxId(
+  db: Db,
+  user: Account,
+  named: string | undefined,
+): Promise<string> {
+  const id = named ?? (await defaultInboxId(db, user));
+  if (id !== undefined) return id;
+  throw new AppError("inbox_required", "This account has no inbox.", { fix: "Make one with POST /inboxes." });
 }
 
 /**

@@ -86,6 +86,11 @@ export async function attachmentsOf(db: Db, message_ids: string[]): Promise<Map<
   return Map.groupBy(sorted, (file) => file.message_id);
 }
 
+/** Any message by its id, whosever it is. */
+export const messageById = prepared((db, key: { id: string }) =>
+  db.selectFrom("messages").selectAll().where("id", "=", key.id),
+);
+
 /** A message of the user's own within the history that the plan shows. */
 export const ownMessage = prepared((db, key: { user_id: string; id: string; since: number }) =>
   db

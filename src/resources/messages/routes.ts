@@ -1,12 +1,10 @@
 import { Elysia, t } from "elysia";
 import { isLetIn } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { planLimits } from "../billing/plans.ts";
-import type { UserRow } from "../../db/schema.ts";
 import { authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
 import { downloadHeaders } from "../../http/download.ts";
-import { refuseOverRate } from "../../http/request.ts";
+import { refuseOverCallRate } from "../../http/request.ts";
 import { jsonAnswer, STREAM_HEADERS } from "../../http/stream.ts";
 import { pageQuery, pageShape, momentParameter } from "../../http/shapes.ts";
 import { deleteMessage, restoreMessage, UNDO_SECONDS } from "./delete.ts";
@@ -18,7 +16,6 @@ import { retryMessage } from "./retry.ts";
 import { activityStatus, ActivityShape, LimitedShape, RunShape, source, StoryShape } from "./shapes.ts";
 import { streamMessages } from "./stream.ts";
 import { tagMessage } from "./tags.ts";
-import { MINUTE_SECONDS } from "../../lib/durations.ts";
 
 const POLL_SECONDS = 2;
 
@@ -244,12 +241,6 @@ const CANCEL = describe({
   answers: { 200: RunShape },
   errors: ["conflict"],
 });
-
-/** Throws `rate_limited` as for the call that a retry repeats. */
-function refuseOverCallRate(app: App, user: UserRow): void {
-  const limit = planLimits(app.config, user.plan).route_per_minute;
-  refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });
-}
 
 function download(sent: object, file: Download): Response {
   const headers = { ...sent, ...downloadHeaders(file) } as Record<string, string>;

@@ -1,7 +1,6 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ScheduleRow } from "../../db/schema.ts";
-import { hasten } from "../../jobs/hasten.ts";
 import { enqueue } from "../../jobs/queue.ts";
 import { deleteWaitingJobWithKey } from "../../jobs/remove.ts";
 import { timeAfterRun } from "./times.ts";
@@ -9,8 +8,10 @@ import { timeAfterRun } from "./times.ts";
 /** Schedules that are looked at in one step. */
 const AT_ONCE = 200;
 
+const KEY = "schedule ";
+
 function keyOf(id: string): string {
-  return `schedule ${id}`;
+  return KEY + id;
 }
 
 /** Has the job of a schedule run at its next time, and no job where there is none. A job that runs now looks again by itself. */
@@ -38,10 +39,14 @@ export async function planAllDue(app: App, tx: Db): Promise<void> {
   for (;;) {
     const rows = await tx
       .selectFrom("schedules")
-      .selectAll()
-      .where("status", "=", "active")
-      .where("id", ">", after)
-      .orderBy("id")
+      .leftJoin("jobs", (join) =>
+        join.on("jobs.dedupe_key", "=", (eb) => eb(eb.val(KEY), "||", eb.ref("schedules.id"))),
+      )
+      .selectAll("schedules")
+      .select("jobs.run_at")
+      .where("schedules.status", "=", "active")
+      .where("schedules.id", ">", after)
+      .orderBy("schedules.id")
       .limit(AT_ONCE)
       .execute();
     for (const row of rows) await planOne(app, tx, row);
@@ -50,16 +55,20 @@ export async function planAllDue(app: App, tx: Db): Promise<void> {
   }
 }
 
-async function planOne(app: App, tx: Db, row: ScheduleRow): Promise<void> {
-  const { id, last_at } = row;
-  const now = app.now();
-  // A run of a clock that was ahead says nothing about the next one.
-  const last = last_at !== null && last_at <= now ? last_at : null;
+async function planOne(app: App, tx: Db, row: ScheduleRow & { run_at: number | null }): Promise<void> {
+  const { id } = row;
+  const next_at = nextOf(row, app.now());
+  // Nearly always all is as it should be, and nothing is written.
+  const is_planned = next_at === row.next_at && row.run_at !== null && row.run_at <= (next_at ?? 0);
+  if (next_at === null || is_planned) return;
+  await tx.updateTable("schedules").set({ next_at }).where("id", "=", id).execute();
+  await planDue(app, tx, { id, next_at });
+}
+
+/** The next time of a schedule, where it was not planned by a clock that was ahead; else the first one from now on. */
+function nextOf(row: ScheduleRow, now: number): number | null {
+  // A run of such a clock says nothing about the next one either.
+  const last = row.last_at !== null && row.last_at <= now ? row.last_at : null;
   const soonest = timeAfterRun(row, { now, last });
-  const next_at = row.next_at === null || (soonest !== null && soonest < row.next_at) ? soonest : row.next_at;
-  if (next_at === null) return;
-  if (next_at !== row.next_at)
-    await tx.updateTable("schedules").set({ next_at }).where("id", "=", id).execute();
-  const due = { kind: "run_schedule", dedupe_key: keyOf(id), run_at: next_at } as const;
-  if (!(await enqueue(app, tx, { ...due, payload: { schedule_id: id } }))) await hasten(app, tx, due);
+  return row.next_at === null || (soonest !== null && soonest < row.next_at) ? soonest : row.next_at;
 }

@@ -1,13 +1,10 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../../app.ts";
-import type { UserRow } from "../../db/schema.ts";
 import { authenticated } from "../../http/auth.ts";
 import { describe } from "../../http/describe.ts";
-import { refuseOverRate } from "../../http/request.ts";
+import { refuseOverCallRate } from "../../http/request.ts";
 import { pageQuery, pageShape } from "../../http/shapes.ts";
 import { jsonAnswer } from "../../http/stream.ts";
-import { MINUTE_SECONDS } from "../../lib/durations.ts";
-import { planLimits } from "../billing/plans.ts";
 import { listMessages } from "../messages/list.ts";
 import { ActivityShape, RunShape } from "../messages/shapes.ts";
 import { runScheduleAtOnce } from "./run-due.ts";
@@ -143,10 +140,4 @@ function runRoutes(app: App) {
         }),
       },
     );
-}
-
-/** A run costs what a call costs, and counts as one. */
-function refuseOverCallRate(app: App, user: UserRow): void {
-  const limit = planLimits(app.config, user.plan).route_per_minute;
-  refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });
 }

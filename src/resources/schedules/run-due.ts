@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { InboxRow, MessageRow, ScheduleRow, UserRow } from "../../db/schema.ts";
+import { userById } from "../../db/users.ts";
 import { AppError, fullText } from "../../errors.ts";
 import { acceptScheduled } from "../../inbound/accept-scheduled.ts";
 import { authorityNow } from "../../inbound/policy.ts";
@@ -10,10 +11,10 @@ import { inboxById } from "../inboxes/inboxes.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { hasAuthority } from "../messages/authority.ts";
 import { type Material, materialToRepeat, sizeOfRaw } from "../messages/retry.ts";
-import { readRun } from "../messages/messages.ts";
+import { messageById, readRun } from "../messages/messages.ts";
 import type { RunView } from "../messages/view.ts";
-import { noteFailure, pauseSchedule } from "./run-ends.ts";
-import { ownSchedule } from "./view.ts";
+import { haltSchedule, noteFailure, pauseSchedule } from "./run-ends.ts";
+import { ownSchedule, scheduleById } from "./view.ts";
 import { timeAfterRun } from "./times.ts";
 
 /** All that one run of a schedule is made of. */
@@ -30,23 +31,21 @@ interface Due {
  */
 export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal: AbortSignal): Promise<void> {
   const { schedule_id } = job.payload;
-  const due = await dueOf(app.db, schedule_id);
+  const [planned] = await scheduleById(app.db, { id: schedule_id });
+  const due = await dueOf(app.db, planned);
   const material = due && isDue(app, due.schedule) ? await materialOrWhy(app, due.origin) : undefined;
   await writeOutcome(app, signal, async (tx) => {
     // Looked up again: it may have been changed meanwhile.
-    const now = await dueOf(tx, schedule_id);
+    const [row] = await scheduleById(tx, { id: schedule_id });
+    const now = await dueOf(tx, row);
     if (now === undefined) return endWithoutInbox(tx, job);
     const { schedule } = now;
     if (schedule.status !== "active" || schedule.next_at === null) return finishJob(tx, job);
     if (!isDue(app, schedule)) return deferJob(tx, job, schedule.next_at);
     if (material === undefined) return deferJob(tx, job, app.now());
     await runOnce(app, tx, now, material);
-    const left = await tx
-      .selectFrom("schedules")
-      .select(["status", "next_at"])
-      .where("id", "=", schedule_id)
-      .executeTakeFirstOrThrow();
-    if (left.status === "active" && left.next_at !== null) await deferJob(tx, job, left.next_at);
+    const [left] = await scheduleById(tx, { id: schedule_id });
+    if (left?.status === "active" && left.next_at !== null) await deferJob(tx, job, left.next_at);
     else await finishJob(tx, job);
   });
 }
@@ -57,10 +56,10 @@ export async function runScheduleAtOnce(
   user: UserRow,
   { id, admit }: { id: string; admit: () => void },
 ): Promise<RunView> {
-  const found = await dueOf(app.db, (await ownSchedule(app.db, user, id)).id);
+  const found = await dueOf(app.db, await ownSchedule(app.db, user, id));
   const material = found && (await materialOrWhy(app, found.origin));
   const message_id = await app.write(async (tx) => {
-    const due = await dueOf(tx, (await ownSchedule(tx, user, id)).id);
+    const due = await dueOf(tx, await ownSchedule(tx, user, id));
     if (due === undefined || material === undefined) throw conflict(INBOX_GONE, "Make another schedule.");
     if ("why" in material) throw conflict(material.why, "Make another schedule.");
     const why = await hindranceOf(app, tx, due);
@@ -75,32 +74,19 @@ function isDue(app: App, { next_at }: ScheduleRow): boolean {
   return next_at !== null && next_at <= app.now();
 }
 
-async function dueOf(db: Db, id: string): Promise<Due | undefined> {
-  const schedule = await db.selectFrom("schedules").selectAll().where("id", "=", id).executeTakeFirst();
+/** All that a run is made of; undefined where its inbox, its message or its account is gone. */
+async function dueOf(db: Db, schedule: ScheduleRow | undefined): Promise<Due | undefined> {
   if (!schedule) return undefined;
-  const origin = await db
-    .selectFrom("messages")
-    .selectAll()
-    .where("id", "=", schedule.message_id)
-    .executeTakeFirst();
-  const user = await db
-    .selectFrom("users")
-    .selectAll()
-    .where("id", "=", schedule.user_id)
-    .where("deleted_at", "is", null)
-    .executeTakeFirst();
+  const [origin] = await messageById(db, { id: schedule.message_id });
+  const [user] = await userById(db, { id: schedule.user_id });
   const [inbox] = await inboxById(db, { id: schedule.inbox_id });
-  return origin && user && inbox ? { schedule, origin, inbox, user } : undefined;
+  return origin && user?.deleted_at === null && inbox ? { schedule, origin, inbox, user } : undefined;
 }
 
 const INBOX_GONE = "The inbox of this schedule has been deleted.";
 
 async function endWithoutInbox(tx: Db, job: Job<"run_schedule">): Promise<void> {
-  await tx
-    .updateTable("schedules")
-    .set({ status: "ended", next_at: null, reason: INBOX_GONE })
-    .where("id", "=", job.payload.schedule_id)
-    .execute();
+  await haltSchedule(tx, { id: job.payload.schedule_id }, { status: "ended", reason: INBOX_GONE });
   await finishJob(tx, job);
 }
 

@@ -4,6 +4,7 @@ import { prepared } from "../../db/prepared.ts";
 import type { MessageRow, ScheduleRow } from "../../db/schema.ts";
 import { enqueue } from "../../jobs/queue.ts";
 import { forgetDue } from "./plan.ts";
+import { scheduleById } from "./view.ts";
 
 /** How many runs in a row may fail before a schedule pauses. */
 const MAX_FAILURES = 3;
@@ -25,7 +26,7 @@ const noteSuccess = prepared((db, key: { id: string }) =>
 
 /** Counts a run that failed. A few in a row pause the schedule, and its owner hears of it; so does the owner of a single run. */
 export async function noteFailure(app: App, tx: Db, id: string, error: string): Promise<void> {
-  const schedule = await tx.selectFrom("schedules").selectAll().where("id", "=", id).executeTakeFirst();
+  const [schedule] = await scheduleById(tx, { id });
   if (!schedule) return;
   const failures = schedule.failures + 1;
   await tx.updateTable("schedules").set({ failures }).where("id", "=", id).execute();
@@ -36,13 +37,22 @@ export async function noteFailure(app: App, tx: Db, id: string, error: string): 
 
 /** Pauses a schedule that cannot go on, and tells its owner why. */
 export async function pauseSchedule(app: App, tx: Db, schedule: ScheduleRow, reason: string): Promise<void> {
+  await haltSchedule(tx, schedule, { status: "paused", reason });
+  await tellOwner(app, tx, schedule);
+}
+
+/** Has a schedule run no more, and takes its job out of the queue unless that runs. */
+export async function haltSchedule(
+  tx: Db,
+  { id }: Pick<ScheduleRow, "id">,
+  change: Pick<ScheduleRow, "status" | "reason"> & Partial<Pick<ScheduleRow, "updated">>,
+): Promise<void> {
   await tx
     .updateTable("schedules")
-    .set({ status: "paused", reason, next_at: null })
-    .where("id", "=", schedule.id)
+    .set({ ...change, next_at: null })
+    .where("id", "=", id)
     .execute();
-  await forgetDue(tx, schedule);
-  await tellOwner(app, tx, schedule);
+  await forgetDue(tx, { id });
 }
 
 async function tellOwner(app: App, tx: Db, { id, user_id }: ScheduleRow): Promise<void> {

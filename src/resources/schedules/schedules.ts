@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { InboxRow, ScheduleRow, UserRow } from "../../db/schema.ts";
-import { AppError, invalid } from "../../errors.ts";
+import { invalid } from "../../errors.ts";
 import { storeOrder } from "../../inbound/accept-scheduled.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
@@ -9,9 +9,10 @@ import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import { refuseUnverified } from "../accounts/verified.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
-import { defaultInboxId } from "../inboxes/default-inbox.ts";
+import { namedOrDefaultInboxId } from "../inboxes/default-inbox.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
+import { refuseBadTexts } from "../messages/call-texts.ts";
 import { forgetDue, planDue } from "./plan.ts";
 import type { NewSchedule, ScheduleInput } from "./shapes.ts";
 import { TOO_LATE, timesFor } from "./times-for.ts";
@@ -19,34 +20,24 @@ import { type Times, timesAfter } from "./times.ts";
 import { type Over, ownSchedule, promiseOf, readSchedule, type ScheduleView } from "./view.ts";
 
 const MAX_TITLE_CHARS = 200;
-const MAX_INSTRUCTION_CHARS = 10_000;
-const MAX_CONTENT_CHARS = 500_000;
+
 /** Makes a schedule for an instruction, which is stored as a message that is worked on at each of its times. */
 export async function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
   const { user } = caller;
   refuseUnverified(user);
-  const instruction = checkedInstruction(input.instruction);
-  const { content = null } = input;
-  if (isLongerThan(content ?? "", MAX_CONTENT_CHARS))
-    throw invalid(
-      "body.content",
-      "too_long",
-      `The content must have at most ${MAX_CONTENT_CHARS} characters.`,
-    );
+  const instruction = input.instruction.trim();
+  const { content } = input;
+  refuseBadTexts({ instruction, ...(content === undefined ? {} : { content }) });
   const times = timesOf(app, user, input);
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "schedule_created");
-    const inbox_id = input.inbox_id ?? (await defaultInboxId(tx, user));
-    if (inbox_id === undefined)
-      throw new AppError("inbox_required", "This account has no inbox.", {
-        fix: "Make one with POST /inboxes.",
-      });
-    const inbox = await ownInbox(tx, user, inbox_id);
+    const inbox = await ownInbox(tx, user, await namedOrDefaultInboxId(tx, user, input.inbox_id));
     await refuseResting(app, tx, user, inbox);
     const over = await checkedOver(tx, user, input.over ?? null);
     const title = input.title === undefined ? titleOf(instruction) : checkedTitle(input.title);
     const result = promiseOf(times, app.now());
-    const message = await storeOrder(app, tx, { inbox, user, subject: title, instruction, content, result });
+    const order = { inbox, user, subject: title, instruction, content: content ?? null, result };
+    const message = await storeOrder(app, tx, order);
     const id = await addSchedule(app, tx, user, { inbox, message_id: message.id, title, times, over });
     return readSchedule(tx, user, id);
   });
@@ -128,6 +119,23 @@ export async function patchSchedule(
   });
 }
 
+/** Gives a schedule other times, after which it runs again, in the transaction of the caller. */
+export async function giveTimes(
+  app: App,
+  tx: Db,
+  { id }: Pick<ScheduleRow, "id">,
+  times: Times,
+): Promise<void> {
+  const { pattern, at, timezone, until } = times;
+  const [next_at = null] = timesAfter(times, app.now(), 1);
+  await tx
+    .updateTable("schedules")
+    .set({ pattern, at, timezone, until, next_at, ...REVIVED, updated: app.now() })
+    .where("id", "=", id)
+    .execute();
+  await planDue(app, tx, { id, next_at });
+}
+
 /** Deletes a schedule; what its runs have done stays. */
 export async function deleteSchedule(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
@@ -142,7 +150,7 @@ export function titleOf(text: string): string {
   return oneLine(text.split("\n", 1)[0] ?? "").slice(0, MAX_TITLE_CHARS) || "Untitled";
 }
 
-function isTimed({ pattern, at }: Times): boolean {
+export function isTimed({ pattern, at }: Times): boolean {
   return pattern !== null || at !== null;
 }
 
@@ -192,7 +200,8 @@ async function anotherOrder(
     .select("content")
     .where("message_id", "=", row.message_id)
     .executeTakeFirst();
-  const text = checkedInstruction(instruction);
+  const text = instruction.trim();
+  refuseBadTexts({ instruction: text });
   const result = isTimed(row) ? promiseOf(row, app.now()) : "";
   const stored = {
     inbox,
@@ -210,18 +219,6 @@ async function checkedOver(db: Db, user: UserRow, over: NewSchedule["over"] | nu
   const { inbox_id = null, tag = null, rule = null } = over;
   if (inbox_id !== null) await ownInbox(db, user, inbox_id);
   return { inbox_id, tag: tag?.toLowerCase() ?? null, rule };
-}
-
-function checkedInstruction(text: string): string {
-  const instruction = text.trim();
-  if (instruction === "")
-    throw invalid("body.instruction", "too_short", "The instruction must not be blank.");
-  if (!isLongerThan(instruction, MAX_INSTRUCTION_CHARS)) return instruction;
-  throw invalid(
-    "body.instruction",
-    "too_long",
-    `The instruction must have at most ${MAX_INSTRUCTION_CHARS} characters.`,
-  );
 }
 
 function checkedTitle(text: string): string {

@@ -1,4 +1,5 @@
 import type { Db } from "../../db/database.ts";
+import { prepared } from "../../db/prepared.ts";
 import type { ScheduleRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { storedJson } from "../../lib/stored-json.ts";
@@ -27,7 +28,12 @@ export async function listSchedules(db: Db, user: UserRow): Promise<ScheduleView
 }
 
 export async function readSchedule(db: Db, user: UserRow, id: string): Promise<ScheduleView> {
-  return viewOf(await ownWithOrder(db, user, id));
+  const row = await withOrder(db)
+    .where("schedules.id", "=", id)
+    .where("schedules.user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw noSchedule();
+  return viewOf(row);
 }
 
 /** The user's own schedule, or `not_found`, whether it is unknown or somebody else's. */
@@ -38,8 +44,16 @@ export async function ownSchedule(db: Db, user: Pick<UserRow, "id">, id: string)
     .where("id", "=", id)
     .where("user_id", "=", user.id)
     .executeTakeFirst();
-  if (!row) throw new AppError("not_found", "There is no such schedule.");
+  if (!row) throw noSchedule();
   return row;
+}
+
+export const scheduleById = prepared((db, key: { id: string }) =>
+  db.selectFrom("schedules").selectAll().where("id", "=", key.id),
+);
+
+function noSchedule(): AppError {
+  return new AppError("not_found", "There is no such schedule.");
 }
 
 /** Says when it runs, and how to end it. */
@@ -66,22 +80,15 @@ function withOrder(db: Db) {
     .innerJoin("messages as origin", "origin.id", "schedules.message_id")
     .selectAll("schedules")
     .select(["origin.instruction", "origin.sender"])
-    .select((eb) => [
-      eb
-        .selectFrom("messages as run")
-        .select("run.id")
-        .whereRef("run.schedule_id", "=", "schedules.id")
-        .orderBy("run.id", "desc")
-        .limit(1)
-        .as("run_id"),
-      eb
-        .selectFrom("messages as run")
-        .select("run.state")
-        .whereRef("run.schedule_id", "=", "schedules.id")
-        .orderBy("run.id", "desc")
-        .limit(1)
-        .as("run_state"),
-    ]);
+    .leftJoin("messages as run", (join) =>
+      join.on("run.id", "=", (eb) =>
+        eb
+          .selectFrom("messages as any_run")
+          .select((any) => any.fn.max("any_run.id").as("id"))
+          .whereRef("any_run.schedule_id", "=", "schedules.id"),
+      ),
+    )
+    .select(["run.id as run_id", "run.state as run_state"]);
 }
 
 type WithOrder = ScheduleRow & {
@@ -90,11 +97,6 @@ type WithOrder = ScheduleRow & {
   run_id: string | null;
   run_state: Parameters<typeof factsOf>[0] | null;
 };
-
-async function ownWithOrder(db: Db, user: UserRow, id: string): Promise<WithOrder> {
-  await ownSchedule(db, user, id);
-  return withOrder(db).where("schedules.id", "=", id).executeTakeFirstOrThrow();
-}
 
 function viewOf(row: WithOrder) {
   const { status, next_at } = row;

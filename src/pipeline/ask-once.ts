@@ -1,0 +1,51 @@
+import { type Completion, complete } from "../ai/llm.ts";
+import type { App } from "../app.ts";
+import type { InboxRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { deadline } from "../lib/deadline.ts";
+import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
+import { fetchOf } from "./ask-model.ts";
+
+/** A question beside the work of a run, which is answered without tools. */
+export interface Question {
+  system: string;
+  user: string;
+  brief: NonNullable<Parameters<typeof complete>[0]["brief"]>;
+  within_ms: number;
+}
+
+/** Returns the connection of an inbox, or why it cannot be asked anything. */
+export async function connectionToAsk(
+  app: App,
+  inbox: InboxRow,
+): Promise<OpenConnection | { problem: string }> {
+  try {
+    return (await openConnectionOf(app, inbox)) ?? { problem: "the inbox has no model." };
+  } catch (error) {
+    if (error instanceof AppError) return { problem: error.message };
+    throw error;
+  }
+}
+
+/** Asks a model one question; what is wrong with it is part of the answer. */
+export async function askOnce(
+  app: App,
+  connection: OpenConnection,
+  { system, user, brief, within_ms }: Question,
+  signal: AbortSignal,
+): Promise<Completion> {
+  using cap = deadline(signal, within_ms);
+  const { trusted: _, fallback_connection_id: __, ...model } = connection;
+  // Waited for here, as the time ends with this function.
+  return await complete({
+    connection: model,
+    messages: [
+      { role: "system", content: system },
+      { role: "user", content: user },
+    ],
+    tools: [],
+    fetch: fetchOf(app, connection),
+    signal: cap.signal,
+    brief,
+  });
+}
