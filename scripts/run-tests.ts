@@ -44,14 +44,20 @@ if (skipped !== "0") {
 for (const words of failureReports(said)) await written(process.stdout, `\n${words}\n`);
 process.exit(await tests.exited);
 
-/** Returns what stands above the `(fail)` line of each test: the end of it, where it is long. */
+/**
+ * Returns what stands above the `(fail)` line of each test, from the name of its file on: the end of it, where it is
+ * long. A hook that failed has no name but that of its file.
+ */
 function failureReports(log: string): string[] {
   const reports: string[] = [];
+  let file = "";
   let lines: string[] = [];
   for (const line of log.split("\n")) {
-    if (line.startsWith("(fail) ") && lines.some((text) => text.trim() !== ""))
-      reports.push([...lines.slice(-REPORT_LINES), line].join("\n"));
-    if (/^\((?:pass|fail|skip|todo)\) |^\d+ tests? (?:failed|skipped):$|^test\/\S+:$/.test(line)) lines = [];
+    // The runner names all that failed once more at its end.
+    if (/^\d+ tests? failed:$/.test(line)) break;
+    if (line.startsWith("(fail) ")) reports.push([file, ...lines.slice(-REPORT_LINES), line].join("\n"));
+    if (/^test\/\S+:$/.test(line)) file = line;
+    else if (/^\((?:pass|fail|skip|todo)\) /.test(line)) lines = [];
     else lines.push(line.slice(0, LINE_LENGTH));
   }
   return reports;

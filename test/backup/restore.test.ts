@@ -149,6 +149,7 @@ describe("a restore", () => {
       "deliver_webhooks",
       "fan_out_event",
       "route_message",
+      "run_schedule",
       "send_mail",
     ]);
     db.close();
