@@ -16,7 +16,7 @@ import { shown } from "./shown.ts";
 import { suppressionCommand } from "./suppression.ts";
 import { userCommand } from "./user.ts";
 import { ConfigError } from "../config/config.ts";
-import { isStorageFault, storageWords } from "../db/storage-faults.ts";
+import { DAMAGED, isDamage, isStorageFault, storageWords } from "../db/storage-faults.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { loadFault } from "../lib/start-faults.ts";
 import { VERSION } from "../lib/version.ts";
@@ -62,7 +62,7 @@ function explain(error: unknown): string {
   const unloadable = loadFault(error);
   if (unloadable !== undefined) return unloadable;
   if (isStorageFault(error)) {
-    const { message, fix } = storageWords(error);
+    const { message, fix } = isDamage(error) ? DAMAGED : storageWords(error);
     return `${message} (${messageOf(error)}). ${fix}`;
   }
   return error instanceof Error && "syscall" in error ? error.message : Bun.inspect(error);

@@ -7,17 +7,23 @@ import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.
  */
 const DISK =
   /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EFBIG|EIO|EROFS|DATABASE_GONE|FOLDER_CLOSED|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
-const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
+const DAMAGE = /^(SQLITE_(CORRUPT|NOTADB)|DATABASE_DAMAGED)/;
 
 const LOOK_AT_DISK =
   "See what the system says about the disk (dmesg), and whether its cable and power are well.";
 const LOOK_AT_FOLDER =
   "See that the folder mail in the data folder is there, on a disk that is mounted, and belongs to the user that runs the server.";
+/** What is said of damage once it has been found, or where nobody looks again. */
+export const DAMAGED = {
+  message: "The database is damaged",
+  fix: `Stop the server and restore a backup: mailwright restore FILE. ${LOOK_AT_DISK}`,
+};
 const WORDS: [RegExp, string, string][] = [
+  [/^DATABASE_DAMAGED/, DAMAGED.message, DAMAGED.fix],
   [
     DAMAGE,
-    "The database is damaged",
-    `Stop the server and restore a backup: mailwright restore FILE. ${LOOK_AT_DISK}`,
+    "The database may be damaged, or the disk gave something else for a moment",
+    "It is being looked through, and what is found is said here: nothing is to be done until then. If this is said for minutes, see what `mailwright doctor` finds.",
   ],
   [/^(SQLITE_FULL|ENOSPC)/, "The disk is full", "Make room on it; nothing else is to be done."],
   [
@@ -110,6 +116,7 @@ export function storageWords(error: unknown): { message: string; fix: string } {
 export class StorageError extends Error {
   readonly code:
     | "CONTENT_MISSING"
+    | "DATABASE_DAMAGED"
     | "DATABASE_GONE"
     | "FOLDER_CLOSED"
     | "LOCK_GONE"

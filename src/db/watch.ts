@@ -5,7 +5,10 @@ import { isDamage, isStorageFault, StorageError, storageWords } from "./storage-
 
 /** How often a fault that persists is logged again. */
 const REMIND_MS = 60_000;
-/** Delay after which a database that could not be checked is checked again; doubled each time. */
+/**
+ * Delay after which a database is checked again that could not be checked, was found damaged once, or gave a fault
+ * anew; doubled each time.
+ */
 const AGAIN_MS = 1_000;
 /**
  * How long without a refused write until the fault counts as over: a nearly full disk takes some writes and refuses
@@ -41,22 +44,30 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
       : [named, `${path}-wal`, `${path}-shm`].map((file) => ({ file, inode: inodeOf(file) }));
   const teller = createTeller(log);
   let damage: StorageError | null = null;
-  let looked_ms = Number.NEGATIVE_INFINITY;
-
+  const pauses = createPauses();
   let again_ms = AGAIN_MS;
+  let found_before = false;
 
   /**
    * Checks the database and logs what is damaged. A fault may be gone by now: SQLite also reports damage for a page
    * that the disk failed to read for a moment.
    */
   const lookThrough = async (file: string): Promise<void> => {
-    looked_ms = performance.now();
+    pauses.looked();
     const faults = await findFaults(file).catch((error: unknown) => [messageOf(error)]);
     if (faults?.length === 0) {
-      [damage, again_ms] = [null, AGAIN_MS];
+      [damage, again_ms, found_before] = [null, AGAIN_MS, false];
       log.warn({}, "the database was looked through and is sound: the disk gave something else for a while");
-    } else if (faults && !isUnread(faults)) log.error({ faults }, "this is damaged in the database");
-    else {
+    } else if (faults && !isUnread(faults)) {
+      // A disk that fails may say the same of a sound one: whoever restores a backup loses what came after it.
+      if (!found_before) {
+        found_before = true;
+        return lookAfter(AGAIN_MS);
+      }
+      damage = new StorageError("DATABASE_DAMAGED", faults[0] ?? "");
+      log.error({ faults }, "this is damaged in the database");
+      teller.failed(damage);
+    } else {
       if (faults) damage = new StorageError("SQLITE_IOERR", "the disk cannot be read");
       if (again_ms === AGAIN_MS)
         log.warn({ faults }, "the database could not be looked through; that is tried again until it can be");
@@ -70,18 +81,7 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
     }, ms).unref();
   };
   return {
-    refuseIfGone() {
-      for (const known of files) {
-        const inode = inodeOf(known.file);
-        // SQLite creates the log and its index at the first use of the database.
-        known.inode ??= inode;
-        if (inode !== known.inode)
-          throw new StorageError(
-            "DATABASE_GONE",
-            `${known.file} is not the file any more that this server has open`,
-          );
-      }
-    },
+    refuseIfGone: () => refuseIfReplaced(files),
     refuseIfDamaged() {
       if (damage) throw damage;
     },
@@ -90,10 +90,39 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
       teller.failed(error);
       if (!isDamage(error) || damage) return;
       damage = new StorageError("SQLITE_CORRUPT", messageOf(error));
-      lookAfter(Math.max(0, looked_ms + REMIND_MS - performance.now()));
+      lookAfter(pauses.next());
     },
     wrote: teller.wrote,
     isMissing: () => path !== null && !isThere(path),
+  };
+}
+
+function refuseIfReplaced(files: { file: string; inode: ReturnType<typeof inodeOf> }[]): void {
+  for (const known of files) {
+    const inode = inodeOf(known.file);
+    // SQLite creates the log and its index at the first use of the database.
+    known.inode ??= inode;
+    if (inode !== known.inode)
+      throw new StorageError(
+        "DATABASE_GONE",
+        `${known.file} is not the file any more that this server has open`,
+      );
+  }
+}
+
+/** Spaces out the checks of a database that gives one fault after the other; after a calm they are close again. */
+function createPauses(): { looked: () => void; next: () => number } {
+  let looked_ms = Number.NEGATIVE_INFINITY;
+  let gap_ms = AGAIN_MS;
+  return {
+    looked: () => void (looked_ms = performance.now()),
+    next() {
+      const since_ms = performance.now() - looked_ms;
+      if (since_ms > REMIND_MS) gap_ms = AGAIN_MS;
+      const wait_ms = Math.max(0, gap_ms - since_ms);
+      gap_ms = Math.min(2 * gap_ms, REMIND_MS);
+      return wait_ms;
+    },
   };
 }
 

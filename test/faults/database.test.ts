@@ -276,6 +276,8 @@ test("a damaged page is named, nothing is written any more, and a restored backu
   const backup = join(at.dir, "..", "backup.zip");
   expect((await at.cli("backup", backup)).code).toBe(0);
   damage(at, "messages");
+  await expectRefusals(server, owner, "The database may be damaged");
+  await logged(server, "The database is damaged;");
   await expectRefusals(server, owner, "The database is damaged");
   const { body } = await ask(server, owner, "/v1/messages", { instruction: "x" });
   expect(body.fix).toContain("mailwright restore FILE");
