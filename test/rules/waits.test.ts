@@ -40,7 +40,7 @@ describe("a message that a rule has wait", () => {
     await using room = await waitingRoom();
     const { id } = await sendWaiting(room);
     const again = await room.owner.post(`/messages/${id}/retry`);
-    expect([again.status, again.body.message_id, again.body.waits_until]).toEqual([202, id, null]);
+    expect([again.status, again.body.message_id, again.body.waits_until]).toEqual([202, id, undefined]);
     await room.drain();
     expect(await room.newest()).toMatchObject({ id, state: "done" });
     expect((await room.activity())[0].rules).toEqual(["Night"]);

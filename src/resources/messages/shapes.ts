@@ -74,10 +74,10 @@ const metadata = t.Record(t.String(), t.String(), {
   examples: [{ order: "4711" }],
 });
 
-const waitsUntil = t.Nullable(moment("Until when a rule of its inbox has it wait"));
+const waitsUntil = moment("Until when a rule of its inbox has it wait");
 
 const routing = {
-  waits_until: waitsUntil,
+  waits_until: t.Optional(waitsUntil),
   message_id: t.String({ format: "uuid" }),
   conversation_id: t.Nullable(t.String({ format: "uuid" })),
   source,
@@ -225,7 +225,7 @@ export const StoryShape = t.Composite(
       ),
       content_truncated: t.Boolean({ description: "Whether there was more of it." }),
       running: t.Boolean({ description: "Whether it is being worked on right now, and does not wait." }),
-      waits_until: waitsUntil,
+      waits_until: t.Nullable(waitsUntil),
       to: t.Array(t.String(), {
         description: "Whom a mail names as its recipients, as long as the mail is kept.",
         examples: [["reports-k3m9x2abcdef@mail.example.org"]],

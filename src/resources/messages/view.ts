@@ -67,6 +67,7 @@ export type ActivityView = ReturnType<typeof viewActivity>;
 
 /** A message in the shape of the answer to a call. */
 export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remaining: number) {
+  const waits_until = waitsUntil(row);
   return {
     message_id: row.id,
     conversation_id: row.conversation_id,
@@ -77,7 +78,7 @@ export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remainin
     usage: usageOf(row),
     steps: storedJson<unknown[]>(row.steps, DAMAGED),
     attachments: attachments.filter((file) => file.direction === "out").map(viewAttachment),
-    waits_until: waitsUntil(row),
+    ...(waits_until === null ? {} : { waits_until }),
     credits: { charged: row.credits_charged, remaining },
     reply_status: row.reply_status,
     subject: row.subject,
