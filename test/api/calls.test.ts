@@ -26,7 +26,6 @@ test("runs an instruction through the only inbox and answers in exactly the docu
     reply_status: "none",
     subject: "Summarise",
     metadata: {},
-    waits_until: null,
     created: t.app.now(),
   });
   const polled = await ada.get(`/v1/messages/${answer.body.message_id}`);

@@ -273,7 +273,6 @@ test("each state is shown as decided: in the activity, and to one who polls", as
       reply_status: "none",
       subject: "About",
       metadata: {},
-      waits_until: null,
       created: t.app.now(),
     });
   }
