@@ -5,6 +5,7 @@ import { hashSecret } from "../../src/lib/secrets.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { ALONE, listed } from "../support/kill-points.ts";
 import { type CommitWatch, watchCommits } from "../support/lone-commits.ts";
+import { mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startLooseServer } from "../support/oauth-loose-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
@@ -23,7 +24,7 @@ afterAll(() => mcpServer[Symbol.asyncDispose]());
 const lone = new Set<string>();
 let ran = 0;
 afterAll(() => {
-  if (ran === Object.keys(TRACES).length + 2)
+  if (ran === Object.keys(TRACES).length + 3)
     expect(listed("commit", ALONE).filter((name) => !lone.has(name))).toEqual([]);
 });
 
@@ -152,6 +153,20 @@ test("what was given up and is tried again ends with the commit that begins it a
       expect([one.kind, status]).toEqual([one.kind, 204]);
     });
   }
+  ran += 1;
+});
+
+test("an answer that came back is mailed again with one commit", async () => {
+  await using sink = await startSmtpSink({ reject: () => "550 5.1.1 no such user" });
+  const outbound = { mode: "relay" as const, relay_url: `smtp://127.0.0.1:${sink.port}` };
+  await using t = await mailroom({ config: { outbound } });
+  await t.send({ text: "What is new?" });
+  await t.drain();
+  const [message] = await t.activity();
+  expect(message).toMatchObject({ reply_status: "bounced" });
+  await expectLone(await watchCommits(t.app), "retry", async () => {
+    expect((await t.owner.post(`/messages/${message.message_id}/retry`)).status).toBe(202);
+  });
   ran += 1;
 });
 

@@ -153,20 +153,4 @@ describe("files", () => {
     expect(order).toEqual(["household", "bob"]);
     await Promise.all(strangers);
   });
-
-  test("that fill the memory cost a file beside them nothing", async () => {
-    // A busy machine takes longer to fill the memory than a file may take to be read.
-    await using reader = createFileReader({ readFileWithinMs: 120_000 });
-    const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
-    const [bombs, goods] = await Promise.all([
-      reader.read([bomb], signal, { account: "eve" }),
-      reader.read(
-        Array.from({ length: 20 }, () => good),
-        signal,
-        { account: "ada" },
-      ),
-    ]);
-    expect(bombs.map(({ note }) => note)).toEqual(["Not read: a.pdf takes too much memory to read."]);
-    expect(new Set(goods.map(({ text }) => text))).toEqual(new Set(["read at once"]));
-  }, 130_000);
 });

@@ -52,33 +52,3 @@ test("each input is packed when its turn has come", async () => {
   await Promise.all([...eve, ada]);
   expect(packed).toEqual(["eve 0", "ada 1", "eve 2", "eve 3"]);
 });
-
-test("what took too much memory beside others is tried once more, and nothing else meanwhile", async () => {
-  await using pool = createFairPool<{ said: string }>(MOODY, { size: 3, memoryBytes: 64 * 1_048_576 });
-  const packed: string[] = [];
-  const run = (who: string, input: string) =>
-    pool.run({ who }, () => {
-      packed.push(who);
-      return { input, limitMs: LIMIT_MS };
-    });
-  const ada = run("ada", hold);
-  const eve = run("eve", "grow");
-  await Bun.sleep(0);
-  await release();
-  expect(await eve).toEqual({ ok: false, problem: "too_much_memory" });
-  expect((await ada).ok).toBe(true);
-  expect(packed.filter((who) => who === "eve").length).toBe(2);
-  await run("bob", "b");
-  expect(packed.at(-1)).toBe("bob");
-});
-
-test("what took too much memory by itself is given up at once", async () => {
-  await using pool = createFairPool(MOODY, { size: 3, memoryBytes: 64 * 1_048_576 });
-  let packed = 0;
-  const outcome = await pool.run({ who: "eve" }, () => {
-    packed += 1;
-    return { input: "grow", limitMs: LIMIT_MS };
-  });
-  expect(outcome).toEqual({ ok: false, problem: "too_much_memory" });
-  expect(packed).toBe(1);
-});

@@ -84,9 +84,10 @@ const ANSWER_GONE = {
 
 /** Ends the wait of a message that a rule has wait: its owner wants it done now. False for any other message. */
 async function goOnNow(app: App, user: UserRow, id: string): Promise<boolean> {
+  if (!(await waiting(app, app.db, user, id))) return false;
   return app.write(async (tx) => {
-    const [message] = await ownMessage(tx, { user_id: user.id, id, since: historySince(app, user) });
-    if (!message || waitsUntil(message) === null || message.inbox_id === null) return false;
+    const message = await waiting(app, tx, user, id);
+    if (!message) return false;
     const { inbox_id, conversation_id: lane } = message;
     if (!(await endWait(app, tx, { inbox_id, message_id: id, lane }))) return false;
     const { until: _, ...found } = rulesFound(message);
@@ -94,6 +95,12 @@ async function goOnNow(app: App, user: UserRow, id: string): Promise<boolean> {
     await tx.updateTable("messages").set({ rules, steps: "[]" }).where("id", "=", id).execute();
     return true;
   });
+}
+
+async function waiting(app: App, db: Db, user: UserRow, id: string) {
+  const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
+  if (!message || waitsUntil(message) === null || message.inbox_id === null) return undefined;
+  return { ...message, inbox_id: message.inbox_id };
 }
 
 const WITHOUT_CREDITS = {

@@ -3,8 +3,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
-import { createFileReader } from "../../src/files/reader.ts";
-import type { FileReading, FileToRead } from "../../src/files/reading.ts";
+import { createFileReader } from "../../../src/files/reader.ts";
+import type { FileReading, FileToRead } from "../../../src/files/reading.ts";
 import {
   docxParts,
   fileOf,
@@ -18,8 +18,8 @@ import {
   xlsxParts,
   zipOf,
   zlibBlanks,
-} from "../support/files.ts";
-import { watchThread } from "../support/own-time.ts";
+} from "../../support/files.ts";
+import { watchThread } from "../../support/own-time.ts";
 
 /**
  * How long one bomb may take, so that a row of them does not take long; honest files have the time they have in
@@ -206,7 +206,7 @@ describe("long files", () => {
 
 describe("damage", () => {
   test("no file cut off anywhere goes without an answer", async () => {
-    const names = (await readdir(join(import.meta.dir, "../fixtures/files"))).filter(
+    const names = (await readdir(join(import.meta.dir, "../../fixtures/files"))).filter(
       (name) => !name.endsWith(".md"),
     );
     for (const name of names) {

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createFileReader } from "../../../src/files/reader.ts";
+import { createFairPool } from "../../../src/lib/fair-pool.ts";
+import { fileOf, pdfOfPages, zlibBlanks } from "../../support/files.ts";
+
+const MOODY = "../test/mail/fixtures/moody-worker.ts";
+const LIMIT_MS = 60_000;
+const NEVER = new AbortController().signal;
+
+let dir: string;
+let count = 0;
+/** A word that holds a thread until `release`. */
+let hold: string;
+const release = () => Bun.write(hold.replace("until ", ""), "");
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fair-pool-"));
+});
+beforeEach(() => {
+  count += 1;
+  hold = `until ${join(dir, String(count))}`;
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+test("what took too much memory beside others is tried once more, and nothing else meanwhile", async () => {
+  await using pool = createFairPool<{ said: string }>(MOODY, { size: 3, memoryBytes: 64 * 1_048_576 });
+  const packed: string[] = [];
+  const run = (who: string, input: string) =>
+    pool.run({ who }, () => {
+      packed.push(who);
+      return { input, limitMs: LIMIT_MS };
+    });
+  const ada = run("ada", hold);
+  const eve = run("eve", "grow");
+  await Bun.sleep(0);
+  await release();
+  expect(await eve).toEqual({ ok: false, problem: "too_much_memory" });
+  expect((await ada).ok).toBe(true);
+  expect(packed.filter((who) => who === "eve").length).toBe(2);
+  await run("bob", "b");
+  expect(packed.at(-1)).toBe("bob");
+});
+
+test("what took too much memory by itself is given up at once", async () => {
+  await using pool = createFairPool(MOODY, { size: 3, memoryBytes: 64 * 1_048_576 });
+  let packed = 0;
+  const outcome = await pool.run({ who: "eve" }, () => {
+    packed += 1;
+    return { input: "grow", limitMs: LIMIT_MS };
+  });
+  expect(outcome).toEqual({ ok: false, problem: "too_much_memory" });
+  expect(packed).toBe(1);
+});
+
+const good = fileOf("good.txt", "read at once", "text/plain");
+
+test("files that fill the memory cost a file beside them nothing", async () => {
+  // A busy machine takes longer to fill the memory than a file may take to be read.
+  await using reader = createFileReader({ readFileWithinMs: 120_000 });
+  const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
+  const [bombs, goods] = await Promise.all([
+    reader.read([bomb], NEVER, { account: "eve" }),
+    reader.read(
+      Array.from({ length: 20 }, () => good),
+      NEVER,
+      { account: "ada" },
+    ),
+  ]);
+  expect(bombs.map(({ note }) => note)).toEqual(["Not read: a.pdf takes too much memory to read."]);
+  expect(new Set(goods.map(({ text }) => text))).toEqual(new Set(["read at once"]));
+}, 130_000);
