@@ -13,10 +13,21 @@ const LINE_LENGTH = 300;
 /** Four processes that give no memory back hold up to 1.6 GB each; beside them are servers, browsers and a disk in memory. */
 const ROOM_BYTES = 12 * 1024 ** 3;
 
+/** Giving every free page back at once takes a fifth of a run's time. */
+const KEEPS_MEMORY = { MIMALLOC_PURGE_DELAY: "-1" };
+/**
+ * Most code of a test is run a few times: compiling it for the long run, and collecting garbage by the clock, take a
+ * tenth of a run's time. `test/support/runtime.ts` takes all this away from what tests start.
+ */
+const SHORT_LIVED = {
+  BUN_GC_TIMER_DISABLE: "1",
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: "8000",
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: "8000",
+};
+
 const tests = Bun.spawn([process.execPath, "run", "test"], {
   cwd: join(import.meta.dir, ".."),
-  // Giving every free page back at once takes a fifth of a run's time; see `test/support/allocator.ts`.
-  env: { ...process.env, ...(freemem() >= ROOM_BYTES ? { MIMALLOC_PURGE_DELAY: "-1" } : {}) },
+  env: { ...process.env, ...SHORT_LIVED, ...(freemem() >= ROOM_BYTES ? KEEPS_MEMORY : {}) },
   stdio: ["inherit", "pipe", "pipe"],
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => tests.kill(signal));
