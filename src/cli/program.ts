@@ -1,46 +1,38 @@
 import { Command, CommanderError } from "commander";
-import { apiKeyCommand } from "./api-key.ts";
-import { backupCommand } from "./backup.ts";
-import { configCommand } from "./config.ts";
-import { demoCommand } from "./demo.ts";
-import { dkimCommand } from "./dkim.ts";
-import { dnsCommand } from "./dns.ts";
-import { doctorCommand } from "./doctor.ts";
-import { healthcheckCommand } from "./healthcheck.ts";
-import { migrateCommand } from "./migrate.ts";
-import { restoreCommand } from "./restore.ts";
-import { queueCommand } from "./queue.ts";
-import { serveCommand } from "./serve.ts";
 import { printText } from "./options.ts";
 import { shown } from "./shown.ts";
-import { suppressionCommand } from "./suppression.ts";
-import { userCommand } from "./user.ts";
 import { ConfigError } from "../config/config.ts";
 import { DAMAGED, isDamage, isStorageFault, storageWords } from "../db/storage-faults.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { loadFault } from "../lib/start-faults.ts";
 import { VERSION } from "../lib/version.ts";
 
+/** In the order of the help. Each is loaded only where it is asked for: a health check every minute costs no more than itself. */
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  serve: async () => (await import("./serve.ts")).serveCommand(),
+  demo: async () => (await import("./demo.ts")).demoCommand(),
+  user: async () => (await import("./user.ts")).userCommand(),
+  "api-key": async () => (await import("./api-key.ts")).apiKeyCommand(),
+  suppression: async () => (await import("./suppression.ts")).suppressionCommand(),
+  queue: async () => (await import("./queue.ts")).queueCommand(),
+  config: async () => (await import("./config.ts")).configCommand(),
+  migrate: async () => (await import("./migrate.ts")).migrateCommand(),
+  backup: async () => (await import("./backup.ts")).backupCommand(),
+  restore: async () => (await import("./restore.ts")).restoreCommand(),
+  dns: async () => (await import("./dns.ts")).dnsCommand(),
+  dkim: async () => (await import("./dkim.ts")).dkimCommand(),
+  doctor: async () => (await import("./doctor.ts")).doctorCommand(),
+  healthcheck: async () => (await import("./healthcheck.ts")).healthcheckCommand(),
+};
+
 const program = new Command("mailwright")
   .description("Turns mail into finished work: your model, your tools, your data folder.")
-  .version(VERSION, "--version")
-  .addCommand(serveCommand())
-  .addCommand(demoCommand())
-  .addCommand(userCommand())
-  .addCommand(apiKeyCommand())
-  .addCommand(suppressionCommand())
-  .addCommand(queueCommand())
-  .addCommand(configCommand())
-  .addCommand(migrateCommand())
-  .addCommand(backupCommand())
-  .addCommand(restoreCommand())
-  .addCommand(dnsCommand())
-  .addCommand(dkimCommand())
-  .addCommand(doctorCommand())
-  .addCommand(healthcheckCommand())
-  .addCommand(
-    new Command("version").description("print the version").action(() => printText(`${VERSION}\n`)),
-  );
+  .version(VERSION, "--version");
+const named = COMMANDS[process.argv[2] ?? ""];
+for (const load of named ? [named] : Object.values(COMMANDS)) program.addCommand(await load());
+program.addCommand(
+  new Command("version").description("print the version").action(() => printText(`${VERSION}\n`)),
+);
 
 // New files are private to this user, even in a data folder that existed before.
 process.umask(0o077);
