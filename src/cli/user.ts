@@ -58,7 +58,8 @@ function listCommand(): Command {
       withApp(options, async (app) => {
         const users = await listUsers(app.db);
         const lines = users.map(
-          (user) => `${user.email}  ${user.plan}${user.is_admin ? "  administrator" : ""}`,
+          (user) =>
+            `${user.email}  ${user.plan}${user.is_admin ? "  administrator" : ""}${user.email_verified ? "" : "  not verified"}`,
         );
         if (lines.length === 0) lines.push("There are no accounts yet.");
         if (await lacksAdministrator(app.db)) lines.push(`${NO_ADMINISTRATOR}. ${NAME_ADMINISTRATOR}`);

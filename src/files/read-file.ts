@@ -27,9 +27,17 @@ const READERS: Record<FileKind, Reader> = {
   contact: async (file) => (await import("./contact.ts")).readContact(file),
   image: async ({ bytes }) => (await import("./image.ts")).readImage(bytes),
   archive: async ({ bytes }) => (await import("./archive.ts")).listArchive(bytes),
-  other: () => Promise.reject(new Unreadable("is of a type that can't be read; send it as PDF, or as text")),
+  other: ({ filename }) => Promise.reject(new Unreadable(otherThanNamed(filename) ?? UNKNOWN)),
 };
 
+const UNKNOWN = "is of a type that can't be read; send it as PDF, or as text";
+/** What people take a file for by its name, of those that are recognized by their bytes. */
+const NAMED: [RegExp, string][] = [
+  [/\.pdf$/i, "PDF"],
+  [/\.docx$/i, "Word document"],
+  [/\.xlsx$/i, "Excel workbook"],
+  [/\.(?:png|jpe?g|gif|webp|heic|tiff?)$/i, "picture"],
+];
 const DAMAGED = "is damaged or built in a way that can't be read";
 
 /** Reads one file, whatever it contains. Runs on a thread that may be ended at any moment. */
@@ -50,6 +58,11 @@ export async function readFile(file: FileToRead): Promise<FileReading> {
     const reason = error instanceof Unreadable ? error.message : DAMAGED;
     return { ...about, text: "", note: notRead(filename, reason), summary: "" };
   }
+}
+
+function otherThanNamed(filename: string): string | undefined {
+  const [, what] = NAMED.find(([name]) => name.test(filename)) ?? [];
+  return what && `is called a ${what}, but is none, or is damaged`;
 }
 
 function shownPart(

@@ -21,6 +21,7 @@ import { refuseBadMetadata } from "../resources/messages/metadata.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
+import { modelLabels } from "./choose-connection.ts";
 import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
 import { acceptInline, awaitEnd, syncCommits } from "./inline.ts";
@@ -135,8 +136,12 @@ function defaultRests({ label }: InboxRow): AppError {
 
 async function refuseWithoutModel(app: App, inbox: InboxRow): Promise<void> {
   if (await openConnectionOf(app, inbox)) return;
+  const labels = (await modelLabels(app, inbox.user_id)).map((label) => `"${label}"`);
   throw new AppError("inbox_not_routed", "This inbox has no model connection.", {
-    fix: "Make one with POST /connections and set it as default_connection_id of the inbox.",
+    fix:
+      labels.length === 0
+        ? "Make one with POST /connections and set it as default_connection_id of the inbox."
+        : `Set one of yours (${labels.join(", ")}) as its default_connection_id: PATCH /inboxes/${inbox.id}. GET /connections has their ids.`,
   });
 }
 

@@ -78,7 +78,8 @@ async function unknownName(app: App, { inbox, message }: Run, name: string): Pro
   return `There is no model connection called "${name}".${meant}${all}`;
 }
 
-async function modelLabels(app: App, user_id: string): Promise<string[]> {
+/** The labels of the account's own model connections, oldest first. */
+export async function modelLabels(app: App, user_id: string): Promise<string[]> {
   const rows = await app.db
     .selectFrom("connections")
     .select(["label", "kind"])

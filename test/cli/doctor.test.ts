@@ -618,6 +618,20 @@ describe("what is wrong is found", () => {
     expect(mends("port 25 out")).toContain('If the line "name server" is not ok');
   });
 
+  test("a name server that cannot be reached is told once, and not again for each record", async () => {
+    const { resolver } = desk.app;
+    desk.app.resolver = async (_name, rrtype) => {
+      throw Object.assign(new Error("no route"), { code: "ETIMEOUT", rrtype, unreached: true });
+    };
+    const findings = await desk.look().finally(() => (desk.app.resolver = resolver));
+    expect(findings.find(({ name }) => name === "name server")?.verdict).toBe("fail");
+    expect(findings.find(({ name }) => name === "DNS records")).toMatchObject({
+      verdict: "skip",
+      found: expect.stringContaining('see the line "name server"'),
+    });
+    expect(findings.filter(({ name }) => ["MX", "SPF", "DMARC"].includes(name))).toEqual([]);
+  });
+
   test("nothing is changed by looking", async () => {
     const rows = async () => {
       const tables = await desk.app.db.introspection.getTables();

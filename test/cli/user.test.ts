@@ -70,7 +70,13 @@ test("accounts are listed and moved to another plan; an unknown address is told 
   await account(at, EMAIL);
   const { out } = await at.cli("user", "set-plan", EMAIL, "free", "--json");
   expect(JSON.parse(out)).toMatchObject({ email: EMAIL, plan: "free", is_admin: true });
+  const database = at.database();
   expect((await at.cli("user", "list")).out).toBe("ada@example.com  free  administrator\n");
+  database.exec("update users set email_verified = 0");
+  database.close();
+  expect((await at.cli("user", "list")).out).toStartWith(
+    "ada@example.com  free  administrator  not verified\n",
+  );
   expect(JSON.parse((await at.cli("user", "list", "--json")).out)).toMatchObject([{ email: EMAIL }]);
   for (const words of [
     ["reset-password", "bob@example.com"],

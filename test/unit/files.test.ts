@@ -186,6 +186,16 @@ describe("what a file is, is told from its bytes", () => {
   });
 
   test.each([
+    ["a.pdf", "PDF"],
+    ["A.DOCX", "Word document"],
+    ["a.xlsx", "Excel workbook"],
+    ["a.jpeg", "picture"],
+  ])("bytes that are not what %s is called say so", async (name, what) => {
+    const { note } = await read(fileOf(name, new Uint8Array([1, 2, 3, 0])));
+    expect(note).toBe(`Not read: ${name} is called a ${what}, but is none, or is damaged.`);
+  });
+
+  test.each([
     ["bytes called text", fileOf("a.txt", new Uint8Array([0, 1, 2])), "Not read: a.txt is not text."],
     ["an empty file", fileOf("a.docx", ""), "Not read: a.docx is empty."],
     ["an empty text, of which nothing is left", fileOf("a.txt", ""), ""],

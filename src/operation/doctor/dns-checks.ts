@@ -1,3 +1,4 @@
+import { UNREACHED } from "../../resources/domains/ask.ts";
 import { type CheckedRecord, checkServiceRecords } from "../../resources/domains/service-check.ts";
 import { canBeLookedUp } from "../../resources/domains/nameless.ts";
 import { dnsErrorCode, isNoRecord } from "../../net/dns.ts";
@@ -67,6 +68,10 @@ async function checkRecords({ app }: Bench): Promise<Outcome | Finding[]> {
       "Set smtp.hostname to the public name of this machine and smtp.domain to the domain of the addresses.",
     );
   const records = await checkServiceRecords(app);
+  if (records.some(({ reason }) => reason === UNREACHED))
+    return skip(
+      'No record can be looked up while no name server can be reached: see the line "name server".',
+    );
   const findings = records.map((record) => ({ name: nameOf(record), ...outcomeOf(record) }));
   return records.some(({ purpose }) => purpose === "ptr") ? findings : [...findings, NO_PTR];
 }

@@ -32,7 +32,8 @@ export async function ask<T extends keyof DnsAnswers>(
   }
 }
 
-const UNREACHED =
+/** Said of each record while the DNS cannot be asked at all. */
+export const UNREACHED =
   "The name server that this server asks cannot be reached, so nothing is known of this record. Whoever runs this server sees to dns.servers; `mailwright doctor` says more.";
 
 const SILENCE: Record<string, string> = {

@@ -68,14 +68,11 @@ export function Done({ steps, inbox_id }: Pick<Story, "steps" | "inbox_id">) {
         {blocked > 0 && (
           <Notice look="warn">
             {blocked === 1 ? "One attempt was blocked" : `${blocked} attempts were blocked`}: the model asked
-            for something that this message may not do.
+            for something that this message may not do. Each says below why, and what would allow it.
             {inbox_id !== null && (
               <p>
-                <InboxTabLink
-                  inbox_id={inbox_id}
-                  tab="tools"
-                  words="Let this inbox change things there without being named"
-                />
+                What this inbox may do without being asked by name is one of{" "}
+                <InboxTabLink inbox_id={inbox_id} tab="tools" words="its settings" />.
               </p>
             )}
           </Notice>
