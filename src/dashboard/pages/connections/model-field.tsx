@@ -24,7 +24,7 @@ export function ModelField({ model, models, required, hint, fault, onChange }: M
     <Field label="Model" fault={fault}>
       <Select value={model} required={required} onChange={(event) => onChange(event.target.value)}>
         <option value="">{required ? "Choose one" : "The usual one of this provider"}</option>
-        {missing && <option>{model}</option>}
+        {missing && <option value={model}>{model} (not in its list)</option>}
         {models.map((name) => (
           <option key={name}>{name}</option>
         ))}
