@@ -2,10 +2,11 @@ import { INTEGRATION_KINDS } from "../config/integrations.ts";
 import type { Targets } from "../resources/connections/targets.ts";
 import { serviceOf } from "../trust/target-names.ts";
 import type { Shelf } from "./fold-contexts.ts";
+import { POWERFUL_FLAGS } from "./settings.ts";
 
 /**
- * Returns the words that give power to an instruction: the targets, contexts and macros there are, and the flags that hide or
- * destroy.
+ * Returns the words that give power to an instruction: the targets, contexts and macros there are, and the flags that
+ * choose who reads, hide, destroy, or last.
  */
 export function ordersOf(
   { attached, elsewhere }: Targets,
@@ -17,7 +18,6 @@ export function ordersOf(
     ...INTEGRATION_KINDS.filter((kind) => names.includes(kind)).map((kind) => `@${serviceOf(kind)}`),
     ...nameable.map(({ slug }) => `+${slug}`),
     ...macros.map(({ slug }) => `$${slug}`),
-    "--allow-destructive",
-    "--private",
+    ...POWERFUL_FLAGS,
   ];
 }

@@ -6,7 +6,14 @@ import { userById } from "../db/users.ts";
 import { AppError, fullText } from "../errors.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { haltSchedule } from "../resources/schedules/run-ends.ts";
-import { addSchedule, giveTimes, isTimed, refuseTooMany, titleOf } from "../resources/schedules/schedules.ts";
+import {
+  addSchedule,
+  giveTimes,
+  isTimed,
+  refuseRevival,
+  refuseTooMany,
+  titleOf,
+} from "../resources/schedules/schedules.ts";
 import { timesFor, type TimeWords, type Unclear } from "../resources/schedules/times-for.ts";
 import type { Times } from "../resources/schedules/times.ts";
 import { type Over, promiseOf } from "../resources/schedules/view.ts";
@@ -38,6 +45,10 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   const [first = ""] = input.sure.trim().split("\n", 1);
   if (STOP.test(first)) return stopped(app, run);
   if (!FLAGS.some((name) => command.options[name] !== undefined)) return undefined;
+  if (message.source === "test")
+    return failed(
+      "A test makes nothing that lasts. Write the same to the inbox by mail, or make a schedule on its page.",
+    );
   // A link or a program may have filled in a subject alone: nothing lasting comes of that.
   if (!input.names)
     return failed("Times count in the text of a mail alone, and not in its subject. Write them there.");
@@ -66,7 +77,11 @@ async function makeOrChange(
   if (run.settings.dry_run)
     return { ending: free(`Nothing was done and nothing was charged.\n\n${promiseOf(times, app.now())}`) };
   const result = `${promiseOf(times, app.now())}\n\n${HOW_TO_END}`;
-  if (changes) return { ending: free(result), alongside: (tx) => giveTimes(app, tx, changes, times) };
+  if (changes) {
+    const gone = await refusalOf(() => refuseRevival(app, app.db, user, changes));
+    if (gone !== undefined) return failed(gone);
+    return { ending: free(result), alongside: (tx) => giveTimes(app, tx, changes, times) };
+  }
   const full = await refusalOf(() => refuseTooMany(app, app.db, user));
   if (full !== undefined) return failed(full);
   return { ending: free(result), alongside: (tx) => add(app, tx, run, { user, times, over: over.over }) };
@@ -121,7 +136,8 @@ async function scheduleIn(db: Db, { message }: Run): Promise<ScheduleRow | undef
   if (message.conversation_id === null) return undefined;
   const { user_id, conversation_id } = message;
   const found = await schedulesOf(db, { user_id, conversation_id });
-  return found.find(({ sender }) => message.authority === "owner" || sender === message.sender);
+  const own = found.filter(({ sender }) => message.authority === "owner" || sender === message.sender);
+  return own.find(({ status }) => status !== "ended") ?? own[0];
 }
 
 /** Schedules made in a conversation, and those of which a run began it; the newest first. */

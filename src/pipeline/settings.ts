@@ -70,6 +70,22 @@ const KNOWN = new Set([
   "over",
 ]);
 
+/** Flags that say how much is done, or in what form: whoever else has them written gains nothing by it. */
+const HARMLESS = new Set([
+  "format",
+  "lang",
+  "max-tokens",
+  "temperature",
+  "reply",
+  "new",
+  "dry-run",
+  "tools",
+  "attach",
+]);
+
+/** Flags that choose who reads, hide, destroy, or last: a tool may write none of them into a mail. */
+export const POWERFUL_FLAGS = [...KNOWN].filter((name) => !HARMLESS.has(name)).map((name) => `--${name}`);
+
 /** Whether a flag of this name means something to the run, and not to the model alone. */
 export function isKnownFlag(name: string): boolean {
   return KNOWN.has(name);

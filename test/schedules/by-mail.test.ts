@@ -1,56 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
-
-/** A Wednesday, 08:00 in UTC. */
-const START = Date.UTC(2026, 6, 15, 8);
-
-async function roomAt(options: Parameters<typeof mailroom>[0] = {}): Promise<Mailroom> {
-  const room = await mailroom(options);
-  room.clock.leap(`${Math.round((START - room.clock.now()) / 1_000)}s`);
-  return room;
-}
-
-async function schedules(room: Mailroom) {
-  const { status, body } = await room.owner.get("/v1/schedules");
-  expect(status).toBe(200);
-  return body;
-}
-
-async function lastAnswer(
-  room: Mailroom,
-): Promise<{ subject: string; text: string; reply_to: string; id: string; to: string }> {
-  const mail = (await room.outgoing()).at(-1);
-  const raw = Buffer.from(mail?.raw ?? "").toString();
-  const parsed = await room.app.parser.parse(Buffer.from(raw), {
-    form: undefined,
-    account: "x",
-    strangers: false,
-  });
-  if (!parsed.ok) throw new Error(parsed.message);
-  const field = (name: string): string => new RegExp(`^${name}: *(.*)$`, "im").exec(raw)?.[1] ?? "";
-  return {
-    subject: field("Subject"),
-    reply_to: /<?([^<>\s]+@[^<>\s]+)>?$/.exec(field("Reply-To"))?.[1] ?? "",
-    id: field("Message-ID"),
-    to: mail?.envelope_to ?? "",
-    text: parsed.mail.new_text,
-  };
-}
-
-async function pass(room: Mailroom, span: string): Promise<void> {
-  room.clock.advance(span);
-  await room.drain();
-}
-
-/** Answers the last mail of the server. */
-async function answer(room: Mailroom, text: string, more: { from?: string } = {}): Promise<void> {
-  const { reply_to, id, subject } = await lastAnswer(room);
-  const headers = { "In-Reply-To": id, References: id, "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
-  const sent = await room.send({ to: reply_to, rcpt: reply_to, subject, text, headers, ...more });
-  expect(sent).toStartWith("250");
-  await room.drain();
-}
+import { answer, lastAnswer, pass, roomAt, schedules, START } from "./room.ts";
 
 describe("a mail that says when", () => {
   test("is answered with its next times, and worked on at each of them, once", async () => {

@@ -30,6 +30,8 @@ type Told = Pick<
   | "command"
   | "metadata"
   | "schedule_id"
+  | "reason"
+  | "retry_of"
 >;
 
 /**

@@ -3,7 +3,8 @@ import type { Db } from "../../db/database.ts";
 import type { ScheduleRow } from "../../db/schema.ts";
 import { enqueue } from "../../jobs/queue.ts";
 import { deleteWaitingJobWithKey } from "../../jobs/remove.ts";
-import { timeAfterRun } from "./times.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
+import { ALL_TIMES_OVER, timeAfterRun } from "./times.ts";
 
 /** Schedules that are looked at in one step. */
 const AT_ONCE = 200;
@@ -32,7 +33,7 @@ export async function forgetDue(tx: Db, { id }: Pick<ScheduleRow, "id">): Promis
 
 /**
  * Sees to it that each schedule has its job: at a start, where one may have been lost, and when the clock was set back, after which
- * a time may lie too far ahead.
+ * a time may lie too far ahead, or one may have ended in a future that is none.
  */
 export async function planAllDue(app: App, tx: Db): Promise<void> {
   let after = "";
@@ -44,7 +45,16 @@ export async function planAllDue(app: App, tx: Db): Promise<void> {
       )
       .selectAll("schedules")
       .select("jobs.run_at")
-      .where("schedules.status", "=", "active")
+      .where((eb) =>
+        eb.or([
+          eb("schedules.status", "=", "active"),
+          eb.and([
+            eb("schedules.status", "=", "ended"),
+            eb("schedules.reason", "=", ALL_TIMES_OVER),
+            eb("schedules.last_at", ">", app.now() + DAY_SECONDS),
+          ]),
+        ]),
+      )
       .where("schedules.id", ">", after)
       .orderBy("schedules.id")
       .limit(AT_ONCE)
@@ -61,14 +71,18 @@ async function planOne(app: App, tx: Db, row: ScheduleRow & { run_at: number | n
   // Nearly always all is as it should be, and nothing is written.
   const is_planned = next_at === row.next_at && row.run_at !== null && row.run_at <= (next_at ?? 0);
   if (next_at === null || is_planned) return;
-  await tx.updateTable("schedules").set({ next_at }).where("id", "=", id).execute();
+  await tx
+    .updateTable("schedules")
+    .set({ next_at, status: "active", reason: null })
+    .where("id", "=", id)
+    .execute();
   await planDue(app, tx, { id, next_at });
 }
 
 /** The next time of a schedule, where it was not planned by a clock that was ahead; else the first one from now on. */
 function nextOf(row: ScheduleRow, now: number): number | null {
-  // A run of such a clock says nothing about the next one either.
-  const last = row.last_at !== null && row.last_at <= now ? row.last_at : null;
+  // A run of such a clock says nothing about the next one either; one of a clock that was a little ahead was made.
+  const last = row.last_at !== null && row.last_at <= now + DAY_SECONDS ? row.last_at : null;
   const soonest = timeAfterRun(row, { now, last });
   return row.next_at === null || (soonest !== null && soonest < row.next_at) ? soonest : row.next_at;
 }

@@ -70,7 +70,7 @@ function scheduleByIdRoutes(app: App) {
           summary: "Change, pause or resume a schedule",
           description: "Only the given members change. Other times have it run again where it had ended.",
           answers: { 200: ScheduleShape },
-          errors: ["plan_limit_reached", "storage_full"],
+          errors: ["conflict", "plan_limit_reached", "storage_full"],
         }),
       },
     )

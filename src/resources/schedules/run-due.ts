@@ -15,7 +15,7 @@ import { messageById, readRun } from "../messages/messages.ts";
 import type { RunView } from "../messages/view.ts";
 import { haltSchedule, noteFailure, pauseSchedule } from "./run-ends.ts";
 import { ownSchedule, scheduleById } from "./view.ts";
-import { timeAfterRun } from "./times.ts";
+import { ALL_TIMES_OVER, timeAfterRun, timesAfter } from "./times.ts";
 
 /** All that one run of a schedule is made of. */
 interface Due {
@@ -94,10 +94,10 @@ async function endWithoutInbox(tx: Db, job: Job<"run_schedule">): Promise<void> 
 async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: string }): Promise<void> {
   const { schedule } = due;
   const now = app.now();
-  const next_at = timeAfterRun(schedule, { now, last: now });
+  const next_at = timeAfterRun(schedule, { now, last: timeMadeUp(schedule, now) });
   const then =
     next_at === null
-      ? { next_at, status: "ended" as const, reason: "All of its times have been." }
+      ? { next_at, status: "ended" as const, reason: ALL_TIMES_OVER }
       : { next_at, reason: null };
   await tx
     .updateTable("schedules")
@@ -111,9 +111,21 @@ async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: s
   try {
     await acceptRun(app, tx, due, material);
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== "storage_full") throw error;
-    await noteFailure(app, tx, schedule.id, fullText(error));
+    // Thrown before anything was written: the account is full, or the mail is no longer kept.
+    if (!(error instanceof AppError)) throw error;
+    if (error.code === "storage_full") return noteFailure(app, tx, schedule.id, fullText(error));
+    await pauseSchedule(app, tx, schedule, fullText(error));
   }
+}
+
+/**
+ * The moment from which a run made now counts: its own time, so that a late one costs no other; now, where it makes up
+ * for more than one.
+ */
+function timeMadeUp(schedule: ScheduleRow, now: number): number {
+  const due = schedule.next_at ?? now;
+  const [another = Number.POSITIVE_INFINITY] = timesAfter(schedule, due, 1);
+  return another <= now ? now : due;
 }
 
 interface Hindrance {

@@ -13,10 +13,13 @@ const MAX_FAILURES = 3;
 export async function noteRunEnd(
   app: App,
   tx: Db,
-  { schedule_id, state, error }: Pick<MessageRow, "schedule_id" | "state" | "error">,
+  run: Pick<MessageRow, "schedule_id" | "state" | "reason" | "error" | "retry_of">,
 ): Promise<void> {
+  const { schedule_id, state, reason, error, retry_of } = run;
   if (schedule_id === null) return;
-  if (state === "done") await noteSuccess(tx, { id: schedule_id });
+  if (state === "done") return void (await noteSuccess(tx, { id: schedule_id }));
+  // A run that is tried again has failed once, and one that its owner ended has not failed.
+  if (retry_of !== null || reason === "cancelled") return;
   if (state === "failed" || state === "limited") await noteFailure(app, tx, schedule_id, error ?? state);
 }
 

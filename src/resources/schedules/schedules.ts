@@ -13,6 +13,8 @@ import { namedOrDefaultInboxId } from "../inboxes/default-inbox.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { refuseBadTexts } from "../messages/call-texts.ts";
+import { messageById } from "../messages/messages.ts";
+import { sizeOfRaw } from "../messages/retry.ts";
 import { forgetDue, planDue } from "./plan.ts";
 import type { NewSchedule, ScheduleInput } from "./shapes.ts";
 import { TOO_LATE, timesFor } from "./times-for.ts";
@@ -106,9 +108,8 @@ export async function patchSchedule(
     await noteChange(app, tx, caller, "schedule_changed");
     const changed = { ...row, ...(await columnsOf(app, tx, caller, { row, input })), updated: app.now() };
     if (row.status === "ended" && changed.status !== "ended") await refuseTooMany(app, tx, user);
-    const times = isTimed(changed) ? timesAfter(changed, app.now(), 1) : [];
-    if (changed.status === "active" && times.length === 0) throw invalid(...TOO_LATE);
-    const next_at = changed.status === "active" ? (times[0] ?? null) : null;
+    if (row.status !== "active" && changed.status === "active") await refuseWithoutOrder(tx, changed);
+    const next_at = nextAfterChange(app, row, changed);
     await tx
       .updateTable("schedules")
       .set({ ...changed, next_at })
@@ -117,6 +118,30 @@ export async function patchSchedule(
     await planDue(app, tx, { id, next_at });
     return readSchedule(tx, user, id);
   });
+}
+
+/** The next time of a schedule that was changed. A time that is due stays due, unless it has other times now. */
+function nextAfterChange(app: App, before: ScheduleRow, after: ScheduleRow): number | null {
+  if (after.status !== "active") return null;
+  const is_timed_anew = (["pattern", "at", "timezone", "until"] as const).some(
+    (name) => before[name] !== after[name],
+  );
+  if (before.status === "active" && !is_timed_anew) return before.next_at;
+  const [next_at] = isTimed(after) ? timesAfter(after, app.now(), 1) : [];
+  if (next_at === undefined) throw invalid(...TOO_LATE);
+  return next_at;
+}
+
+/** Throws where the message of a schedule is no longer kept: once it has ended, its mail is deleted like any other. */
+async function refuseWithoutOrder(db: Db, { message_id }: ScheduleRow): Promise<void> {
+  const [origin] = await messageById(db, { id: message_id });
+  if (origin) await sizeOfRaw(db, origin);
+}
+
+/** Throws where a schedule that has ended may not be given times again. */
+export async function refuseRevival(app: App, db: Db, user: UserRow, schedule: ScheduleRow): Promise<void> {
+  if (schedule.status === "ended") await refuseTooMany(app, db, user);
+  await refuseWithoutOrder(db, schedule);
 }
 
 /** Gives a schedule other times, after which it runs again, in the transaction of the caller. */

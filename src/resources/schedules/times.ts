@@ -1,6 +1,9 @@
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 import { nextTime } from "../../lib/schedule.ts";
 
+/** Why a schedule has ended by itself. */
+export const ALL_TIMES_OVER = "All of its times have been.";
+
 /** What of a schedule says when it runs. */
 export interface Times {
   pattern: string | null;
