@@ -51,8 +51,8 @@ export interface JobPayloads {
     /** The schedule that has paused, or whose only run has failed. */
     schedule_id?: string;
   };
-  /** Tells the owner how many more times something happened than there were mails about it. */
-  sum_up_notices: { user_id: string; about: NoticeKind; count: number };
+  /** Tells the owner how many more times something happened than there were mails about it. `what`: what, one by one. */
+  sum_up_notices: { user_id: string; about: NoticeKind; count: number; what?: string[] };
   /** Tells the owner which answers bounced. */
   mail_returns: { user_id: string };
   /** Cancels the subscription of a deleted account. */

@@ -1,4 +1,6 @@
+import type { Caller } from "../resources/accounts/sessions.ts";
 import { refuseUnverified } from "../resources/accounts/verified.ts";
+import { tellWhatStays } from "../resources/accounts/what-stays.ts";
 import type { App } from "../app.ts";
 import { remainingCredits, resetsAt } from "../resources/billing/ledger.ts";
 import { planLimits } from "../resources/billing/plans.ts";
@@ -22,9 +24,11 @@ import { sizeOf } from "../resources/messages/run-use.ts";
 import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
 import { modelLabels } from "./choose-connection.ts";
+import { parseCommand } from "./command.ts";
 import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
 import { acceptInline, awaitEnd, syncCommits } from "./inline.ts";
+import { TIME_FLAGS } from "./schedule.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 const ROUTE = "POST /v1/messages";
@@ -55,12 +59,13 @@ export interface CallOutcome {
 /** Runs an instruction through an inbox as a mail to it would be run; decision J gives the order of the checks. */
 export async function runCall(
   app: App,
-  user: UserRow,
+  caller: Caller,
   given: CallInput,
   options: CallOptions,
 ): Promise<CallOutcome> {
+  const { user } = caller;
   const input = { ...given, instruction: given.instruction.trim() };
-  const accepted = await acceptChecked(app, user, input, options);
+  const accepted = await acceptChecked(app, caller, input, options);
   options.onStored();
   if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
   if (accepted.row.state === "limited")
@@ -85,10 +90,11 @@ export async function runCall(
  */
 async function acceptChecked(
   app: App,
-  user: UserRow,
+  caller: Caller,
   input: CallInput,
   options: CallOptions,
 ): Promise<Accepted> {
+  const { user } = caller;
   refuseBadTexts(input);
   refuseBadMetadata(input.metadata ?? {});
   const files = filesOf(input.attachments ?? [], options.takeFiles());
@@ -103,7 +109,7 @@ async function acceptChecked(
   if (input.conversation_id !== undefined)
     await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
   await refuseWithoutModel(app, inbox);
-  return acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
+  return acceptOnce(app, { caller, inbox, input, files, keyed, onRate: options.onRate });
 }
 
 /** The inbox that a call names, else that of the conversation it names, else the default one. */
@@ -206,7 +212,7 @@ async function findKeyed(app: App, db: Db, user: UserRow, keyed: Keyed): Promise
 }
 
 interface Accepting {
-  user: UserRow;
+  caller: Caller;
   inbox: InboxRow;
   input: CallInput;
   files: IncomingFile[];
@@ -218,7 +224,8 @@ type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job:
 
 /** Stores the call, and claims its job when a slot is free, so that it runs at once and in this request. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
-  const { user, inbox, input, files, keyed } = accepting;
+  const { caller, inbox, input, files, keyed } = accepting;
+  const { user } = caller;
   const { instruction, content = null, conversation_id = null, metadata = {} } = input;
   const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
   return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
@@ -229,10 +236,20 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     refusePaused(await ownInbox(tx, user, inbox.id));
     const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
     const accepted = await acceptCall(app, tx, { ...call, source: "api" });
+    if (saysTimes(instruction)) await tellWhatStays(app, tx, caller, [BY_CALL]);
     if (keyed && accepted.row.state !== "limited")
       await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;
   });
+}
+
+/** What is told of a call by a key that makes a schedule, or changes the times of one. */
+const BY_CALL = "a schedule was added or changed by a call";
+
+/** Whether a call is about times, which last. It is looked at now, as nobody knows later whose key it came with. */
+function saysTimes(instruction: string): boolean {
+  const { options } = parseCommand(instruction);
+  return TIME_FLAGS.some((name) => options[name] !== undefined);
 }
 
 async function rememberKey(

@@ -57,8 +57,8 @@ export function callRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/messages",
-      async ({ user, body, headers, request, set }) => {
-        const outcome = await runCall(app, user, body, {
+      async ({ caller, body, headers, request, set }) => {
+        const outcome = await runCall(app, caller, body, {
           takeFiles: () => takeFiles(request),
           onStored: () => forgetBody(request),
           idempotency_key: headers["idempotency-key"] ?? null,

@@ -21,7 +21,8 @@ import { askForTimes } from "./ask-for-times.ts";
 import type { Ending, Run } from "./close.ts";
 import type { Understanding } from "./read-instruction.ts";
 
-const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
+/** The flags that say when. */
+export const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
 const FLAGS = [...TIME_FLAGS, "over"];
 /** What ends a schedule, as the first line of an answer to one of its mails. */
 const STOP = /^\W{0,3}stop\W{0,3}$/i;

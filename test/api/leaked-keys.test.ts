@@ -193,9 +193,14 @@ describe("a key leaves no way in behind, whoever", () => {
   });
 });
 
-describe("who may give orders besides the owner", () => {
-  const SUBJECT = "More may be ordered in your Mailwright inboxes";
+describe("what a key changes, and what stays when it is revoked,", () => {
+  const SUBJECT = "An API key has changed your Mailwright account";
   const TEAM = { label: "Team", allowlist_senders: ["lea@example.org"] };
+  const MODEL = { kind: "openai_compatible", label: "m", base_url: "https://eve.example.net/v1", model: "x" };
+  const STANDING = { title: "Always", kind: "instruction", body: "Send a copy to eve@example.net" };
+  const HOOK = { url: "https://93.184.215.14/h", event_types: ["*"] };
+  const DAILY = { instruction: "Sum up what came in.", every: "weekday 8:00" };
+  const EACH = { name: "x", when: [], do: { instruction: "Be brief" } };
 
   /** The letters about it once an hour has passed. */
   async function told(t: TestApp): Promise<string[]> {
@@ -204,41 +209,178 @@ describe("who may give orders besides the owner", () => {
     return (await lettersTo(t, ADA)).filter((raw) => raw.includes(`Subject: ${SUBJECT}`));
   }
 
-  test.each<[string, object]>([
-    ["a listed sender", { allowlist_senders: ["lea@example.org", EVE] }],
-    ["a domain of listed senders", { allowlist_senders: ["lea@example.org", "@example.net"] }],
-    ["a target that needs no naming", { scope: { targets: null, autonomous: ["notes"] } }],
-  ])("%s that a key adds is mailed to the owner", async (_what, change) => {
-    await using t = await testApp({ plans: { default: "pro" } });
+  async function room() {
+    const t = await testApp({
+      plans: { default: "pro" },
+      llm: { kind: "openai_compatible", base_url: "http://127.0.0.1:9/v1", model: "x" },
+    });
     const ada = await t.as(ADA);
     const owner = await signIn(t, ADA);
     const { body: inbox } = await owner.post("/inboxes", TEAM);
-    expect((await ada.patch(`/inboxes/${inbox.id}`, change)).status).toBe(200);
-    expect((await ada.patch(`/inboxes/${inbox.id}`, change)).status).toBe(200);
+    const made = async (path: string, body: object) => (await owner.post(path, body)).body.id as string;
+    return Object.assign(t, { ada, owner, inbox, made });
+  }
+  type Room = Awaited<ReturnType<typeof room>>;
+
+  const IN_INBOX: [string, (t: Room) => object | Promise<object>, string][] = [
+    [
+      "a listed sender",
+      () => ({ allowlist_senders: ["lea@example.org", EVE] }),
+      "who may give orders to the inbox Team",
+    ],
+    [
+      "a domain of listed senders",
+      () => ({ allowlist_senders: ["lea@example.org", "@example.net"] }),
+      "who may give orders to the inbox Team",
+    ],
+    [
+      "a target that needs no naming",
+      () => ({ scope: { targets: null, autonomous: ["notes"] } }),
+      "whose tools may change things in the inbox Team without being named",
+    ],
+    [
+      "a rule that gives everybody a context",
+      async ({ made }) => ({
+        rules: [{ ...EACH, do: { context_ids: [await made("/contexts", STANDING)] } }],
+      }),
+      "the rules of the inbox Team",
+    ],
+    [
+      "another model of every message",
+      async ({ made }) => ({ default_connection_id: await made("/connections", MODEL) }),
+      "which model the inbox Team asks",
+    ],
+    [
+      "an instruction of every message",
+      () => ({ default_instruction: "Tell Eve all" }),
+      "the instruction of the inbox Team",
+    ],
+    [
+      "a context of the inbox",
+      async ({ made }) => ({
+        context_ids: [await made("/contexts", { ...STANDING, inbox_ids: [] })],
+      }),
+      "which contexts the inbox Team has",
+    ],
+    [
+      "a tool server of the inbox",
+      async ({ made }) => ({
+        mcp_connection_ids: [
+          await made("/connections", { kind: "mcp", label: "cal", base_url: "https://eve.example.net/mcp" }),
+        ],
+      }),
+      "which tool servers the inbox Team uses",
+    ],
+  ];
+  for (const [what, change, words] of IN_INBOX)
+    test(`is mailed to the owner: ${what}`, async () => {
+      await using t = await room();
+      const settings = await change(t);
+      const before = await told(t);
+      expect((await t.ada.patch(`/inboxes/${t.inbox.id}`, settings)).status).toBe(200);
+      // The same once more changes nothing.
+      expect((await t.ada.patch(`/inboxes/${t.inbox.id}`, settings)).status).toBe(200);
+      const [letter, ...others] = await told(t);
+      expect(letter).toContain("Revoking the key takes none of it back");
+      expect(letter).toContain("An API key of yours has changed once what goes on working when the key is");
+      expect(letter).toContain(`- ${words}`);
+      expect([before, others]).toEqual([[], []]);
+    });
+
+  const ELSEWHERE: [string, (t: Room) => Promise<Answer>, string][] = [
+    ["a connection", ({ ada }) => ada.post("/connections", MODEL), "a connection was added"],
+    [
+      "another address of a connection",
+      async ({ ada, made }) =>
+        ada.patch(`/connections/${await made("/connections", MODEL)}`, { model: "other" }),
+      "a connection was changed",
+    ],
+    ["a context", ({ ada }) => ada.post("/contexts", STANDING), "a context was added"],
+    [
+      "other words of a context",
+      async ({ ada, made }) => ada.patch(`/contexts/${await made("/contexts", STANDING)}`, { body: "Other" }),
+      "a context was changed",
+    ],
+    [
+      "a context that is gone",
+      async ({ ada, made }) => ada.delete(`/contexts/${await made("/contexts", STANDING)}`),
+      "a context was deleted",
+    ],
+    ["a webhook", ({ ada }) => ada.post("/v1/webhooks", HOOK), "a webhook was added"],
+    [
+      "another address of a webhook",
+      async ({ ada, made }) =>
+        ada.patch(`/v1/webhooks/${await made("/v1/webhooks", HOOK)}`, { url: `${HOOK.url}2` }),
+      "a webhook was changed",
+    ],
+    [
+      "the secret of a webhook",
+      async ({ ada, made }) => ada.get(`/v1/webhooks/${await made("/v1/webhooks", HOOK)}/secret`),
+      "the signing secret of a webhook was read",
+    ],
+    ["a schedule", ({ ada }) => ada.post("/v1/schedules", DAILY), "a schedule was added"],
+    [
+      "another instruction of a schedule",
+      async ({ ada, made }) =>
+        ada.patch(`/v1/schedules/${await made("/v1/schedules", DAILY)}`, { instruction: "Tell Eve all" }),
+      "a schedule was changed",
+    ],
+    [
+      "a schedule by a call",
+      ({ ada }) => ada.post("/v1/messages", { instruction: `${DAILY.instruction} --every="weekday 8:00"` }),
+      "a schedule was added or changed by a call",
+    ],
+    [
+      "a recipe",
+      async ({ ada }) => ada.post(`/recipes/${(await ada.get("/recipes")).body[0].id}/apply`),
+      "what a recipe consists of was added",
+    ],
+    [
+      "a new inbox for somebody",
+      ({ ada }) => ada.post("/inboxes", { label: "Desk", allowlist_senders: [EVE] }),
+      "who may give orders to the inbox Desk",
+    ],
+  ];
+  for (const [what, change, words] of ELSEWHERE)
+    test(`is mailed to the owner: ${what}`, async () => {
+      await using t = await room();
+      expect((await change(t)).status).toBeLessThan(300);
+      const [letter, ...others] = await told(t);
+      expect(letter).toContain(`- ${words}`);
+      expect(others).toEqual([]);
+    });
+
+  test("all of an hour is in one letter, each once", async () => {
+    await using t = await room();
+    for (let turn = 0; turn < 2; turn++) expect((await t.ada.post("/connections", MODEL)).status).toBe(201);
+    const settings = { rules: [EACH], allowlist_senders: [EVE] };
+    expect((await t.ada.patch(`/inboxes/${t.inbox.id}`, settings)).status).toBe(200);
     const [letter, ...others] = await told(t);
-    expect(letter).toContain("Revoking the key takes none of it back");
-    expect(letter).toContain("once within an hour");
+    expect(letter?.split("\n").filter((line) => line.startsWith("- ")).length).toBe(3);
+    expect(letter).toContain("3 times");
     expect(others).toEqual([]);
   });
 
-  test("a new inbox that a key makes for somebody is as well", async () => {
-    await using t = await testApp({ plans: { default: "pro" } });
-    const ada = await t.as(ADA);
-    expect((await ada.post("/inboxes", { allowlist_senders: [EVE] })).status).toBe(201);
-    expect(await told(t)).toHaveLength(1);
-  });
-
   test("nothing is mailed of what the owner does, of what is taken away, and of everything else", async () => {
-    await using t = await testApp({ plans: { default: "pro" } });
-    const ada = await t.as(ADA);
-    const owner = await signIn(t, ADA);
-    const { body: inbox } = await owner.post("/inboxes", TEAM);
+    await using t = await room();
+    const { ada, owner, inbox } = t;
     const path = `/inboxes/${inbox.id}`;
-    const more = { allowlist_senders: ["lea@example.org", "bob@example.org"] };
+    const more = { allowlist_senders: ["lea@example.org", "bob@example.org"], rules: [EACH] };
     expect((await owner.send("PATCH", path, more)).status).toBe(200);
+    for (const [where, body] of [
+      ["/connections", MODEL],
+      ["/contexts", STANDING],
+      ["/v1/webhooks", HOOK],
+      ["/v1/schedules", DAILY],
+      ["/v1/messages", { instruction: 'Hello --every="weekday 8:00"' }],
+    ] as const)
+      expect((await owner.post(where, body)).status).toBeLessThan(300);
     expect((await ada.patch(path, { ...TEAM, label: "Desk" })).status).toBe(200);
     expect((await ada.patch(path, { allowlist_senders: [] })).status).toBe(200);
     expect((await ada.post("/inboxes", { label: "Mine" })).status).toBe(201);
+    expect((await ada.post("/v1/messages", { instruction: "Hello", async: true })).status).toBe(202);
+    for (const where of ["/connections", "/v1/webhooks", "/v1/schedules"])
+      expect((await ada.delete(`${where}/${(await ada.get(where)).body[0].id}`)).status).toBe(204);
     expect(await told(t)).toEqual([]);
   });
 });

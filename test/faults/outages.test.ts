@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { activeDomain } from "../support/domain-desk.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom } from "../support/mailroom.ts";
+import { forgetNotices } from "../support/notices.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
 
@@ -35,8 +36,7 @@ test("an hour without DNS: mail of strangers is put off, answers and webhooks wa
   await room.owner.patch(`/inboxes/${room.inbox.id}`, {
     allowlist_senders: ["ann@client.example"],
   });
-  // The mail that a key has listed a sender is another matter.
-  await room.app.db.deleteFrom("jobs").where("kind", "=", "sum_up_notices").execute();
+  await forgetNotices(room.app);
   const mail = { from: "Ann <ann@client.example>" };
   const send = (name: string) =>
     room.send({ ...mail, headers: { "Message-ID": `<${name}@client.example>` } });

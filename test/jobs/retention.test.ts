@@ -10,6 +10,7 @@ import { storeMessages } from "../api/archive.ts";
 import type { TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
+import { forgetNotices } from "../support/notices.ts";
 import { pass, purge } from "../support/purge.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
 import { databaseFolder, everyByte } from "../support/whole-folder.ts";
@@ -90,6 +91,7 @@ test("messages go with the history of their plan, and with them conversations, e
     retention: { raw_days: 0, content_days: 0, attachment_days: 0, delivery_days: 0 },
   });
   await room.owner.post("/v1/webhooks", { url: hook.url, event_types: ["*"] });
+  await forgetNotices(room.app);
   await fill(room);
   await pass(room, 4);
   expect(found(await everyByte(room, folder))).toContain("SECRET-result");

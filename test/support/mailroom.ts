@@ -7,6 +7,7 @@ import { rawMail } from "./mails.ts";
 import { type Caller, testApp, type TestApp } from "./app.ts";
 import type { DnsZone } from "./dns-server.ts";
 import { type ModelServer, type ModelServerOptions, startModelServer } from "./model-server.ts";
+import { forgetNotices } from "./notices.ts";
 import { deliver } from "./smtp-client.ts";
 
 const LOOPBACK = ["127.0.0.0/8"];
@@ -68,8 +69,7 @@ export async function mailroom(options: RoomOptions = {}): Promise<Mailroom> {
   );
   const owner = await t.as("ada@example.com");
   const { body: inbox } = await owner.post("/inboxes", { label: "Desk", ...options.inbox });
-  // The owner would be mailed within the hour that a key has listed a sender.
-  await t.app.db.deleteFrom("jobs").where("kind", "=", "sum_up_notices").execute();
+  await forgetNotices(t.app);
   const door = await t.smtp();
   const built = stack.move();
   return {

@@ -14,8 +14,8 @@ import { HOUR_SECONDS } from "../../lib/durations.ts";
 const NOTICES_PER_HOUR = 10;
 
 /**
- * Kinds of notices to the owner. They are mailed at once; those about `command` (who may instruct an inbox) once an
- * hour.
+ * Kinds of notices to the owner. They are mailed at once; what a key has changed that stays without it (`command`) is
+ * told once an hour.
  */
 export type NoticeKind = "key" | "export" | "password" | "command";
 

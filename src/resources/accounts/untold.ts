@@ -9,6 +9,9 @@ import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 type Untold = JobPayloads["sum_up_notices"];
 
+/** More that a key has changed in an hour is told as "and more". */
+const MOST_NAMED = 100;
+
 /** How long notices are collected for one mail. */
 const COLLECTED_SECONDS = HOUR_SECONDS;
 
@@ -16,7 +19,7 @@ const SUBJECTS: Record<NoticeKind, string> = {
   key: "More API keys were made for your Mailwright account",
   export: "Your Mailwright account was downloaded more often",
   password: "The password of your Mailwright account was set more often",
-  command: "More may be ordered in your Mailwright inboxes",
+  command: "An API key has changed your Mailwright account",
 };
 
 const DEEDS: Record<NoticeKind, (times: string) => string> = {
@@ -24,13 +27,13 @@ const DEEDS: Record<NoticeKind, (times: string) => string> = {
   export: (times) => `All messages, files and settings of your account were downloaded **${times} more**`,
   password: (times) => `The password of your account was set **${times} more**`,
   command: (times) =>
-    `An API key of yours has let somebody new give orders to an inbox, or let its tools change things without being named, **${times}**`,
+    `An API key of yours has changed **${times}** what goes on working when the key is revoked`,
 };
 
 const TOLD = ", after those that you were told of one by one";
 /** What stays although the key is gone. */
 const STAYS =
-  "Revoking the key takes none of it back: look through the [inboxes](%/app/inboxes), their senders and their tools.";
+  "Revoking the key takes none of it back: look through each of these, and undo what you do not want. An inbox shows its senders, tools, contexts, model and rules on [its page](%/app/inboxes).";
 
 /** Counts what its owner gets no mail of its own about; within an hour one tells of all of it. */
 export async function countUntold(app: App, tx: Db, untold: Omit<Untold, "count">, more = 1): Promise<void> {
@@ -40,7 +43,9 @@ export async function countUntold(app: App, tx: Db, untold: Omit<Untold, "count"
   if (await enqueue(app, tx, { kind: "sum_up_notices", ...work })) return;
   const jobs = tx.selectFrom("jobs").select(["id", "payload"]).where("dedupe_key", "=", dedupe_key);
   const { id, payload } = await jobs.executeTakeFirstOrThrow();
-  await rewriteJob(tx, { id, payload: JSON.stringify({ ...untold, count: countIn(payload) + more }) });
+  const before = JSON.parse(payload) as Untold;
+  const what = [...new Set([...(before.what ?? []), ...(untold.what ?? [])])].slice(0, MOST_NAMED + 1);
+  await rewriteJob(tx, { id, payload: JSON.stringify({ ...untold, what, count: before.count + more }) });
 }
 
 export async function sumUpNow(app: App, job: Job<"sum_up_notices">, signal: AbortSignal): Promise<void> {
@@ -54,15 +59,17 @@ export async function sumUpNow(app: App, job: Job<"sum_up_notices">, signal: Abo
     await finishJob(tx, job);
     await queue?.(tx);
     // What was counted since the letter was written is for the next one.
-    const since = now === undefined ? 0 : countIn(now.payload) - count;
-    if (since > 0) await countUntold(app, tx, { user_id, about }, since);
+    const { count: counted, what = [] } =
+      now === undefined ? job.payload : (JSON.parse(now.payload) as Untold);
+    if (counted > count) await countUntold(app, tx, { user_id, about, what }, counted - count);
   });
 }
 
-function letterOf(app: App, to: string, { user_id, about, count }: Untold) {
+function letterOf(app: App, to: string, { user_id, about, count, what = [] }: Untold) {
   const times = count === 1 ? "once" : `${count} times`;
   const words = [
-    `${DEEDS[about](times)} within an hour${about === "command" ? "" : TOLD}.`,
+    `${DEEDS[about](times)} within an hour${about === "command" ? "" : TOLD}${what.length === 0 ? "." : ":"}`,
+    ...(what.length === 0 ? [] : [listOf(what)]),
     ...(about === "command" ? [STAYS.replace("%", app.base_url)] : []),
     `Your [settings](${app.base_url}/app/settings) show, under "What happened to your access", which key or client did it.`,
     "That was not you? Sign in with a code, set another password, make a new key and revoke those that you do not know, and tell the operator of your server.",
@@ -70,6 +77,7 @@ function letterOf(app: App, to: string, { user_id, about, count }: Untold) {
   return { user_id, to, subject: SUBJECTS[about], markdown: words.join("\n\n") };
 }
 
-function countIn(payload: string): number {
-  return (JSON.parse(payload) as Untold).count;
+function listOf(what: string[]): string {
+  const named = what.slice(0, MOST_NAMED).map((one) => `- ${one}`);
+  return [...named, ...(what.length > MOST_NAMED ? ["- and more"] : [])].join("\n");
 }

@@ -56,7 +56,8 @@ export async function createInbox(app: App, caller: Caller, input: NewInbox): Pr
     await noteChange(app, tx, caller, "inbox_created");
     const made = await addInbox(app, tx, caller.user, input);
     const after = await ownInbox(tx, caller.user, made.id);
-    await tellIfWidened(app, tx, caller, { before: NOTHING_SET, after });
+    const before = { ...NOTHING_SET, context_ids: null, every_context: 1 };
+    await tellIfWidened(app, tx, caller, { before, after });
     return made;
   });
 }
