@@ -2,6 +2,7 @@ import type { ConfigOverrides } from "../../src/config/config.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { happens } from "../support/happens.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { forgetNotices } from "../support/notices.ts";
 
 export interface Received {
   headers: Record<string, string>;
@@ -51,8 +52,11 @@ export async function hookDesk(config: ConfigOverrides = {}): Promise<HookDesk> 
     received,
     hook_url,
     answer: (response) => void (respond = response),
-    hook: async (settings = {}) =>
-      (await ada.post("/v1/webhooks", { url: hook_url, event_types: ["*"], ...settings })).body,
+    hook: async (settings = {}) => {
+      const { body } = await ada.post("/v1/webhooks", { url: hook_url, event_types: ["*"], ...settings });
+      await forgetNotices(t.app);
+      return body;
+    },
     happen: (type = "message.completed") => happens(t, ada, { type }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };

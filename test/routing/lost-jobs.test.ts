@@ -4,6 +4,7 @@ import { dropJob } from "../../src/operation/admin/change-job.ts";
 import { hold, release } from "../../src/operation/admin/queue.ts";
 import { takeOver } from "../../src/serve.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { forgetNotices } from "../support/notices.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 
 /** What a damaged disk may leave of `{"message_id":"…"}`. */
@@ -18,6 +19,7 @@ const DAMAGES: [string, (payload: string) => string][] = [
 async function damaged(room: Mailroom, damage: (payload: string) => string): Promise<string> {
   const hook = { url: "https://hooks.example.com/", event_types: ["message.failed"] };
   expect((await room.owner.post("/v1/webhooks", hook)).status).toBeLessThan(300);
+  await forgetNotices(room.app);
   await hold(room.app, ["route_message", "fan_out_event"]);
   expect(await room.send({ headers: { "Message-ID": "<lost@example.com>" } })).toStartWith("250");
   const job = await room.app.db

@@ -3,6 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { happens } from "../support/happens.ts";
+import { forgetNotices } from "../support/notices.ts";
 import {
   deliveriesOf,
   endpointOf,
@@ -41,6 +42,7 @@ test("an event is delivered once, byte for byte, and verifies with standardwebho
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const { id, secret } = await endpoint(owner, hooks.url);
+  await forgetNotices(t.app);
   const event_id = await happens(t, owner);
   await t.drain();
   expect(hooks.received).toHaveLength(1);
