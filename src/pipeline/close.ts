@@ -193,6 +193,11 @@ function withWords({ settings }: Run, ending: Ending, words: string[]): Ending {
   return { ...ending, result: [ending.result, ...words].join("\n\n") };
 }
 
+/** The words of a call that a rule has had read as material: they are asked for again where it is tried again. */
+function wordsOfCall({ raw_mail_id, instruction }: MessageRow): string {
+  return raw_mail_id === null ? (instruction ?? "") : "";
+}
+
 /** The part of a private run that is written down. */
 function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
   const { result, command, steps } = withoutWords(
@@ -200,7 +205,8 @@ function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: 
     run.steps,
     app.config.outbound.mode === "capture",
   );
-  return { run: { ...run, command, steps }, ending: { ...ending, result } };
+  const message = { ...run.message, instruction: null };
+  return { run: { ...run, message, command, steps }, ending: { ...ending, result } };
 }
 
 /** The answer of a private run. It is stored nowhere, so that whoever waits for it can get it only from here. */
@@ -290,7 +296,7 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
   const columns = {
     ...NOTHING_YET,
     state: ending.state,
-    instruction: run.command.raw,
+    instruction: run.command.raw || wordsOfCall(run.message),
     command: JSON.stringify(run.command),
     steps: JSON.stringify(toSteps(run.steps)),
     completed: app.now(),

@@ -89,6 +89,8 @@ export interface RunInput {
   warnings: string[];
   /** The header of a mail, for its answer; null for a call. */
   headers: MailHeaders | null;
+  /** The same with those fields that the signature of the mail does not cover. */
+  headers_as_came: MailHeaders | null;
   /**
    * All that can be read in a message, of its author and of others, without the text of its files; and the bytes of the mail,
    * or of all that a call brought. They are made when rules ask for them, because a large call would be kept twice.
@@ -100,9 +102,16 @@ export interface RunInput {
 
 type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;
 
-/** The instruction and the material of a message, from the stored raw mail or from the stored call. */
-export async function readInput(app: App, run: Loaded, signal: AbortSignal): Promise<RunInput> {
+/**
+ * The instruction and the material of a message, from the stored raw mail or from the stored call; of a `fresh` one from memory.
+ */
+export async function readInput(
+  app: App,
+  run: Loaded,
+  { fresh, signal }: { fresh?: FreshCall | undefined; signal: AbortSignal },
+): Promise<RunInput> {
   const { message } = run;
+  if (fresh) return inputOf(app, { ...fresh, message }, signal);
   return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, run, signal);
 }
 
@@ -121,34 +130,34 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   return inputOf(app, { message, content: stored?.content ?? null, files }, signal);
 }
 
-/** The input of a call whose material is in memory. */
-export async function inputOf(
+/** The input of a call whose material is in memory. The words of one whose authority a rule has taken are material. */
+async function inputOf(
   app: App,
   { message, content: given, files }: Pick<FreshCall, "message" | "content" | "files">,
   signal: AbortSignal,
 ): Promise<RunInput> {
   const { texts, ...material } = await readMaterial(app, files, { signal, from: sourceOf(message) });
-  const content = given ?? "";
+  const said = message.instruction ?? "";
+  const trusted = hasAuthority(message);
+  const instruction = trusted ? said : "";
+  const content = trusted ? (given ?? "") : [said, given ?? ""].join("\n\n");
   return {
-    instruction: message.instruction ?? "",
-    sure: message.instruction ?? "",
+    instruction,
+    sure: instruction,
     page: "",
-    may_allow: message.instruction ?? "",
+    may_allow: instruction,
     names: true,
     may_share: null,
     subject: "",
-    plain:
-      hasAuthority(message) &&
-      content.trim() === "" &&
-      files.length === 0 &&
-      !holdsAddress(message.instruction ?? ""),
+    plain: trusted && content.trim() === "" && files.length === 0 && !holdsAddress(said),
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
     files,
     filenames: [],
     ...material,
     headers: null,
+    headers_as_came: null,
     whole: () => ({
-      text: [message.instruction ?? "", content].join("\n"),
+      text: [said, given ?? ""].join("\n"),
       size: sizeOf({ content: given, files }),
     }),
   };
@@ -169,20 +178,22 @@ const rawMailOf = prepared((db, key: { id: string }) =>
   db.selectFrom("raw_mails").selectAll().where("id", "=", key.id),
 );
 
-/** The stored mail of a message, with its header as it came, or with the signed form if only that may be read. */
+/** The stored mail of a message; `headers` are those of its signed form if only that may be read. */
 export async function readStoredMail(
   app: App,
   message: MessageRow,
-): Promise<{ raw: Uint8Array; headers: MailHeaders }> {
+): Promise<{ raw: Uint8Array; headers: MailHeaders; headers_as_came: MailHeaders }> {
   const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
   const raw = stored && (await readBytes(app, "raw_mails", stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
-  return { raw, headers: headersAs(raw, storedAuth(message).signed_form) };
+  const form = storedAuth(message).signed_form;
+  const headers = headersAs(raw, form);
+  return { raw, headers, headers_as_came: form ? headersAs(raw, undefined) : headers };
 }
 
 async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<RunInput> {
   const { message, inbox, owner_email, owner_timezone: timezone } = run;
-  const { raw, headers } = await readStoredMail(app, message);
+  const { raw, headers, headers_as_came } = await readStoredMail(app, message);
   const form = storedAuth(message).signed_form;
   const from = sourceOf(message);
   const outcome = await app.parser.parse(raw, { form, ...from });
@@ -192,6 +203,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
       content: materialOf(message, outcome, { headers, timezone }),
       warnings: [outcome.message],
       headers,
+      headers_as_came,
       whole: () => ({ text: outcome.text, size: raw.byteLength }),
     };
   const { attachments, warnings } = outcome.mail;
@@ -230,6 +242,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
       ...material.warnings,
     ],
     headers,
+    headers_as_came,
     whole: () => ({ text: allText(outcome.mail), size: raw.byteLength }),
   };
 }

@@ -4,9 +4,11 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { type Facts, fits, kindsOf, nextClock } from "../resources/inboxes/rules/match.ts";
+import { asksStrangers, giftOf, withoutGifts } from "../resources/inboxes/rules/asks-strangers.ts";
 import { type Actions, type Rule, storedRules } from "../resources/inboxes/rules/rules.ts";
 import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
 import { comparable, soughtBy } from "../resources/inboxes/rules/words.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { type Failure, type Questions, questionsAbout, type Said } from "./ask-yes-or-no.ts";
 import type { Command } from "./command.ts";
@@ -48,7 +50,9 @@ interface Judged {
   message: MessageRow;
   inbox: InboxRow;
   timezone: string;
-  input: Pick<RunInput, "headers" | "whole"> & { files: { filename: string; content_type: string }[] };
+  input: Pick<RunInput, "headers" | "headers_as_came" | "whole"> & {
+    files: { filename: string; content_type: string }[];
+  };
 }
 
 /**
@@ -62,10 +66,11 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   if (rules.length === 0) return NO_RULES;
   const { message } = judged;
   const found = rulesFound(message);
-  const { facts, text: material, steps } = await factsOf(app, judged, rules);
+  const { facts, as_came, text: material, steps } = await factsOf(app, judged, rules);
   using questions = questionsAbout(app, { ...judged, material }, signal);
   const ruled = await gather(rules, {
     facts,
+    as_came,
     answer: (question) => answerTo(app, judged, { question, questions, found }),
   });
   if (ruled.again !== null) return ruled;
@@ -74,7 +79,13 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   const until = untilOf(ruled, { found, now: app.now(), facts });
   const settled = asked_for ? { ...ruled, end: null, until: null } : { ...ruled, until };
   if (settled.names.length > 0 || settled.asked) {
-    const kept: RulesFound = { ...found, matched: settled.names };
+    const { as_material: _before, ...known } = found;
+    const narrowed = settled.do.authority !== undefined && hasAuthority(message);
+    const kept: RulesFound = {
+      ...known,
+      matched: settled.names,
+      ...(narrowed ? { as_material: true } : {}),
+    };
     await app.write((tx) => noteRules(tx, { id: message.id, rules: JSON.stringify(kept) }));
   }
   return settled;
@@ -92,14 +103,21 @@ function untilMended(app: App, { message, inbox }: Judged): Ruled {
   return { ...NO_RULES, until: app.now() + LOOK_AGAIN_SECONDS };
 }
 
-/** Puts together what rules say about a message; `answer` is asked their questions. */
+/**
+ * Puts together what rules say about a message; `answer` is asked their questions. A rule gives something only where it is for the
+ * message with the fields that its signature covers, and with all that came: anybody on the way can add fields. It takes
+ * something away where it is for either, so that nobody passes a rule by with a field more or less.
+ */
 export async function gather(
   rules: Rule[],
-  { facts, answer }: { facts: Facts; answer: (question: string) => Promise<Answer> },
+  { facts, as_came, answer }: Read & { answer: (question: string) => Promise<Answer> },
 ): Promise<Ruled> {
   const ruled: Ruled = { ...NO_RULES, names: [], do: {}, steps: [] };
   for (const rule of rules) {
-    if (!fits(rule, facts)) continue;
+    const held = [facts, as_came].filter((read) => fits(rule, read));
+    if (held.length === 0) continue;
+    const counting = whatCounts(rule, { certain: held.length === 2, facts });
+    if (Object.keys(counting.do).length === 0) continue;
     if (rule.question !== null) {
       const said = await answer(rule.question);
       if ("again" in said) return { ...ruled, again: said.again };
@@ -107,16 +125,50 @@ export async function gather(
       if ("problem" in said) ruled.steps.push(unanswered(rule, said.problem));
       if ("problem" in said || !said.yes) continue;
     }
-    add(ruled, rule);
-    if (rule.do.stop || ruled.end !== null) break;
+    add(ruled, counting, facts);
+    if (counting.do.stop || ruled.end !== null) break;
   }
   return ruled;
 }
 
 type Answer = Said | { again: Failure };
 
+type Counting = Pick<Rule, "name" | "do"> & { why_less: string };
+
+/** What a rule may do with a message that it is for, and why that is less than it says. */
+function whatCounts(rule: Rule, { certain, facts }: { certain: boolean; facts: Facts }): Counting {
+  const { name, do: acts } = rule;
+  if (!certain) return { name, do: takingOf(acts), why_less: UNSIGNED };
+  const is_gift = giftOf(acts) !== undefined && asksStrangers(rule) && !hasAuthority(facts);
+  return is_gift ? { name, do: withoutGifts(acts), why_less: ASKED } : { name, do: acts, why_less: "" };
+}
+
+const UNSIGNED =
+  " Only what it takes away counted: a field of the header that it looks for is not covered by the signature of the mail, so anybody may have added it.";
+const ASKED =
+  " Its contexts, connection and model were left out: its question is answered by what a stranger wrote. Add a condition on the sender to it.";
+
+/** The part of a rule that takes something away, or only notes something. */
+function takingOf({ skip, keep, wait, tags, authority, answer, forward_to, options }: Actions): Actions {
+  const { tools, private: is_private } = options ?? {};
+  const forbids = {
+    ...(tools === undefined ? {} : { tools }),
+    ...(is_private === undefined ? {} : { private: is_private }),
+  };
+  return {
+    ...(skip === undefined ? {} : { skip }),
+    ...(keep === undefined ? {} : { keep }),
+    ...(wait === undefined ? {} : { wait }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(authority === undefined ? {} : { authority }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(forward_to === undefined ? {} : { forward_to }),
+    ...(Object.keys(forbids).length === 0 ? {} : { options: forbids }),
+  };
+}
+
 /** The first rule that says something about one thing has the last word on it; lists are put together. */
-function add(ruled: Ruled, { name, do: acts }: Rule): void {
+function add(ruled: Ruled, { name, do: acts, why_less }: Counting, facts: Facts): void {
   const { skip, keep, wait, stop: _, ...rest } = acts;
   const before = ruled.do;
   ruled.names.push(name);
@@ -129,8 +181,12 @@ function add(ruled: Ruled, { name, do: acts }: Rule): void {
   };
   if (skip || keep) ruled.end = { kind: skip ? "skip" : "keep", rule: name };
   if (wait && ruled.wait === null) ruled.wait = { rule: name, for: wait };
-  ruled.steps.push({ type: "context", name: "rule", output: `The rule “${name}” was for this message.` });
+  const narrowed = acts.authority !== undefined && hasAuthority(facts) ? NARROWED : "";
+  const output = `The rule “${name}” was for this message.${narrowed}${why_less}`;
+  ruled.steps.push({ type: "context", name: "rule", output });
 }
+
+const NARROWED = " Its words were read as material, not as an instruction.";
 
 function unanswered({ name }: Rule, problem: string): StepDraft {
   const output = `The rule “${name}” was passed over, because its question was not answered: ${problem}`;
@@ -154,18 +210,30 @@ function untilOf(
   return until > now ? until : null;
 }
 
+/** What conditions look at in a message: with those fields of its header that a signature covers, and with all that came. */
+export interface Read {
+  facts: Facts;
+  as_came: Facts;
+}
+
 /** What the conditions of rules look at in a message, and its text. Their words are looked for in a thread, all at once. */
 export async function factsOf(
   app: App,
   { message, timezone, input }: Omit<Judged, "inbox">,
   rules: Rule[],
-): Promise<{ facts: Facts; text: string; steps: StepDraft[] }> {
+): Promise<Read & { text: string; steps: StepDraft[] }> {
   const { sender, tags, authority, created: accepted } = message;
-  const { headers, files } = input;
+  const { headers, headers_as_came, files } = input;
   const { text, size } = input.whole();
   const subject = message.raw_mail_id === null ? "" : (message.subject ?? "");
-  const sought = soughtBy(rules, { subject, text, headers });
-  const found = sought.length === 0 ? {} : await workOnText(app, "words", { sought }, sourceOf(message));
+  const find = async (fields: RunInput["headers"]) => {
+    const sought = soughtBy(rules, { subject, text, headers: fields });
+    return sought.length === 0 ? {} : workOnText(app, "words", { sought }, sourceOf(message));
+  };
+  const found = await find(headers);
+  const is_same = headers_as_came === headers || !rules.some(looksAtHeader);
+  const found_as_came = is_same ? found : await find(headers_as_came);
+  const all_found = found !== undefined && found_as_came !== undefined;
   const facts: Facts = {
     // Anybody can write another name into mail that nothing proves: no rule may take it for that person's.
     sender: authority === "unauthenticated" ? "" : (sender ?? ""),
@@ -178,7 +246,17 @@ export async function factsOf(
     accepted,
     timezone,
   };
-  return { facts, text, steps: found === undefined ? [{ ...warningStep(UNREAD), to_strangers: "" }] : [] };
+  const as_came = is_same ? facts : { ...facts, headers: headers_as_came, found: found_as_came ?? {} };
+  return {
+    facts,
+    as_came,
+    text,
+    steps: all_found ? [] : [{ ...warningStep(UNREAD), to_strangers: "" }],
+  };
+}
+
+function looksAtHeader({ when }: Rule): boolean {
+  return when.some(({ field }) => field === "header");
 }
 
 const UNREAD =
@@ -214,6 +292,13 @@ export function questionKey(question: string): string {
 export const noteRules = prepared((db, row: { id: string; rules: string }) =>
   db.updateTable("messages").set({ rules: row.rules }).where("id", "=", row.id),
 );
+
+/** A message of which a rule takes the authority, if it has more than a stranger's. */
+export function narrowed(message: MessageRow, { do: acts }: Ruled): MessageRow {
+  return acts.authority !== undefined && hasAuthority(message)
+    ? { ...message, authority: acts.authority }
+    : message;
+}
 
 /** A command with the options and tags of rules: what its author typed counts for more, but forbids only what is allowed. */
 export function underRules<C extends Command>(command: C, { do: acts }: Ruled): C {

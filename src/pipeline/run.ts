@@ -13,21 +13,20 @@ import { backToLane, waitForTime } from "../jobs/waits.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
 import { deadline } from "../lib/deadline.ts";
-import { hasAuthority } from "../resources/messages/authority.ts";
 import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { journalOf } from "./earlier-calls.ts";
 import { endByRule } from "./end-by-rule.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { failMessage } from "./fail.ts";
-import { inputOf, readInput, type RunInput } from "./input.ts";
+import { readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
 import { withGathered } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
 import { mayWaitFor, secondsUntil } from "./model-pause.ts";
-import { judgeByRules, noteRules, type Ruled } from "./rules.ts";
+import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
 import { endWithoutModel } from "./end-without-model.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
@@ -115,20 +114,13 @@ async function beginByRules(
   else if (end !== null) await endByRule(app, { ...loaded, job, signal }, { ...ruled, end });
   if (until !== null || end !== null) return undefined;
   const message = narrowed(loaded.message, ruled);
-  const is_other = message !== loaded.message && message.raw_mail_id !== null;
-  const read = is_other ? await readInput(app, { ...loaded, message }, signal) : input;
+  const less = { ...loaded, message };
+  const read = message === loaded.message ? input : await readInput(app, less, { fresh, signal });
   return {
     found: { ...loaded, message },
     input: await withGathered(app, loaded, { input: read, signal }),
     ruled,
   };
-}
-
-/** A message of which a rule takes the authority, if it has more than a stranger's. */
-function narrowed(message: MessageRow, { do: acts }: Ruled): MessageRow {
-  return acts.authority !== undefined && hasAuthority(message)
-    ? { ...message, authority: acts.authority }
-    : message;
 }
 
 /** The state in which a run begins. Only a run that is not the first try may have calls of earlier tries. */
@@ -231,7 +223,7 @@ async function inputOrLoss(
   { fresh, signal }: { fresh: FreshCall | undefined; signal: AbortSignal },
 ): Promise<RunInput | Loss> {
   try {
-    return fresh ? await inputOf(app, fresh, signal) : await readInput(app, found, signal);
+    return await readInput(app, found, { fresh, signal });
   } catch (error) {
     if (isLost(error) && mayComeBack(app, error))
       throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);

@@ -2,7 +2,6 @@ import type { App } from "../app.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { allText } from "../mail/reading/mail-text.ts";
 import { checkedRules } from "../resources/inboxes/rules/check.ts";
-import type { Facts } from "../resources/inboxes/rules/match.ts";
 import type { RuleBody } from "../resources/inboxes/rules/rule-shapes.ts";
 import { type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
@@ -10,7 +9,7 @@ import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost } from "../resources/messages/stored-bytes.ts";
 import { readStoredMail } from "./input.ts";
-import { factsOf, gather, questionKey, type Ruled } from "./rules.ts";
+import { factsOf, gather, questionKey, type Read, type Ruled } from "./rules.ts";
 
 /** How many of the newest mails of an inbox are looked at. */
 const MAILS = 100;
@@ -38,9 +37,9 @@ export async function tryRules(
   const items: Tried[] = [];
   let unread = 0;
   for (const message of await newestMails(app, inbox)) {
-    const facts = await readFacts(app, { message, timezone: user.timezone, rules });
-    if (facts === undefined) unread += 1;
-    else items.push(await tried(message, rules, facts));
+    const read = await readFacts(app, { message, timezone: user.timezone, rules });
+    if (read === undefined) unread += 1;
+    else items.push(await tried(message, rules, read));
   }
   return { items, unread };
 }
@@ -63,18 +62,17 @@ function newestMails(app: App, { id }: InboxRow): Promise<MessageRow[]> {
 async function readFacts(
   app: App,
   { message, timezone, rules }: { message: MessageRow; timezone: string; rules: Rule[] },
-): Promise<Facts | undefined> {
+): Promise<Read | undefined> {
   try {
-    const { raw, headers } = await readStoredMail(app, message);
+    const { raw, headers, headers_as_came } = await readStoredMail(app, message);
     const outcome = await app.parser.parse(raw, {
       form: storedAuth(message).signed_form,
       ...sourceOf(message),
     });
     const text = outcome.ok ? allText(outcome.mail) : outcome.text;
     const files = outcome.ok ? outcome.mail.attachments : [];
-    const input = { headers, files, whole: () => ({ text, size: raw.byteLength }) };
-    const { facts } = await factsOf(app, { message, timezone, input }, rules);
-    return facts;
+    const input = { headers, headers_as_came, files, whole: () => ({ text, size: raw.byteLength }) };
+    return await factsOf(app, { message, timezone, input }, rules);
   } catch (error) {
     // Deleted, or found missing, since the list was made.
     if (isLost(error)) return undefined;
@@ -82,12 +80,13 @@ async function readFacts(
   }
 }
 
-async function tried(message: MessageRow, rules: Rule[], facts: Facts): Promise<Tried> {
+async function tried(message: MessageRow, rules: Rule[], { facts, as_came }: Read): Promise<Tried> {
   const { id: message_id, subject, sender, created } = message;
   const known = rulesFound(message).answers ?? {};
   const asks: string[] = [];
   const { names, end, wait } = await gather(rules, {
     facts,
+    as_came,
     answer: (question) => {
       const yes = known[questionKey(question)];
       if (yes !== undefined) return Promise.resolve({ yes });

@@ -182,5 +182,5 @@ async function readNewest(t: Mailroom): Promise<RunInput> {
     .where("id", "=", t.inbox.id)
     .executeTakeFirstOrThrow();
   const run = { message: await t.newest(), inbox, owner_email: "ada@example.com", owner_timezone: "UTC" };
-  return readInput(t.app, run, NEVER);
+  return readInput(t.app, run, { signal: NEVER });
 }

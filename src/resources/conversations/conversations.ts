@@ -4,6 +4,7 @@ import { insertRow, prepared } from "../../db/prepared.ts";
 import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
 import { base32Token, equalBytes } from "../../lib/secrets.ts";
+import { rulesFound } from "../messages/rules-found.ts";
 import { snippetOf } from "./snippet.ts";
 import { dedupeKeyOfId } from "../../inbound/mail-words.ts";
 
@@ -108,9 +109,10 @@ export async function recallTurns(
   );
   const turns: Turn[] = [];
   let chars = 0;
-  for (const { instruction, reply } of rows) {
+  for (const { instruction, reply, rules } of rows) {
     if (reply === null) break;
-    const whole = { instruction: instruction ?? "", reply };
+    const order = rulesFound({ rules }).as_material === true ? null : instruction;
+    const whole = { instruction: order ?? "", reply };
     const turn = fits(whole, chars)
       ? whole
       : { instruction: withoutMiddle(whole.instruction), reply: withoutMiddle(reply) };
@@ -141,6 +143,7 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
     .selectFrom("messages")
     .select((eb) => [
       "instruction",
+      "rules",
       "authority",
       "sender",
       // Only the ends of long answers are read: each may have a megabyte.

@@ -5,6 +5,8 @@ import { storedJson } from "../../lib/stored-json.ts";
 export interface RulesFound {
   /** The names of the rules that were for it, in their order. */
   matched?: string[];
+  /** Whether one of them has had the words of its author read as material: no later turn is reminded of them as an order. */
+  as_material?: true;
   /** By the hash of a question, whether the answer was yes. */
   answers?: Record<string, boolean>;
   /** Whether it was put back once, because a model did not answer a question for the moment. */

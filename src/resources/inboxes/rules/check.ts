@@ -7,6 +7,7 @@ import { isLongerThan } from "../../../lib/text-length.ts";
 import { checkedTimezone } from "../../accounts/profile.ts";
 import { normalizeAllowlist } from "../allowlist.ts";
 import { refuseForeignContexts, refuseNoModel } from "../references.ts";
+import { asksStrangers, giftOf } from "./asks-strangers.ts";
 import { comparable } from "./words.ts";
 import type { RuleBody } from "./rule-shapes.ts";
 import { type Actions, AUTHORITIES, type Condition, type Field, FILE_KINDS, type Rule } from "./rules.ts";
@@ -41,15 +42,10 @@ export async function checkedRules(tx: Db, user: UserRow, rules: RuleBody[]): Pr
     const name = checkedName(rule.name, checked, path);
     const when = rule.when.map((condition, at) => checkedCondition(condition, `${path}.when.${at}`));
     const question = oneLine(rule.question ?? "") || null;
+    const match = rule.match ?? "all";
+    refuseGifts({ question, match, when, do: rule.do }, path);
     const acts = await checkedActions(tx, user, rule.do, `${path}.do`);
-    checked.push({
-      name,
-      enabled: rule.enabled ?? true,
-      match: rule.match ?? "all",
-      when,
-      question,
-      do: acts,
-    });
+    checked.push({ name, enabled: rule.enabled ?? true, match, when, question, do: acts });
   }
   refuseManyWords(checked);
   return checked;
@@ -140,6 +136,17 @@ async function checkedActions(tx: Db, user: UserRow, given: Actions, path: strin
     ...(given.tags === undefined ? {} : { tags: normalTags(given.tags, `${path}.tags`) }),
     ...(given.instruction === undefined ? {} : { instruction: given.instruction.trim() }),
   };
+}
+
+/** Whoever writes a mail has a say in what a model answers about it. */
+function refuseGifts(rule: Pick<Rule, "question" | "match" | "when" | "do">, path: string): void {
+  const gift = giftOf(rule.do);
+  if (gift === undefined || !asksStrangers(rule)) return;
+  throw invalid(
+    `${path}.do.${gift}`,
+    "decided_by_strangers",
+    `A question is answered by what strangers write, so its answer cannot give \`${gift}\`. Add a condition on \`sender\`, or on \`authority\` that is owner or listed; or take the question away.`,
+  );
 }
 
 /** Mail of others must not be sent to people who never asked for it. */
