@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { notification } from "../support/mails.ts";
+import { forgetNotices } from "../support/notices.ts";
+import { pass } from "../support/purge.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
 
@@ -30,6 +32,7 @@ async function forwards(
   const rules = [{ name: "Fwd", when: [], do: { forward_to: OWNER, ...acts } }];
   const answer = await room.owner.patch(`/inboxes/${room.inbox.id}`, { rules });
   expect([answer.status, answer.body.errors]).toEqual([200, undefined]);
+  await forgetNotices(room.app);
   const built = stack.move();
   return {
     ...room,
@@ -192,6 +195,27 @@ describe("a mail that a rule forwards", () => {
     await room.drain();
     expect(subjects(room).filter((subject) => subject.startsWith("Fwd:"))).toEqual(["Fwd: Hello"]);
     expect((await storyOf(room)).steps).toEqual(outcome(/forwarded to ada@example\.com before/));
+  });
+
+  test("leaves a letter for a week where it is left out, in which it may come back, however long mail is kept", async () => {
+    for (const outbound of [{}, { mode: "capture" as const }]) {
+      await using room = await forwards({ skip: true }, { config: { outbound, retention: { raw_days: 0 } } });
+      await room.shop();
+      await room.drain();
+      const held = async () => (await room.outgoing()).map(({ kind, raw }) => [kind, raw !== null]);
+      await pass(room, 6);
+      expect(await held()).toEqual([["forward", true]]);
+      await pass(room, 2);
+      expect(await held()).toEqual([["forward", false]]);
+    }
+  });
+
+  test("keeps the letter of what is kept itself for as long as that", async () => {
+    await using room = await forwards({ keep: true }, { config: { retention: { raw_days: 0 } } });
+    await room.shop();
+    await room.drain();
+    await pass(room, 8);
+    expect((await room.outgoing()).map(({ kind, raw }) => [kind, raw !== null])).toEqual([["forward", true]]);
   });
 
   test("leaves nothing in a letter where it was private", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { hookDesk } from "../api/hook-desk.ts";
+import { forgetNotices } from "../support/notices.ts";
 import { deliveriesOf, startReceiver } from "../support/webhook-receiver.ts";
 
 /** As often as a server may end in the middle of a job before the job is given up. */
@@ -53,6 +54,7 @@ test("a server that stops ends what is on its way, and begins nothing more of a 
   for (let count = 0; count < 60; count += 1) await t.happen();
   await t.drain();
   await t.ada.patch(`/v1/webhooks/${id}`, { enabled: true });
+  await forgetNotices(t.app);
   await t.ada.post(`/v1/webhooks/${id}/replay`, { since: 0 });
   const drained = t.drain();
   await hooks.reached(5);

@@ -4,14 +4,19 @@ import { mailsGivenUp, messagesGivenUp } from "../../db/orphans.ts";
 import { packed } from "../../db/packed-row.ts";
 import { prepared } from "../../db/prepared.ts";
 import type { Schema } from "../../db/schema.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { rangesOf } from "../../lib/segments.ts";
+import { areForgotten } from "../../resources/messages/forgotten.ts";
 import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
 import { endedBefore } from "./ended.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
 
 /** Rows in one step: few, because one may hold a megabyte in the database. */
 const ROWS = 20;
+
+/** How far back letters are looked through every hour, where mail is kept for years. */
+const LOOKED_BACK_SECONDS = 30 * DAY_SECONDS;
 
 /** The age of rows to delete: all that ended before `before`. `now` is stored as the time of deletion. */
 export interface Age {
@@ -39,6 +44,13 @@ export function purgeOutgoingMails(age: Age): Step {
   return purge(age, sentMails, forgetSent);
 }
 
+/**
+ * Deletes the letters that took mail to the owner which is not kept here. Until then one that comes back is all that there is of it.
+ */
+export function purgeForwards(age: Age): Step {
+  return purge(age, sentForwards, forgetReply);
+}
+
 /** Builds the condition that a message had ended at `before`, and that the operator cannot retry it either. */
 function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
   return eb.and([endedBefore(eb, before), eb("messages.id", "not in", messagesGivenUp())]);
@@ -57,6 +69,8 @@ interface Kept {
 interface Old {
   before: number;
   below: string;
+  /** How far back at most. */
+  from: number;
   since: number;
   after: string;
 }
@@ -67,7 +81,7 @@ function purge<Row extends Kept>(
   find: (db: Db, old: Old) => Promise<Row[]>,
   forget: (db: Db, row: Row & { now: number }) => Promise<unknown>,
 ): Step {
-  const old = { before, below: firstIdAt(before) };
+  const old = { before, below: firstIdAt(before), from: before - LOOKED_BACK_SECONDS };
   const findAfter = (tx: Db, last?: Row) =>
     find(tx, { ...old, since: last?.created ?? 0, after: last?.id ?? "" });
   return goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
@@ -162,6 +176,26 @@ const sentMails = prepared((db, { before, since, after }: Old) =>
     .where((eb) => eb(eb.refTuple("created", "id"), ">", eb.tuple(since, after)))
     .orderBy("created")
     .orderBy("id")
+    .limit(ROWS),
+);
+
+const sentForwards = prepared((db, { before, from, since, after }: Old) =>
+  db
+    .selectFrom("outgoing_mails as kept")
+    .innerJoin("messages", "messages.id", "kept.message_id")
+    .select(["kept.id", "kept.created"])
+    .select((eb) =>
+      eb
+        .and([eb("kept.completed", "<", before), areForgotten(eb), eb("kept.id", "not in", mailsGivenUp())])
+        .as("ended"),
+    )
+    .where("kept.raw", "is not", null)
+    .where("kept.kind", "=", "forward")
+    .where("kept.created", ">", from)
+    .where("kept.created", "<", before)
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
+    .orderBy("kept.created")
+    .orderBy("kept.id")
     .limit(ROWS),
 );
 

@@ -7,7 +7,14 @@ import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { nextTime } from "../../lib/schedule.ts";
 import { endDelays } from "../../mail/sending/delays.ts";
-import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRawMails } from "./bytes.ts";
+import {
+  type Age,
+  purgeAttachments,
+  purgeContents,
+  purgeForwards,
+  purgeOutgoingMails,
+  purgeRawMails,
+} from "./bytes.ts";
 import { eraseRestsAgain } from "./erase-rest.ts";
 import { purgeHistory } from "./history.ts";
 import { endOutwaited } from "./outwaited.ts";
@@ -18,6 +25,8 @@ import { DAY_SECONDS } from "../../lib/durations.ts";
 /** The time of the hourly purge: not on the hour, when most mail comes. */
 const HOURLY = "17 * * * *";
 const KEY = "purge";
+/** How long a mail may be on its way before it comes back: servers give up after five days. */
+const RETURNED_DAYS = 7;
 
 /** Plans the hourly purge of what has been kept for long enough. */
 export async function purgeLater(app: App, tx: Db): Promise<void> {
@@ -46,6 +55,7 @@ function stepsOf(app: App): Step[] {
   const { raw_days, content_days, attachment_days, delivery_days } = app.config.retention;
   return [
     ...after(app, raw_days, (age) => [purgeRawMails(age), purgeOutgoingMails(age)]),
+    ...after(app, RETURNED_DAYS, (age) => [purgeForwards(age)]),
     ...after(app, content_days, (age) => [purgeContents(age)]),
     ...after(app, attachment_days, (age) => [purgeAttachments(age)]),
     ...after(app, delivery_days, purgeNews),
