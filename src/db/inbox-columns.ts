@@ -12,6 +12,16 @@ export function toolServersOf({ mcp_connection_ids }: Pick<InboxRow, "mcp_connec
   return storedJson<string[]>(mcp_connection_ids, []);
 }
 
+/** Returns the ids of the model connections that the rules of an inbox name; none where the rules are damaged. */
+export function ruledConnectionsOf({ rules }: Pick<InboxRow, "rules">): string[] {
+  const stored = storedJson<unknown>(rules, []);
+  if (!Array.isArray(stored)) return [];
+  return stored.flatMap((rule: { do?: { connection_id?: unknown } } | null) => {
+    const id = rule?.do?.connection_id;
+    return typeof id === "string" ? [id] : [];
+  });
+}
+
 /** Returns the addresses and domains whose mail may instruct the inbox; null where the stored list is damaged. */
 export function storedAllowlist({ allowlist_senders }: Pick<InboxRow, "allowlist_senders">): string[] | null {
   const listed = storedJson<unknown>(allowlist_senders, null);

@@ -8,15 +8,15 @@ import { isModelKind } from "../resources/connections/kinds.ts";
 import { closestName } from "../lib/closest-name.ts";
 import { AppError } from "../errors.ts";
 import type { Ending, Run } from "./close.ts";
-import { warningStep } from "./steps.ts";
+import type { RunSettings } from "./settings.ts";
 
 const MOST_NAMED = 20;
 
 const NO_CONNECTION = "Inbox has no LLM connection";
 const NO_CONNECTION_FIX = "Choose one on the page of the inbox, under “Settings”, and send the mail again.";
 
-const GONE =
-  "The model connection that a rule names is gone, so that of the inbox was asked. Choose another one in the rule.";
+const GONE = (rule: string): string =>
+  `The rule “${rule}” names a model connection that is not there any more. Choose another one in the rule, or take it out of the rule, and have the message tried again.`;
 
 /** The model connection of an inbox, or, if it has none that can be used, the ending of the run. */
 export async function findConnection(app: App, run: Run): Promise<OpenConnection | Ending> {
@@ -27,7 +27,7 @@ export async function findConnection(app: App, run: Run): Promise<OpenConnection
     const missing = name === null || named ? null : await missingOf(app, name, run);
     if (missing) return missing;
     const found = named ?? (await openConnectionOf(app, inbox));
-    if (found) return withModel(app, found, settings.model);
+    if (found) return withModel(app, found, settings);
     // The page on which an inbox is tested offers the mend itself.
     const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
     return { state: "failed", reason: "no_provider", error };
@@ -41,29 +41,33 @@ export async function findConnection(app: App, run: Run): Promise<OpenConnection
   }
 }
 
-/** The ending of a run that names a connection which is not there; null where a rule names it, which is told. */
-async function missingOf(app: App, name: string, run: Run): Promise<Ending | null> {
-  const { ruled, steps } = run;
-  if (name !== ruled.do.connection_id) {
-    const error = await unknownName(app, run, name);
-    return { state: "failed", reason: "unknown_connection", error };
-  }
-  steps.push({ ...warningStep(GONE), to_strangers: "" });
-  return null;
+/** The ending of a run that names a connection which is not there. No other provider is told what was meant for that one. */
+async function missingOf(app: App, name: string, run: Run): Promise<Ending> {
+  const rule = run.settings.by_rule.connection;
+  const error = rule === undefined ? await unknownName(app, run, name) : GONE(rule);
+  return { state: "failed", reason: "unknown_connection", error };
 }
 
 /** Has a connection ask another model. Whoever pays for a connection says which models may be asked there. */
-function withModel(app: App, connection: OpenConnection, model: string | null): OpenConnection | Ending {
+function withModel(
+  app: App,
+  connection: OpenConnection,
+  { model, by_rule }: Pick<RunSettings, "model" | "by_rule">,
+): OpenConnection | Ending {
   if (model === null) return connection;
   const allowed = [...new Set([connection.model, ...app.config.llm.models])].filter(Boolean);
   if (!connection.trusted || allowed.includes(model)) return { ...connection, model };
   const names = allowed.map((name) => `"${name}"`).join(", ") || "no model to choose from";
-  const error = `The model "${model}" is not allowed on the connection of this server, which has ${names}. ${OWN_MODEL_FIX}`;
+  const error = `The model "${model}" is not allowed on the connection of this server, which has ${names}. ${by_rule.model === undefined ? OWN_MODEL_FIX : ruledModelFix(by_rule.model)}`;
   return { state: "failed", reason: "model_not_allowed", error };
 }
 
 const OWN_MODEL_FIX =
   "Leave --model out, or make a connection of your own on the page “Connections” and name it in --connection.";
+
+function ruledModelFix(rule: string): string {
+  return `The rule “${rule}” asks for it: choose another model in the rule, or a connection of your own beside it.`;
+}
 
 /** Compared without regard to case, as the name itself is. */
 async function unknownName(app: App, { inbox, message }: Run, name: string): Promise<string> {

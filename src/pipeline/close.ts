@@ -149,12 +149,17 @@ async function writeBesides(tx: Db, parts: (((tx: Db) => Promise<unknown>) | und
   for (const part of parts) await part?.(tx);
 }
 
-/** A model that only this message asked for says nothing of its connection. */
+/** Shows on a connection what the run says of it. A model that only this message, or a rule, asked for says no more than that a key is refused. */
 async function noteConnection(app: App, tx: Db, run: Run, ending: Ending): Promise<void> {
   const { connection, settings } = run;
-  if (connection === undefined || settings.model !== null || settings.dry_run) return;
-  await noteUse(app, tx, connection, ending.state === "failed" ? ending : null);
+  if (connection === undefined || settings.dry_run) return;
+  const fault = ending.state === "failed" ? ending : null;
+  if (settings.model !== null && (fault === null || OF_ITS_MODEL.has(fault.reason))) return;
+  await noteUse(app, tx, connection, fault);
 }
+
+/** Faults that another model of the same connection need not have: it may be one that a key may not ask for. */
+const OF_ITS_MODEL = new Set<FailureReason>(["model_not_found", "forbidden", "quota_exceeded"]);
 
 function tellLog(app: App, { inbox, connection, message }: Run, ending: Ending): void {
   const ms = app.nowMs() - message.accepted_ms;

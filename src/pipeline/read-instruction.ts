@@ -84,7 +84,7 @@ export async function readInstruction(
   // unless a shared post or a quote is among them.
   const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
-  const { settings, warnings } = settingsOf(command, message.authority, ruled);
+  const { settings, warnings } = settingsOf(command, parsed.options, { authority: message.authority, ruled });
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
@@ -114,16 +114,31 @@ export async function readInstruction(
   };
 }
 
-/** The settings of a command; what it does not choose, a rule may. */
+/** The settings of a command; what it does not choose, a rule may. `typed`: the options in the words of its author. */
 function settingsOf(
   command: Command,
-  authority: MessageRow["authority"],
-  { do: acts }: Ruled,
+  typed: Command["options"],
+  { authority, ruled: { do: acts, by } }: { authority: MessageRow["authority"]; ruled: Ruled },
 ): ReturnType<typeof readSettings> {
-  const { settings, warnings } = readSettings(command, authority);
+  const isByRule = (name: string) => by[name] !== undefined && !Object.hasOwn(typed, name);
+  const options = ["attach", "format"].filter(isByRule).map((name) => [name, by[name]]);
+  const { settings, warnings } = readSettings(command, authority, Object.fromEntries(options));
   const { connection_id = null, model = null } = acts;
+  const by_rule = {
+    ...settings.by_rule,
+    ...(settings.connection === null ? { connection: by["connection_id"] } : {}),
+    ...(settings.model === null ? { model: by["model"] } : {}),
+    ...(typed["reply"] === undefined ? { reply: by["answer"] } : {}),
+  };
   const chosen = { connection: settings.connection ?? connection_id, model: settings.model ?? model };
-  return { settings: { ...settings, ...chosen }, warnings };
+  return { settings: { ...settings, ...chosen, by_rule: defined(by_rule) }, warnings };
+}
+
+/** The members that are there. */
+function defined(members: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 /** What a mail asks for; if it asks for nothing, what a rule or else its inbox asks for, with the step that says so. */

@@ -22,6 +22,8 @@ export interface Ruled {
   /** The names of those that are for it, in their order. */
   names: string[];
   do: Omit<Actions, "skip" | "keep" | "wait" | "stop">;
+  /** By what is done, and by the name of an option, the rule that has the last word on it. */
+  by: Record<string, string>;
   /** What has it wait, and the rule that does; null where none does. */
   wait: { rule: string; for: NonNullable<Actions["wait"]> } | null;
   /** Until when it waits, in unix seconds; null where it does not. */
@@ -38,6 +40,7 @@ export interface Ruled {
 const NO_RULES: Ruled = {
   names: [],
   do: {},
+  by: {},
   wait: null,
   until: null,
   end: null,
@@ -112,7 +115,7 @@ export async function gather(
   rules: Rule[],
   { facts, as_came, answer }: Read & { answer: (question: string) => Promise<Answer> },
 ): Promise<Ruled> {
-  const ruled: Ruled = { ...NO_RULES, names: [], do: {}, steps: [] };
+  const ruled: Ruled = { ...NO_RULES, names: [], do: {}, by: {}, steps: [] };
   for (const rule of rules) {
     const held = [facts, as_came].filter((read) => fits(rule, read));
     if (held.length === 0) continue;
@@ -171,6 +174,7 @@ function takingOf({ skip, keep, wait, tags, authority, answer, forward_to, optio
 function add(ruled: Ruled, { name, do: acts, why_less }: Counting, facts: Facts): void {
   const { skip, keep, wait, stop: _, ...rest } = acts;
   const before = ruled.do;
+  ruled.by = { ...saidBy(name, { ...rest, ...rest.options }), ...ruled.by };
   ruled.names.push(name);
   ruled.do = {
     ...rest,
@@ -181,9 +185,17 @@ function add(ruled: Ruled, { name, do: acts, why_less }: Counting, facts: Facts)
   };
   if (skip || keep) ruled.end = { kind: skip ? "skip" : "keep", rule: name };
   if (wait && ruled.wait === null) ruled.wait = { rule: name, for: wait };
-  const narrowed = acts.authority !== undefined && hasAuthority(facts) ? NARROWED : "";
+  ruled.steps.push(stepOf({ name, do: acts, why_less }, facts));
+}
+
+function saidBy(rule: string, said: object): Record<string, string> {
+  return Object.fromEntries(Object.keys(said).map((what) => [what, rule]));
+}
+
+function stepOf({ name, do: { authority }, why_less }: Counting, facts: Facts): StepDraft {
+  const narrowed = authority !== undefined && hasAuthority(facts) ? NARROWED : "";
   const output = `The rule “${name}” was for this message.${narrowed}${why_less}`;
-  ruled.steps.push({ type: "context", name: "rule", output });
+  return { type: "context", name: "rule", output };
 }
 
 const NARROWED = " Its words were read as material, not as an instruction.";

@@ -279,10 +279,11 @@ async function beginAnew(
   return { ...message, conversation_id };
 }
 
-function endingOf(answer: Completion, { model }: RunSettings): Ending {
+function endingOf(answer: Completion, { model, by_rule }: RunSettings): Ending {
   if (!answer.ok) {
     const isAskedFor = model !== null && answer.code === "model_not_found";
-    const error = isAskedFor ? answer.message.replace(OF_CONNECTION, ASKED_FOR(model)) : answer.message;
+    const words = by_rule.model === undefined ? ASKED_FOR(model ?? "") : ASKED_BY(by_rule.model);
+    const error = isAskedFor ? answer.message.replace(OF_CONNECTION, words) : answer.message;
     return { state: "failed", reason: answer.code, error };
   }
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
@@ -291,6 +292,9 @@ function endingOf(answer: Completion, { model }: RunSettings): Ending {
 const OF_CONNECTION = "Choose another one in this connection.";
 const ASKED_FOR = (model: string): string =>
   `It was asked for with --model=${model}: leave that out, or name a model that there is.`;
+
+const ASKED_BY = (rule: string): string =>
+  `The rule “${rule}” of the inbox asks for it: name a model there that there is, or take it out of the rule.`;
 
 /** Whether the model is asked again. */
 function mayRetry(job: Job, answer: Failure): boolean {

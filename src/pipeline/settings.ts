@@ -27,7 +27,11 @@ export interface RunSettings {
   attach: AttachType | null;
   /** Whether nothing of the answer is kept once it is given. */
   private: boolean;
+  /** The rule that has chosen a setting, where the instruction has not: nobody has typed a flag for it. */
+  by_rule: ByRule;
 }
+
+type ByRule = Partial<Record<"model" | "connection" | "reply" | "format" | "attach", string>>;
 
 export type AttachType = "md" | "txt" | "csv" | "html" | "json";
 
@@ -99,6 +103,7 @@ type Options = Command["options"];
 export function readSettings(
   { options, tags }: Pick<Command, "options" | "tags">,
   authority: MessageRow["authority"],
+  by_rule: ByRule = {},
 ): { settings: RunSettings; warnings: string[] } {
   const warnings: string[] = [];
   const warn = (sentence: string): null => {
@@ -134,7 +139,7 @@ export function readSettings(
     max_tokens: number("max-tokens", MAX_TOKENS, true),
     temperature: number("temperature", MAX_TEMPERATURE, false),
     wishes: [
-      ...formatWish(options, attach, warn),
+      ...formatWish(options, attach, { warn, by_rule }),
       ...languageWish(options, warn),
       ...otherWishes(options),
       ...tagWish(tags),
@@ -147,6 +152,7 @@ export function readSettings(
     allow_destructive: turned("allow-destructive", false),
     attach,
     private: turned("private", false),
+    by_rule,
   };
   return { settings, warnings };
 }
@@ -159,18 +165,32 @@ function attachType({ attach: value }: Options, warn: (sentence: string) => null
 }
 
 /** The form that was asked for or, if none was, the one that the attached file needs. */
-function formatWish(options: Options, attach: AttachType | null, warn: (sentence: string) => null): string[] {
+function formatWish(
+  options: Options,
+  attach: AttachType | null,
+  { warn, by_rule }: { warn: (sentence: string) => null; by_rule: ByRule },
+): string[] {
   const needed = attach === null ? undefined : ATTACH_FORMATS[attach];
   const value = options["format"] ?? needed;
   if (value === undefined) return [];
   if (needed !== undefined && needed !== String(value).toLowerCase())
-    warn(`--attach=${attach} asks for ${needed}, but --format=${String(value)} was done.`);
+    warn(
+      `${saidBy("attach", attach, by_rule)} asks for ${needed}, but ${saidBy("format", value, by_rule)} was done.`,
+    );
   const wish = Object.hasOwn(FORMATS, String(value).toLowerCase())
     ? FORMATS[String(value).toLowerCase()]
     : undefined;
   if (wish !== undefined) return [wish];
   warn(`--format must be one of ${Object.keys(FORMATS).join(", ")}; it was left out.`);
   return [];
+}
+
+/** An option as it is called where it was chosen. */
+function saidBy(name: "attach" | "format", value: unknown, by_rule: ByRule): string {
+  const rule = by_rule[name];
+  return rule === undefined
+    ? `--${name}=${String(value)}`
+    : `\`${name}: ${String(value)}\` of the rule “${rule}”`;
 }
 
 function languageWish({ lang }: Options, warn: (sentence: string) => null): string[] {

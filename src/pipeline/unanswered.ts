@@ -6,7 +6,7 @@ import type { RunSettings } from "./settings.ts";
 interface Unanswered {
   message: MessageRow;
   inbox: InboxRow;
-  settings: Pick<RunSettings, "reply">;
+  settings: Pick<RunSettings, "reply" | "by_rule">;
   input: Pick<RunInput, "gathered">;
 }
 
@@ -29,7 +29,7 @@ export function whyUnanswered(
 ): string | null {
   if (message.source === "api" && message.schedule_id === null) return null;
   if (input.gathered?.count === 0) return say("nothing came in since the last run.");
-  if (!settings.reply) return say("the instruction says --no-reply.");
+  if (!settings.reply) return say(whoForbids(settings.by_rule.reply));
   if (inbox.reply_enabled !== 1)
     return say("the inbox is set to answer nobody. “Answer by mail” in its settings changes that.");
   const reason = message.no_reply_reason;
@@ -37,6 +37,12 @@ export function whyUnanswered(
   return state === "failed" && !hasAuthority(message)
     ? "No mail was sent: strangers are not told of failures. The owner of the inbox is, once a day at most."
     : null;
+}
+
+function whoForbids(rule: string | undefined): string {
+  return rule === undefined
+    ? "the instruction says --no-reply."
+    : `the rule “${rule}” of the inbox has it so. Take \`answer: false\` out of the rule to have such mail answered.`;
 }
 
 function say(why: string): string {

@@ -165,7 +165,7 @@ export async function patchConnection(
 
 /**
  * Deletes a connection. Inboxes that used it are left without one, and connections that fell back on it without a
- * fallback. A token that came by OAuth is revoked, if its provider answers soon.
+ * fallback. A rule that names it keeps its id: what it is for fails and says so, before another provider is told of it. A token that came by OAuth is revoked, if its provider answers soon.
  */
 export async function deleteConnection(app: App, caller: Caller, id: string): Promise<void> {
   const { user } = caller;

@@ -1,5 +1,5 @@
 import { storedJson } from "../../lib/stored-json.ts";
-import { toolServersOf } from "../../db/inbox-columns.ts";
+import { ruledConnectionsOf, toolServersOf } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
@@ -54,17 +54,17 @@ function viewConnection(
   };
 }
 
-/** The number of inboxes that use each connection of an account, for their model or among their tools. */
+/** The number of inboxes that use each connection of an account: for their model, in a rule, or among their tools. */
 async function countUses(db: Db, user_id: string): Promise<Map<string, number>> {
   const inboxes = await db
     .selectFrom("inboxes")
-    .select(["default_connection_id", "mcp_connection_ids"])
+    .select(["default_connection_id", "mcp_connection_ids", "rules"])
     .where("user_id", "=", user_id)
     .execute();
   const uses = new Map<string, number>();
   for (const inbox of inboxes) {
-    const ids = toolServersOf(inbox);
-    if (inbox.default_connection_id !== null) ids.push(inbox.default_connection_id);
+    const ids = new Set([...toolServersOf(inbox), ...ruledConnectionsOf(inbox)]);
+    if (inbox.default_connection_id !== null) ids.add(inbox.default_connection_id);
     for (const id of ids) uses.set(id, (uses.get(id) ?? 0) + 1);
   }
   return uses;

@@ -196,9 +196,13 @@ function Verdict({ verdict, connection, onMended }: VerdictProps) {
   );
 }
 
-/** Whether an inbox uses a connection, as its model or as a tool server. */
-function isUsedBy({ default_connection_id, mcp_connection_ids }: Inbox, id: string): boolean {
-  return default_connection_id === id || mcp_connection_ids.includes(id);
+/** Whether an inbox uses a connection, as its model, in a rule or as a tool server. */
+function isUsedBy({ default_connection_id, mcp_connection_ids, rules }: Inbox, id: string): boolean {
+  return (
+    default_connection_id === id ||
+    mcp_connection_ids.includes(id) ||
+    rules.some(({ do: acts }) => acts.connection_id === id)
+  );
 }
 
 function WhereUsed({ connection: { id, category } }: { connection: ConnectionRow }) {
