@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
+import type { JobRow } from "../db/schema.ts";
 import { type Job, returnJob } from "./queue.ts";
 
 const PREFIX = "waits:";
@@ -25,6 +26,11 @@ export async function backToLane(
   { lane, now }: { lane: string | null; now: number },
 ): Promise<void> {
   await returnJob(tx, job, { run_at: now, lane, dedupe_key: null });
+}
+
+/** Whether a job waits for a time that a rule names. */
+export function waitsForTime({ kind, dedupe_key }: Pick<JobRow, "kind" | "dedupe_key">): boolean {
+  return kind === "route_message" && dedupe_key?.startsWith(PREFIX) === true;
 }
 
 /** Has what waits in an inbox looked at now: the rule that has it wait may be another one, or gone, as its inbox may be. */

@@ -4,9 +4,11 @@ import type { JobRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import type { JobPayloads } from "../jobs/kinds.ts";
 import { beginAgain } from "../jobs/again.ts";
+import { payloadOf } from "../jobs/queue.ts";
 import { takeDeadJob } from "../jobs/remove.ts";
+import { waitsForTime } from "../jobs/waits.ts";
 import { sendAgain } from "../mail/sending/outgoing.ts";
-import { retryMessage } from "../resources/messages/retry.ts";
+import { goOnNow, retryMessage } from "../resources/messages/retry.ts";
 
 /** Starts a job again that was given up; its `payload` is readable. */
 export type Revive = (app: App, job: JobRow, payload: object) => Promise<void>;
@@ -16,6 +18,13 @@ export async function runAgain(app: App, job: JobRow, payload: object): Promise<
   const { message_id } = payload as JobPayloads["route_message"];
   const admit = (tx: Db): Promise<void> => take(tx, job);
   await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit, now: true });
+}
+
+/** Ends the wait that a rule asks of a message; false for any other job. */
+export async function endItsWait(app: App, job: JobRow): Promise<boolean> {
+  if (!waitsForTime(job)) return false;
+  const { message_id } = payloadOf(job) as JobPayloads["route_message"];
+  return goOnNow(app, await ownerOf(app.db, message_id), message_id);
 }
 
 /** Sends a mail again: it ended when its job was given up, so a new job sends it. */

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { bestMatches, type ContextCard, fittingIds, textsOf } from "../resources/contexts/match.ts";
 import { listedIn } from "../resources/contexts/scope.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 
 /**
  * The most characters that all standing documents of one run may have together; knowledge is cut before instructions.
@@ -151,3 +152,15 @@ export function expandMacro(body: string, input: string): string | null {
 }
 
 const PLACE = "{{input}}";
+
+/** Says that a rule gives a context which is not there any more, or switched off. */
+export function goneContexts(
+  { context_ids = [] }: { context_ids?: string[] },
+  { ruled }: Shelf,
+): StepDraft[] {
+  const there = new Set(ruled.map(({ id }) => id));
+  return context_ids.every((id) => there.has(id)) ? [] : [{ ...warningStep(GONE_CONTEXT), to_strangers: "" }];
+}
+
+const GONE_CONTEXT =
+  "A context that a rule gives to this message is switched off, is a macro, or is not there any more, so it was worked on without. Mend that, or take the context out of the rule.";

@@ -24,6 +24,7 @@ import {
   type Folded,
   type FoldedContext,
   foldContexts,
+  goneContexts,
   type Shelf,
   shelfOf,
 } from "./fold-contexts.ts";
@@ -63,6 +64,7 @@ export async function readInstruction(
   ruled: Ruled,
 ): Promise<Understanding> {
   const shelf = await readShelf(app, message, inbox, ruled.do.context_ids);
+  const gone = goneContexts(ruled.do, shelf);
   const reach = await reachOf(app, message, inbox);
   const options: ParseOptions = {
     mail: message.source !== "api",
@@ -89,6 +91,7 @@ export async function readInstruction(
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
     ...ruled.steps,
+    ...gone,
     ...standing,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
     ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(

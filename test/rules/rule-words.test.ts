@@ -73,6 +73,39 @@ describe("what a rule has chosen is told with its name, and no flag that nobody 
   });
 });
 
+describe("a context of a rule that was deleted", () => {
+  test("is named with its rule and the mend when rules are saved, as is a connection", async () => {
+    await using room = await mailroom();
+    const context = (await room.owner.post("/contexts", { title: "A", kind: "knowledge", body: "a" })).body;
+    const rules = [{ name: "R", when: [], do: { context_ids: [context.id] } }];
+    const path = `/inboxes/${room.inbox.id}`;
+    expect((await room.owner.patch(path, { rules })).status).toBe(200);
+    await room.owner.delete(`/contexts/${context.id}`);
+    const refused = async (acts: object) =>
+      (await room.owner.patch(path, { rules: [{ name: "R", when: [], do: acts }] })).body.errors[0].message;
+    expect(await refused({ context_ids: [context.id] })).toContain(
+      "The rule “R” names a context that is not",
+    );
+    expect(await refused({ connection_id: context.id })).toContain("The rule “R” names a model connection");
+    // The rule that is stored goes on without it, and says so.
+    await room.send({ text: "Hello" });
+    await room.drain();
+    const { state, steps } = await room.newest();
+    expect(state).toBe("done");
+    expect(steps).toContain("A context that a rule gives to this message is switched off");
+  });
+});
+
+test("what a rule has left out is to be written anew: the same mail, sent again, is known", async () => {
+  await using room = await roomWith({ skip: true });
+  await room.send({ text: "Hello" });
+  await room.drain();
+  const { status, body } = await room.owner.post(`/messages/${(await room.newest()).id}/retry`);
+  expect(status).toBe(409);
+  expect(body.fix).toContain("have it written anew");
+  expect(body.fix).not.toContain("sent again");
+});
+
 describe("a connection that only a rule uses", () => {
   test("counts as used, also beside the model of the inbox, once", async () => {
     await using room = await mailroom(LOCAL);

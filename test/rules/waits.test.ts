@@ -46,6 +46,17 @@ describe("a message that a rule has wait", () => {
     expect((await room.activity())[0].rules).toEqual(["Night"]);
   });
 
+  test("is begun at once when the operator has its job tried again", async () => {
+    await using room = await waitingRoom(NIGHT);
+    await sendWaiting(room);
+    await room.drain();
+    const { items } = (await room.owner.get("/admin/queue")).body;
+    const job = items.find(({ kind }: { kind: string }) => kind === "route_message");
+    expect((await room.owner.post(`/admin/queue/${job.id}/retry`)).status).toBe(204);
+    await room.drain();
+    expect((await room.newest()).state).toBe("done");
+  });
+
   test("goes on when its rule is taken away, and is looked at anew when that changes", async () => {
     await using room = await waitingRoom();
     const { id } = await sendWaiting(room);

@@ -11,7 +11,7 @@ import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import type { Ended } from "../../pipeline/fail.ts";
 import { bringForward, failSomePending } from "../../resources/webhooks/pending.ts";
 import { dropOf, reviveOf } from "../jobs.ts";
-import { nothingToRetry } from "../revive.ts";
+import { endItsWait, nothingToRetry } from "../revive.ts";
 import { readJob } from "./queue.ts";
 
 const DROPPED = "The operator of this server took it out of the queue";
@@ -77,7 +77,9 @@ async function revive(app: App, job: JobRow): Promise<void> {
 /**
  * Makes a waiting job due now. This attempt is an extra one: if it fails, the job counts no more failures than before.
  */
-async function moveUp(app: App, { id }: JobRow): Promise<void> {
+async function moveUp(app: App, waiting: JobRow): Promise<void> {
+  const { id } = waiting;
+  if (await endItsWait(app, waiting)) return;
   await app.write(async (tx) => {
     const now = app.now();
     refusePaused(await readJob(tx, id));

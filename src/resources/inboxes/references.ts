@@ -3,12 +3,18 @@ import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 
+/** Where something is named that is not there, and what is said of it. */
+interface Refused {
+  path: string;
+  words: string;
+}
+
 /** Throws `validation_error` unless `id` is null or a model connection of the user's own. */
 export async function refuseNoModel(
   tx: Db,
   user: UserRow,
   id: string | null,
-  path = "body.default_connection_id",
+  { path, words }: Refused = { path: "body.default_connection_id", words: "connection not found" },
 ): Promise<void> {
   if (id === null) return;
   const row = await tx
@@ -18,7 +24,7 @@ export async function refuseNoModel(
     .where("id", "=", id)
     .where("kind", "in", Object.keys(MODEL_KINDS))
     .executeTakeFirst();
-  if (!row) throw invalid(path, "connection_not_found", "connection not found");
+  if (!row) throw invalid(path, "connection_not_found", words);
 }
 
 /** Throws `validation_error` for the first id that is no context of the user's own. */
@@ -26,7 +32,7 @@ export async function refuseForeignContexts(
   tx: Db,
   user: UserRow,
   ids: string[],
-  path = "body.context_ids",
+  { path, words }: Refused = { path: "body.context_ids", words: "context not found" },
 ): Promise<void> {
   if (ids.length === 0) return;
   const rows = await tx
@@ -37,5 +43,5 @@ export async function refuseForeignContexts(
     .execute();
   const found = new Set(rows.map((row) => row.id));
   const missing = ids.findIndex((id) => !found.has(id));
-  if (missing !== -1) throw invalid(`${path}.${missing}`, "context_not_found", "context not found");
+  if (missing !== -1) throw invalid(`${path}.${missing}`, "context_not_found", words);
 }

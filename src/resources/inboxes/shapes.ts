@@ -125,7 +125,12 @@ export const InboxActivityShape = t.Object(
 );
 
 export const CardSentShape = t.Object(
-  { sent: t.Literal(true), to: t.String({ examples: ["ada@example.com"] }) },
+  {
+    queued: t.Literal(true, {
+      description: "It is on its way; whether it arrives shows in the outgoing mail of the server.",
+    }),
+    to: t.String({ examples: ["ada@example.com"] }),
+  },
   { $id: "CardSent" },
 );
 

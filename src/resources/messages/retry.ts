@@ -83,7 +83,7 @@ const ANSWER_GONE = {
 };
 
 /** Ends the wait of a message that a rule has wait: its owner wants it done now. False for any other message. */
-async function goOnNow(app: App, user: UserRow, id: string): Promise<boolean> {
+export async function goOnNow(app: App, user: UserRow, id: string): Promise<boolean> {
   if (!(await waiting(app, app.db, user, id))) return false;
   return app.write(async (tx) => {
     const message = await waiting(app, tx, user, id);

@@ -71,7 +71,7 @@ const STATES: Record<MessageState, StateFacts> = {
     ended: "was left out by a rule",
     no_retry: {
       message: "This mail was left out by a rule, so there is nothing to try again.",
-      fix: "See its reason, and have it sent again if it should be worked on.",
+      fix: "See its reason. If it should be worked on, change what left it out and have it written anew: the same mail, sent once more, is known here.",
     },
   },
 };

@@ -44,7 +44,7 @@ export async function checkedRules(tx: Db, user: UserRow, rules: RuleBody[]): Pr
     const question = oneLine(rule.question ?? "") || null;
     const match = rule.match ?? "all";
     refuseGifts({ question, match, when, do: rule.do }, path);
-    const acts = await checkedActions(tx, user, rule.do, `${path}.do`);
+    const acts = await checkedActions(tx, user, rule.do, { name, path: `${path}.do` });
     checked.push({ name, enabled: rule.enabled ?? true, match, when, question, do: acts });
   }
   refuseManyWords(checked);
@@ -111,7 +111,12 @@ function checkedValues({ field, is }: Condition, path: string): string[] {
   return is;
 }
 
-async function checkedActions(tx: Db, user: UserRow, given: Actions, path: string): Promise<Actions> {
+async function checkedActions(
+  tx: Db,
+  user: UserRow,
+  given: Actions,
+  { name, path }: { name: string; path: string },
+): Promise<Actions> {
   const { context_ids, connection_id, forward_to, wait } = given;
   const asked = Object.entries(given).filter(([, value]) => value !== undefined);
   if (asked.length === 0)
@@ -126,8 +131,12 @@ async function checkedActions(tx: Db, user: UserRow, given: Actions, path: strin
       "contradiction",
       "What is left out cannot be kept: give one of `skip` and `keep`.",
     );
-  if (context_ids) await refuseForeignContexts(tx, user, context_ids, `${path}.context_ids`);
-  if (connection_id !== undefined) await refuseNoModel(tx, user, connection_id, `${path}.connection_id`);
+  const gone = (what: string) =>
+    `The rule “${name}” names a ${what} that is not there, or not any more. Choose another one in it, or take it out of the rule.`;
+  const contexts = { path: `${path}.context_ids`, words: gone("context") };
+  const connection = { path: `${path}.connection_id`, words: gone("model connection") };
+  if (context_ids) await refuseForeignContexts(tx, user, context_ids, contexts);
+  if (connection_id !== undefined) await refuseNoModel(tx, user, connection_id, connection);
   if (forward_to !== undefined) refuseUnproven(user, forward_to, `${path}.forward_to`);
   if (wait?.zone !== undefined) checkedTimezone(wait.zone, `${path}.wait.zone`);
   return {
