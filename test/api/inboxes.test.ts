@@ -34,6 +34,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     paused: null,
     default_instruction: null,
     rules: [],
+    rules_version: "4f53cda18c2baa0c",
     enabled: true,
     is_default: true,
     problem: null,

@@ -96,6 +96,24 @@ describe("a context of a rule that was deleted", () => {
   });
 });
 
+test("rules are not replaced by somebody who has not seen what was saved meanwhile", async () => {
+  await using room = await mailroom();
+  const path = `/inboxes/${room.inbox.id}`;
+  const named = (name: string) => [{ name, when: [], do: { keep: true } }];
+  const { rules_version } = (await room.owner.get(path)).body;
+  const first = await room.owner.patch(path, { rules: named("First"), rules_version });
+  expect(first.status).toBe(200);
+  expect(first.body.rules_version).not.toBe(rules_version);
+  const second = await room.owner.patch(path, { rules: named("Second"), label: "Other", rules_version });
+  expect([second.status, second.body.code]).toEqual([409, "conflict"]);
+  expect(second.body.fix).toContain("reload the page");
+  const { rules, label } = (await room.owner.get(path)).body;
+  expect([rules[0].name, label]).toEqual(["First", "Desk"]);
+  const { rules_version: now } = first.body;
+  expect((await room.owner.patch(path, { rules: named("Second"), rules_version: now })).status).toBe(200);
+  expect((await room.owner.patch(path, { rules: [] })).status).toBe(200);
+});
+
 test("what a rule has left out is to be written anew: the same mail, sent again, is known", async () => {
   await using room = await roomWith({ skip: true });
   await room.send({ text: "Hello" });

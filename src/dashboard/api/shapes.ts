@@ -25,7 +25,7 @@ import type {
 import type { ContextShape } from "../../resources/contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../resources/conversations/shapes.ts";
 import type { CustomDomainShape, ServiceDnsShape } from "../../resources/domains/shapes.ts";
-import type { InboxSettings } from "../../resources/inboxes/body-shapes.ts";
+import type { InboxPatch } from "../../resources/inboxes/body-shapes.ts";
 import type {
   InboxActivityShape,
   InboxShape,
@@ -97,4 +97,4 @@ export interface Page<T> {
 }
 
 /** A change of an inbox; members that are absent stay as they are. */
-export type InboxChange = InboxSettings;
+export type InboxChange = InboxPatch;

@@ -89,8 +89,21 @@ export const newInboxBody = t.Object(
   },
   EXAMPLE,
 );
-export const inboxBody = t.Object(settings, EXAMPLE);
+export const inboxBody = t.Object(
+  {
+    ...settings,
+    rules_version: t.Optional(
+      t.String({
+        maxLength: 64,
+        description:
+          "As you have read it: if the rules have changed since, the change is refused (409) before anything is replaced.",
+      }),
+    ),
+  },
+  EXAMPLE,
+);
 
+export type InboxPatch = Static<typeof inboxBody>;
 /** What both a new inbox and a patch may set. */
-export type InboxSettings = Static<typeof inboxBody>;
+export type InboxSettings = Omit<InboxPatch, "rules_version">;
 export type NewInbox = Static<typeof newInboxBody>;

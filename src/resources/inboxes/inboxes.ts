@@ -22,7 +22,8 @@ import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { lookAtWaiting } from "../../jobs/waits.ts";
 import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
-import type { InboxSettings, NewInbox } from "./body-shapes.ts";
+import type { InboxPatch, NewInbox } from "./body-shapes.ts";
+import { sha256 } from "../../lib/sha256.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { rulesOf, storedRules, viewRule } from "./rules/rules.ts";
 import { tellIfWidened } from "./widened.ts";
@@ -126,14 +127,14 @@ async function chosenAddress(
 export async function patchInbox(
   app: App,
   caller: Caller,
-  patch: { id: string; settings: InboxSettings },
+  { id, settings: { rules_version, ...settings } }: { id: string; settings: InboxPatch },
 ): Promise<InboxView> {
   const { user } = caller;
-  const { id, settings } = patch;
   return app.write(async (tx) => {
     const row = await ownInbox(tx, user, id);
     if (Object.keys(settings).length === 0) return inboxView(app, tx, user, row);
     await noteChange(app, tx, caller, "inbox_changed");
+    if (rules_version !== undefined && rules_version !== versionOf(row)) throw rulesChanged();
     await refuseResting(app, tx, user, row);
     const columns = await columnsOf(app, tx, { user, settings, before: row });
     const changed = { ...row, ...columns, updated: app.now() };
@@ -143,6 +144,19 @@ export async function patchInbox(
     if (changed.rules !== row.rules) await lookAtWaiting(app, tx, row.id);
     await setDefault(tx, user, { id, is_default: settings.is_default });
     return inboxView(app, tx, user, changed);
+  });
+}
+
+/** The name of the rules of an inbox as they are now. */
+function versionOf({ rules }: InboxRow): string {
+  return sha256(rules, "hex").slice(0, VERSION_CHARS);
+}
+
+const VERSION_CHARS = 16;
+
+function rulesChanged(): AppError {
+  return new AppError("conflict", "The rules of this inbox have been changed since you read them.", {
+    fix: "Read them again (reload the page), and make your change to what is there now.",
   });
 }
 
@@ -255,6 +269,7 @@ function viewInbox(
     paused: row.paused,
     default_instruction: row.default_instruction,
     rules: rulesOf(row).map(viewRule),
+    rules_version: versionOf(row),
     enabled,
     is_default,
     routed: row.default_connection_id !== null || app.config.llm.kind !== "",

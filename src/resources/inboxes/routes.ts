@@ -84,7 +84,7 @@ function crudRoutes(app: App) {
           summary: "Change an inbox",
           description: "Only the members of the body change; `null` clears those that may be empty.",
           answers: { 200: InboxShape },
-          errors: ["plan_limit_reached"],
+          errors: ["plan_limit_reached", "conflict"],
         }),
       },
     )

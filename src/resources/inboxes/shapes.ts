@@ -88,6 +88,11 @@ export const InboxShape = t.Object(
       }),
     ),
     rules: rulesShape,
+    rules_version: t.String({
+      description:
+        "Changes with the rules. Send it along with new ones, so that what somebody else has saved meanwhile is not replaced.",
+      examples: ["4f53cda18c2baa0c"],
+    }),
     enabled: t.Boolean({
       description:
         "False for the newest ones beyond what your plan allows: they keep their address, but their mail is not worked on, and they cannot be changed.",

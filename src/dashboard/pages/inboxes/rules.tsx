@@ -17,7 +17,7 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
   const { rules } = inbox;
   const [edited, setEdited] = useState<number>();
   const save = (next: Rule[], done?: () => void): void =>
-    change.mutate({ rules: next }, done ? { onSuccess: done } : {});
+    change.mutate({ rules: next, rules_version: inbox.rules_version }, done ? { onSuccess: done } : {});
   const close = (): void => {
     change.reset();
     setEdited(undefined);

@@ -12,7 +12,9 @@ export function useInboxChange(inbox: Inbox) {
   const back = useChange<InboxChange>({ run: tell, touches, done: () => say("It is as it was before.") });
   return useChange<InboxChange, InboxChange>({
     run: async (change) => {
-      const members = Object.keys(change) as (keyof InboxChange)[];
+      // The version of what was there before is no version of what is to be undone.
+      const { rules_version: _, ...changed } = change;
+      const members = Object.keys(changed) as (keyof InboxChange)[];
       const before: InboxChange = Object.fromEntries(members.map((name) => [name, inbox[name]]));
       await tell(change);
       return before;
