@@ -47,6 +47,15 @@ test.each<[string, RoomMail]>([
   expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
 });
 
+test.each([
+  ["a soft hyphen in each line", ORDER.replaceAll(" ", "&shy; ")],
+  ["hidden words", ORDER.replace(" the", "<span hidden>or not</span> the")],
+])("what a tool wrote as HTML with %s is known again", async (_what, words) => {
+  await using room = await written(`<p>Hello,</p><p>${words}</p>`);
+  await send(room, { text: ORDER });
+  expect(room.tools.calls).toEqual([]);
+});
+
 test.each<[string, string, RoomMail]>([
   ["stand in the instruction", ORDER, { text: `@calendar Answer mail m4 with: ${ORDER}\n\n${FORWARDED}` }],
   ["were written in a run of the owner's words alone", BODY, { text: "Answer mail m4." }],

@@ -1,9 +1,24 @@
+import { wordsInHtml } from "../own-words/html-words.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =
   /(?<![\p{L}\p{N}_.@+$-])(?:@[a-z][a-z0-9_-]{0,63}(?::[a-z][a-z0-9_-]{0,63})?|[$+][a-z][a-z0-9-]{0,63}|(?:--|[\u2013\u2014])[a-z][a-z-]{0,40})/giu;
+/** A word with a sign before it, in a text of letters, digits and such signs alone. */
+const BARE_TOKEN =
+  /(?<![\p{L}\p{N}@+$-])(?:[@$+]|--|[\u2013\u2014])[a-z][a-z0-9-]{0,130}(?![\p{L}\p{N}-])/giu;
+/** What a word of the grammar is not made of: marks between its letters are markup, which a program takes out. */
+const NO_LETTERS = /[^\p{L}\p{N}\s@+$\u2013\u2014-]/gu;
+const TAG = /<[^<>]{0,2000}>/g;
+const COMMENT_BEGINS = "<!--";
+const COMMENT_ENDS = "-->";
+/** Where a link leads in Markdown, and inserted text there. */
+const LEADS = /\]\([^()\n]{0,2000}\)|\]\[[^[\]\n]{0,200}\]|\+\+/g;
+/** What a template, or a program of another markup, takes for its own. */
+const ASIDE = /\{[^{}\n]{0,200}\}|\[[^[\]\n]{0,200}\]/g;
+/** An encoded character, and a line that goes on, in quoted-printable (RFC 2045 §6.7). */
+const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
 
 /**
  * Returns a word in a tool's arguments that would be a command (`@office`, `--allow-destructive`) in a mail from the
@@ -13,12 +28,47 @@ const TOKEN =
 export function commandIn(args: Record<string, unknown>, orders: string[]): string | undefined {
   if (orders.length === 0) return undefined;
   const known = new Set(orders);
+  const bare = new Map(orders.map((order) => [order.replaceAll(NO_LETTERS, ""), order]));
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH || typeof given.value !== "string") continue;
-    for (const [token] of asRead(given.value).matchAll(TOKEN)) {
-      const plain = token.toLowerCase().replace(/^[\u2013\u2014]/, "--");
-      if (known.has(plain)) return plain;
+    const read = asRead(given.value);
+    const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
+    if (whole !== undefined) return whole;
+    for (const form of formsOf(given.value)) {
+      const word = wordsOf(asRead(form).replaceAll(NO_LETTERS, ""), BARE_TOKEN).find((one) => bare.has(one));
+      if (word !== undefined) return bare.get(word);
     }
   }
   return undefined;
+}
+
+function wordsOf(text: string, pattern: RegExp): string[] {
+  return Array.from(text.matchAll(pattern), ([word]) => word.toLowerCase().replace(/^[\u2013\u2014]/, "--"));
+}
+
+/**
+ * A text as those may pass it on who send it as a mail: as HTML it is shown without its tags, comments and hidden parts,
+ * as Markdown or a template without its marks.
+ */
+function formsOf(text: string): string[] {
+  const forms = [text, withoutTags(text), wordsInHtml(text)];
+  const encoded = text.replaceAll(QUOTED_PRINTABLE, (_whole, hex?: string) =>
+    hex === undefined ? "" : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  if (encoded !== text) forms.push(encoded);
+  const all = forms.flatMap((form) => {
+    const shown = form.replaceAll(LEADS, "");
+    return [form, form.replaceAll(ASIDE, ""), shown, shown.replaceAll(ASIDE, "")];
+  });
+  return [...new Set(all)];
+}
+
+/** A text as the simplest programs take tags and comments out. */
+function withoutTags(text: string): string {
+  const [before = "", ...more] = text.split(COMMENT_BEGINS);
+  const rest = more.map((part) => {
+    const end = part.indexOf(COMMENT_ENDS);
+    return end === -1 ? part : part.slice(end + COMMENT_ENDS.length);
+  });
+  return [before, ...rest].join("").replaceAll(TAG, "");
 }
