@@ -49,6 +49,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
         servers: new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target)),
       },
       read_at: [],
+      given: new Map(),
       places: run.journal.earlier.flatMap(({ places = [] }) => places),
       instruction: ownWords(run, asked).join("\n"),
       said: [run.message.subject ?? "", run.input.instruction].join("\n"),

@@ -1,4 +1,5 @@
 import type { AskedCall, Objection } from "../trust/guard/guard.ts";
+import { addGiven, noGivenIds } from "../trust/guard/given-ids.ts";
 import { listedIn, valuesIn } from "../trust/guard/told-beside.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
@@ -74,6 +75,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     args,
     outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted, round: asked.round }),
   });
+  noteGiven(talk, tool, outcome);
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(run.message)),
   );
@@ -83,6 +85,13 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     duration_ms: Math.round(performance.now() - started),
   };
   return { text: textForModel(outcome), said: true, anybodys: tool.of_circle !== true, step };
+}
+
+function noteGiven({ given }: Talk, { foreign, target }: Tool, { ok, text }: ToolOutcome): void {
+  if (!foreign || !ok) return;
+  const ids = given.get(target) ?? noGivenIds();
+  addGiven(ids, text);
+  given.set(target, ids);
 }
 
 /** Notes that a tool itself says that it failed; a later call of it that succeeds has mended that. */
@@ -119,6 +128,7 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
     places,
     read_at,
     own_domains,
+    given,
     subject_alone,
     instruction,
     said,
@@ -128,7 +138,16 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
     signal,
   } = talk;
   const words = { instruction, trusted_text: run.trust.trusted_text, said, shared, told, orders };
-  const asking = { ...call, ...words, powers, places, read_at, own_domains, subject_alone };
+  const asking = {
+    ...call,
+    ...words,
+    powers,
+    places,
+    read_at,
+    own_domains,
+    subject_alone,
+    given: given.get(call.tool.target) ?? noGivenIds(),
+  };
   return objectionTo(app, asking, { from: sourceOf(run.message), signal });
 }
 

@@ -5,6 +5,7 @@ import type { Place, ReadPlace } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
+import type { GivenIds } from "../trust/guard/given-ids.ts";
 import type { Going, Powers } from "../trust/guard/guard.ts";
 import type { Told } from "../trust/guard/told-beside.ts";
 import type { OfferedTool } from "./toolbox.ts";
@@ -31,6 +32,8 @@ export interface Talk {
   places: Place[];
   /** Places that our own tools have read; grows during the run. */
   read_at: ReadPlace[];
+  /** By the target of a tool server, what its results have named; grows during the run. */
+  given: Map<string, GivenIds>;
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
   /** As the guard is told (see `Going`). */

@@ -8,6 +8,7 @@ import { FILE_TURNS } from "./file-turns.ts";
 import { FORMS } from "./forms.ts";
 import { GRANTS } from "./grants.ts";
 import { NAMED_FILES } from "./named-files.ts";
+import { OWN_THINGS } from "./own-things.ts";
 import { PACKED } from "./packed.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
@@ -40,6 +41,7 @@ const ATTACKS: Attack[] = [
   ...TOLD_BESIDE,
   ...RETURNED,
   ...WRITTEN_PICTURES,
+  ...OWN_THINGS,
 ];
 
 const KINDS = [
@@ -87,6 +89,7 @@ const KINDS = [
   "told beside an address",
   "orders that come back",
   "pictures in what tools write",
+  "names of a server's own things",
 ];
 
 test("there are more than 550 attacks, of every kind that is known", () => {

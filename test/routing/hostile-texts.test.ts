@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
 
+import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 import type { Going } from "../../src/trust/guard/guard.ts";
 import type { Tool } from "../../src/trust/guard/tool.ts";
 import { createFairPool, type FairPool } from "../../src/lib/fair-pool.ts";
@@ -55,6 +56,7 @@ const GOING: Going = {
   shared: null,
   orders: [],
   own_domains: [],
+  given: noGivenIds(),
   places: [
     { id: "a", name: "Weekly plan" },
     { id: "b", name: "weekly plan" },

@@ -6,13 +6,21 @@ import {
   objectionToPlaces,
   WHERE,
 } from "../../src/trust/guard/guard.ts";
+import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 
 /** A call in a message of trusted words alone, in which nothing was shared, unless it says something else. */
-type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders"> & Partial<AskedCall>;
+type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders" | "given"> & Partial<AskedCall>;
 
 /** What the guard says of a call in the end, wherever it has to look. */
 export function objectionTo(asking: Asking): Objection | null {
-  const asked: AskedCall = { said: asking.trusted_text, shared: null, told: [], orders: [], ...asking };
+  const asked: AskedCall = {
+    said: asking.trusted_text,
+    shared: null,
+    told: [],
+    orders: [],
+    given: noGivenIds(),
+    ...asking,
+  };
   const objection = GUARD.objectionTo(asked);
   return objection === WHERE ? objectionToPlaces(goingOf(asked)) : objection;
 }

@@ -8,6 +8,7 @@ import { TOO_MUCH } from "./packed/texts.ts";
 import { destinationsOf, isAtOwn } from "./strange-address.ts";
 import { commandIn } from "./written-orders.ts";
 import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
+import type { GivenIds } from "./given-ids.ts";
 import { looksByName } from "./looks.ts";
 
 /** What an inbox lets tools do. */
@@ -120,6 +121,8 @@ export interface Going {
   orders: string[];
   /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
   own_domains: string[];
+  /** What the results of the tool's own server have named in this run. */
+  given: GivenIds;
   /** The places that built-in tools have found or made in this run. */
   places: Place[];
   /** The places that built-in tools have read in this run. */
@@ -192,7 +195,7 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
   const { args, tainted, instruction, trusted_text, said, shared, told, orders, own_domains } = asked;
-  const { read_at, anybodys } = asked;
+  const { given, read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
@@ -215,6 +218,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     told,
     orders,
     own_domains,
+    given,
     places: asked.places,
     read_at,
     anybodys,
@@ -271,9 +275,9 @@ function objectionToPlace(asked: Going): Objection | null {
  * tools contact only the service they are connected to.
  */
 function objectionToAddress(asked: Going): Objection | null {
-  const { tool, args, tainted, trusted_text, shared, orders, own_domains } = asked;
+  const { tool, args, tainted, trusted_text, shared, orders, own_domains, given } = asked;
   const { read_only, looks } = tool;
-  const going = destinationsOf(args, { read_only, tainted, trusted_text, shared, own_domains });
+  const going = destinationsOf(args, { read_only, tainted, trusted_text, shared, own_domains, given });
   if (going === TOO_MUCH) return tooMuch(tool.name);
   if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
   const { sites, only_shared } = going;

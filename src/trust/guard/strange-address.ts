@@ -1,5 +1,7 @@
 import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
+import { type GivenIds, isGivenId } from "./given-ids.ts";
+import { isAboutAddress, isOwnName, isOwnUri } from "./own-names.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
 import { isPhoneKey, isPlaceKey, namesFiles, namesThings } from "./key-words.ts";
@@ -15,6 +17,8 @@ interface Look {
   tainted: boolean;
   /** Domains of inboxes of this server. A mail there in the owner's name would count as the owner's command. */
   own_domains: string[];
+  /** What the results of the tool's own server have named in this run. */
+  given: GivenIds;
 }
 
 /** Limits of one call: each place found is searched for in all trusted text. */
@@ -207,10 +211,16 @@ function lookAt(key: string, text: string, look: Looking): LookedAt {
   const prose = isProse(key, look);
   if (prose && !isLineKey(key) && !isShort(text)) return lookAtLong(key, text, look);
   if (text === "" || text.length > MAX_LOOKED_AT_CHARS) return notLookedAt(text);
+  if (isIdOfOwn(key, text, look)) return { ...notLookedAt(text), is_written: false };
   const places = prose ? writtenIn(key, text, text) : givenIn(key, text, look);
   const goes_to = prose ? [] : places.filter((place) => isSite(key, place));
   const is_written = prose ? !loadsByBeingShown(text) : isQuestion(text, look);
   return { seen: text.length, places, sent: !look.read_only && !prose, goes_to, is_written };
+}
+
+/** An id at an inbox of this server is of a mail of ours: what a tool writes to it counts as the owner's. */
+function isIdOfOwn(key: string, text: string, { given, read_only, own_domains }: Looking): boolean {
+  return isGivenId(key, text, given) && (read_only || !isAtOwn(asRead(text), own_domains));
 }
 
 /** Whether words stand beside an address in what is only looked for or asked about. */
@@ -294,12 +304,15 @@ function isShort(text: string): boolean {
   return words.length <= MAX_POINTER_CHARS && !words.includes("\n");
 }
 
-function placesOf(key: string, text: string, where: Omit<Where, "in_path">): string[] {
+function placesOf(key: string, text: string, where: Omit<Where, "in_path" | "own">): string[] {
   const words = text.trim();
+  const own = formsOf(words).every(isOwnName);
   const forms = MAY_POINT.test(text) ? formsOf(text) : [];
-  const found = forms.flatMap((form) => placesInText(form, where));
-  // Programs turn anything in such a parameter into an address: a number, or a bare name.
-  const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
+  const found = forms.flatMap((form) => placesInText(form, { ...where, own, points: where.points && !own }));
+  // Programs turn anything in such a parameter into an address that may be one, such as a number.
+  const whole = URL_KEY.test(key)
+    ? !own && !isAboutAddress(key, words)
+    : HOST_KEY.test(key) && ODD_HOST.test(words);
   return whole ? [words].concat(found) : found;
 }
 
@@ -325,7 +338,7 @@ function oddWordsIn(
     word === text.trim()
       ? []
       : formsOf(word).flatMap((form) =>
-          placesInText(form, { points: false, goes: false, sends, names_files: false }),
+          placesInText(form, { points: false, goes: false, sends, names_files: false, own: false }),
         );
   const parts = asRead(word).split(/[,;|]/);
   return recipients.concat(
@@ -340,9 +353,10 @@ function inOneLine(text: string): string {
 }
 
 function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
-  const found = [URL_LIKE, WEB_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
-    (pattern) => text.match(pattern) ?? [],
-  );
+  const found = [WEB_LIKE, SCHEME_LIKE, NUMERIC_HOST].flatMap((pattern) => text.match(pattern) ?? []);
+  found.push(...(text.match(URL_LIKE) ?? []).filter((url) => !isOwnUri(url)));
+  // A calendar may have its path below the address of its owner.
+  found.push(...((where.own ? text.replaceAll("/", " ") : text).match(MAIL_LIKE) ?? []));
   if (where.goes) found.push(...(text.match(PHONE_LIKE) ?? []));
   for (const { 0: name, index } of text.matchAll(HOST_LIKE))
     if (isHost(name, { ...where, in_path: /[/\\]/.test(text.charAt(index - 1)) })) found.push(name);
@@ -359,6 +373,8 @@ interface Where {
   /** Whether the parameter is for a file name. */
   names_files: boolean;
   in_path: boolean;
+  /** Whether the whole text names a thing of the tool's own server, so that a name in it is hardly a host. */
+  own: boolean;
 }
 
 /**
