@@ -1,4 +1,4 @@
-import type { AskedCall, Objection } from "../trust/guard/guard.ts";
+import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
 import { addGiven, noGivenIds } from "../trust/guard/given-ids.ts";
 import { listedIn, valuesIn } from "../trust/guard/told-beside.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
@@ -84,7 +84,9 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
   };
-  return { text: textForModel(outcome), said: true, anybodys: tool.of_circle !== true, step };
+  // Of a file this server says no more than the model itself has written.
+  const said = tool.target !== FILES_TARGET;
+  return { text: textForModel(outcome), said, anybodys: said && tool.of_circle !== true, step };
 }
 
 function noteGiven({ given }: Talk, { foreign, target }: Tool, { ok, text }: ToolOutcome): void {

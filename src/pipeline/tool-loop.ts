@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import type { GivenIds } from "../trust/guard/given-ids.ts";
-import type { Going, Powers } from "../trust/guard/guard.ts";
+import { FILES_TARGET, type Going, type Powers } from "../trust/guard/guard.ts";
 import type { Told } from "../trust/guard/told-beside.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
@@ -232,6 +232,7 @@ async function resultMessages(
   }
   if (made.some((one) => one.said)) heard.read = true;
   if (made.some((one) => one.anybodys)) heard.anybodys = true;
+  if (made.some(({ step }) => step.server !== FILES_TARGET)) run.trust.tainted = true;
   await learn(app, run, { calls, said, tally });
   return messages;
 }
@@ -245,7 +246,6 @@ async function learn(
   { trust, message }: Run,
   { calls, said, tally }: { calls: ToolCall[]; said: string[]; tally: Tally },
 ): Promise<void> {
-  trust.tainted = true;
   if (tally.made_up === null) return;
   const args = calls.map((call) => call.arguments);
   const round = { trust, args, said, made_up: tally.made_up };

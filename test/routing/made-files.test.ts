@@ -62,6 +62,14 @@ describe("create_file", () => {
     expect(made.map(({ filename }) => filename)).toEqual([name]);
   });
 
+  test("is nothing of others: an answer beside the file keeps its links", async () => {
+    const answer = "See https://example.net/?q=1";
+    await using room = await mailroom({ model: { reply: scripted([["list.txt", "milk"]], answer) } });
+    await room.send({ text: "Write my list as a file" });
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ result: answer });
+  });
+
   test("gives every file a name of its own, upper and lower case being the same", async () => {
     const names = ["report.csv", "Report.CSV", "report.csv", "report-2.csv", "a", "a"];
     const { made } = await make(

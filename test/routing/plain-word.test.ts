@@ -12,6 +12,7 @@ const BEGIN = "Begin with `@calendar` to let this mail change your calendar.";
 const BEGIN_CALL = "Begin with `@calendar` to let this call change your calendar.";
 const ALLOW =
   "Add `--allow-destructive` to its first paragraph to let this mail delete or overwrite something in your calendar.";
+const FILE = { name: "files__create_file", args: { filename: "list.txt", content: "milk" } };
 const QUOTE = "On Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Lunch?";
 const ICS = (method = ""): string =>
   `BEGIN:VCALENDAR\r\nVERSION:2.0\r\n${method}BEGIN:VEVENT\r\nSUMMARY:Lunch\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n`;
@@ -127,6 +128,22 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     await send(room, { text: "Look at Monday and put lunch into my calendar" });
     expect(made(room)).toEqual(["list_events"]);
     expect(await mailed(room)).toContain(asText(BEGIN));
+  });
+
+  test("a file that the run has made holds no words of others", async () => {
+    await using room = await toolRoom([[FILE], [create()], "Both are done."]);
+    await send(room, { text: "Write my list as a file, and put lunch into my calendar" });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test.each<[string, ToolRounds, RoomMail]>([
+    ["once a result was read", [[list()], [FILE], [create()]], { text: "Put lunch into my calendar" }],
+    ["in the round of a result", [[FILE, list()], [create()]], { text: "Put lunch into my calendar" }],
+    ["in a mail with a quote", [[FILE], [create()]], { text: `Put this into my calendar\n\n${QUOTE}` }],
+  ])("a file makes nothing of others the owner's word: %s", async (_when, rounds, mail) => {
+    await using room = await toolRoom([...rounds, "Done."]);
+    await send(room, mail);
+    expect(made(room)).not.toContain("create_event");
   });
 
   test("a call that did not fit its schema may be mended and made", async () => {
