@@ -67,7 +67,8 @@ describe("create_file", () => {
     await using room = await mailroom({ model: { reply: scripted([["list.txt", "milk"]], answer) } });
     await room.send({ text: "Write my list as a file" });
     await room.drain();
-    expect(await room.newest()).toMatchObject({ result: answer });
+    const raw = (await room.outgoing()).at(-1)?.raw ?? [];
+    expect((await simpleParser(Buffer.from(raw))).text).toContain(answer);
   });
 
   test("gives every file a name of its own, upper and lower case being the same", async () => {
