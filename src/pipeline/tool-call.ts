@@ -139,7 +139,8 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
     orders,
     signal,
   } = talk;
-  const words = { instruction, trusted_text: run.trust.trusted_text, said, shared, told, orders };
+  const { trusted_text, material } = run.trust;
+  const words = { instruction, trusted_text, material, said, shared, told, orders };
   const asking = {
     ...call,
     ...words,

@@ -57,6 +57,7 @@ const GOING: Going = {
   orders: [],
   own_domains: [],
   given: noGivenIds(),
+  material: "",
   places: [
     { id: "a", name: "Weekly plan" },
     { id: "b", name: "weekly plan" },

@@ -9,7 +9,8 @@ import {
 import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 
 /** A call in a message of trusted words alone, in which nothing was shared, unless it says something else. */
-type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders" | "given"> & Partial<AskedCall>;
+type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders" | "given" | "material"> &
+  Partial<AskedCall>;
 
 /** What the guard says of a call in the end, wherever it has to look. */
 export function objectionTo(asking: Asking): Objection | null {
@@ -19,6 +20,7 @@ export function objectionTo(asking: Asking): Objection | null {
     told: [],
     orders: [],
     given: noGivenIds(),
+    material: "",
     ...asking,
   };
   const objection = GUARD.objectionTo(asked);

@@ -322,11 +322,12 @@ describe("in a run that has read something of others", () => {
       const tool = toolOf({ read_only: true, parameters });
       return objection({ tool, args, trusted_text, said: words.join("\n") });
     };
-    const writing = (args: Record<string, unknown>, trusted_text = "") =>
+    const writing = (args: Record<string, unknown>, trusted_text = "", material = "") =>
       objection({
         args,
         trusted_text: `${trusted_text}
 ada@example.com`,
+        material,
         asked: { target: "mcp:calendar" },
       });
 
@@ -386,8 +387,8 @@ ada@example.com`,
 
     test("may stand in a longer text that is only written down", () => {
       const text = `Seen at https://shop.example/cart?id=7\n\nReported by eve@evil.example`;
-      expect(writing({ title: "Broken cart", text })).toBeNull();
-      expect(writing({ recipients: text })).not.toBeNull();
+      expect(writing({ title: "Broken cart", text }, "", text)).toBeNull();
+      expect(writing({ recipients: text }, "", text)).not.toBeNull();
       expect(reading({ text })).not.toBeNull();
     });
 
@@ -398,9 +399,8 @@ ada@example.com`,
       expect(writing({ text }, "See https://shop.example/cart")).toContain("https://evil.example/a.png");
       const named = "Show https://evil.example/a.png and https://shop.example/cart";
       expect(writing({ text }, named)).toBeNull();
-      expect(
-        writing({ text: "Wow!\n\nLine 1 [see below] (https://shop.example/cart?id=7): <b>image</b>" }),
-      ).toBeNull();
+      const shown = "Wow!\n\nLine 1 [see below] (https://shop.example/cart?id=7): <b>image</b>";
+      expect(writing({ text: shown }, "", "Look: https://shop.example/cart?id=7")).toBeNull();
     });
 
     test.each<[what: string, args: Record<string, unknown>, place: string]>([
@@ -440,13 +440,65 @@ ada@example.com`,
         "description",
         "notes",
       ])
-        expect([key, writing({ to: "ada@example.com", [key]: text })]).toEqual([key, null]);
+        expect([key, writing({ to: "ada@example.com", [key]: text }, "", text)]).toEqual([key, null]);
       const kept = "From: Bob <bob@other.example>\nTo: ada@example.com\n\nSee https://shop.example/";
-      expect(writing({ content: kept })).toBeNull();
-      expect(
-        writing({ content: `BEGIN:VCALENDAR\nPRODID:-//Example//EN\nURL:https://shop.example/` }),
-      ).toBeNull();
-      expect(writing({ message: [{ type: "text", text }] })).toBeNull();
+      expect(writing({ content: kept }, "", kept)).toBeNull();
+      const calendar = "BEGIN:VCALENDAR\nPRODID:-//Example//EN\nURL:https://shop.example/";
+      expect(writing({ content: calendar }, "", kept)).toBeNull();
+      expect(writing({ message: [{ type: "text", text }] }, "", text)).toBeNull();
+    });
+
+    describe("in a longer text that is only written down", () => {
+      const READ =
+        "News: https://shop.example/cart?id=7, (see https://news.example/a_(b)), shop.com/more and www.news.example.";
+      const FIRST = "Summary\n\n";
+
+      test.each([
+        "Seen at https://shop.example/cart?id=7.",
+        "[The cart](https://shop.example/cart?id=7), and https://news.example/a_(b)!",
+        "<p><a href='https://shop.example/cart?id=7'>The cart</a></p>",
+        "See https://shop.com/more",
+        "See https://named.com/x?y=1 and named.com/x?y=1",
+        '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+        "Mail bob@shop.example, or look at booking.com, README.md#usage, src/main.rs and 3/4 of light.living_room.",
+        "const a = b.c.d / e.f; // and km/h, 10:30",
+      ])("%s stands in the instruction or in what was read, or is no address", (text) => {
+        const named = "It is at https://named.com/x?y=1";
+        expect(writing({ text: FIRST + text }, named, READ)).toBeNull();
+      });
+
+      test.each([
+        "https://shop.example/cart?id=8",
+        "https://shop.example/cart?id=7&x=secret",
+        "https://shop.example/cart?id=7#secret",
+        "https://shop.example/secret",
+        "https://secret.shop.example/cart?id=7",
+        "shop.com/secret",
+        "www.secret.example",
+        "{{https://shop.example/secret.png}}",
+        "!>https://shop.example/secret!",
+        "!(x)https://shop.example/secret!",
+        "<a href='https://shop.example/secret'>x</a>",
+        "&#104;ttps://shop.example/secret",
+        "htt\u00adps://shop.example/secret",
+        "https://shop.example/%73ecret",
+      ])("%s is made up, and not written", (text) => {
+        const said = writing({ text: FIRST + text }, "", READ);
+        expect(said).toContain("stands neither in the instruction");
+        expect(writing({ text: FIRST + text }, `It is ${text}`, READ)).toBeNull();
+      });
+
+      test("only the first addresses of a site count, since the choice among many tells something", () => {
+        const many = Array.from({ length: 30 }, (_, nth) => `https://shop.example/${nth}`).join("\n");
+        expect(writing({ text: `${FIRST}https://shop.example/3` }, "", many)).toBeNull();
+        expect(writing({ text: `${FIRST}https://shop.example/25` }, "", many)).toContain("first 20");
+        expect(writing({ text: `${FIRST}https://shop.example/25` }, many, many)).toBeNull();
+      });
+
+      test("all may stand where nothing of others is in the run", () => {
+        const args = { text: `${FIRST}https://shop.example/secret` };
+        expect(objection({ args, tainted: false })).toBeNull();
+      });
     });
 
     describe("that is the number of a telephone", () => {

@@ -9,6 +9,7 @@ import { destinationsOf, isAtOwn } from "./strange-address.ts";
 import { commandIn } from "./written-orders.ts";
 import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
 import type { GivenIds } from "./given-ids.ts";
+import { MAX_OF_SITE, madeUpAddress } from "./unfurled.ts";
 import { looksByName } from "./looks.ts";
 
 /** What an inbox lets tools do. */
@@ -121,6 +122,8 @@ export interface Going {
   orders: string[];
   /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
   own_domains: string[];
+  /** What the run has read of others' words; empty for tools whose texts are not compared with it. */
+  material: string;
   /** What the results of the tool's own server have named in this run. */
   given: GivenIds;
   /** The places that built-in tools have found or made in this run. */
@@ -218,6 +221,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     told,
     orders,
     own_domains,
+    material: foreign && !read_only && tainted ? asked.material : "",
     given,
     places: asked.places,
     read_at,
@@ -260,10 +264,15 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Object
  * Returns the objection to a call with a text that acts by itself where it is put: text of others may have asked for
  * it.
  */
-function objectionToText({ tool, args, tainted, trusted_text }: Going): Objection | null {
+function objectionToText(asked: Going): Objection | null {
+  const { tool, args, tainted, trusted_text, said, material } = asked;
   if (!tool.foreign || tool.read_only || !tainted) return null;
   const acts = actingText(args, trusted_text);
-  return acts === undefined ? null : { reason: `${tool.name} was to ${acts}`, lacks: null };
+  if (acts !== undefined) return { reason: `${tool.name} was to ${acts}`, lacks: null };
+  const address = madeUpAddress(args, { trusted_text, material: `${said}\n${material}` });
+  if (address === undefined) return null;
+  const reason = `${tool.name} was to write the address ${address.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or name it in the instruction if it is meant.`;
+  return { reason, lacks: null };
 }
 
 function objectionToPlace(asked: Going): Objection | null {

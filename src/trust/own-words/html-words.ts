@@ -6,5 +6,7 @@ import { unmarked } from "./inserted.ts";
 export function wordsInHtml(text: string): string {
   if (!/[<&]/.test(text)) return text;
   const { pieces, signature } = readHtml(stripHiddenCharacters(text).text);
-  return [...pieces.map((piece) => piece.text), signature].map(unmarked).join("\n");
+  const shown = [...pieces.map((piece) => piece.text), signature].map(unmarked).join("\n");
+  // An entity may be a hidden character as well.
+  return stripHiddenCharacters(shown).text;
 }

@@ -1,0 +1,82 @@
+import { wordsInHtml } from "../own-words/html-words.ts";
+import { siteOf } from "../shown/find-link.ts";
+import { keysOf, rawLinks } from "../shown/link-keys.ts";
+import { readKeepingAddresses } from "./inside-address.ts";
+import { knownIn, namesAddress } from "./named-addresses.ts";
+import { isFileName } from "./odd-address.ts";
+import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { isProseKey } from "./prose.ts";
+
+/** Addresses of a site that only the material names: by its choice among many a model could tell something. */
+export const MAX_OF_SITE = 20;
+/** An address that programs make a link of: with a scheme of the web, or with a path. */
+const WEB = /^(?:https?|ftps?):|^www\d{0,3}\./i;
+const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)/i;
+const PATH = /[/\\?#]/;
+/** Names of formats, which stand in the source of pages and pictures and belong to their standards. */
+const FORMAT = /^https?:\/\/(?:www\.w3\.org|schema\.org)\//i;
+
+/**
+ * Returns an address in what a tool is to write down that is neither named by the trusted text nor stands in what the
+ * run has read; undefined if there is none. Chats and wikis fetch an address once it is shown, and what a model made up
+ * in it may tell a secret.
+ */
+export function madeUpAddress(
+  args: Record<string, unknown>,
+  { trusted_text, material }: { trusted_text: string; material: string },
+): string | undefined {
+  let read: ReadonlySet<string> | undefined;
+  const known = knownIn(trusted_text);
+  const isKnown = (ways: string[]): boolean => {
+    const keys = ways.flatMap(keysOf);
+    if (keys.some((key) => known.pages().has(key))) return true;
+    if (ways.some((way) => namesAddress(known, way, { read_only: false }))) return true;
+    read ??= keysRead(material);
+    return keys.some((key) => read?.has(key));
+  };
+  for (const given of textsIn(args)) {
+    // Such a call was already refused, because its destination cannot be determined.
+    if (given === TOO_MUCH) return undefined;
+    if (typeof given.value !== "string" || !isProseKey(given.key)) continue;
+    const stray = linksIn(given.value).find((ways) => !isKnown(ways));
+    if (stray !== undefined) return stray[0];
+  }
+  return undefined;
+}
+
+/** The links in a text, as it stands, as programs read it and as HTML shows it, each in all ways to end it. */
+function linksIn(text: string): string[][] {
+  const links: string[][] = [];
+  for (const form of new Set([text, readKeepingAddresses(text), wordsInHtml(text)])) {
+    let last = { at: -1, ways: [""] };
+    for (const { raw, at } of rawLinks(form)) {
+      if (at === last.at) last.ways.push(raw);
+      else if (isFetched(raw)) links.push((last = { at, ways: [raw] }).ways);
+    }
+  }
+  return links;
+}
+
+function isFetched(raw: string): boolean {
+  if (WEB.test(raw)) return !FORMAT.test(raw);
+  if (SCHEME.test(raw) || !PATH.test(raw)) return false;
+  const [host = ""] = raw.split(PATH, 1);
+  return !host.includes("@") && !isFileName(host, { in_path: true, texts_only: false });
+}
+
+function keysRead(material: string): ReadonlySet<string> {
+  const read = new Set<string>();
+  for (const text of new Set([material, readKeepingAddresses(material)])) {
+    const of_site = new Map<string, Set<number>>();
+    for (const { raw, at } of rawLinks(text)) {
+      const keys = keysOf(raw);
+      const site = siteOf(keys[0] ?? raw);
+      const places = of_site.get(site) ?? new Set();
+      of_site.set(site, places);
+      if (places.size >= MAX_OF_SITE && !places.has(at)) continue;
+      places.add(at);
+      for (const key of keys) read.add(key);
+    }
+  }
+  return read;
+}
