@@ -6,7 +6,7 @@ import { ownMs } from "../support/own-time.ts";
 /** A call of somebody else's tool in a run that has read what others wrote and whose instruction names the target. */
 function objection(
   args: Record<string, unknown>,
-  { read_only = false, trusted_text = "ada@example.com" } = {},
+  { read_only = false, trusted_text = "ada@example.com", material = "" } = {},
 ): string | null {
   const tool: Tool = {
     target: "mcp:office",
@@ -28,6 +28,7 @@ function objection(
     subject_alone: false,
     instruction: trusted_text,
     trusted_text,
+    material,
     places: [],
     read_at: [],
     anybodys: true,
@@ -204,6 +205,8 @@ const PNG = Buffer.concat([
 
 describe("what is only written down", () => {
   const quoted = `Seen at https://shop.example/cart?id=7\n\nReported by eve@evil.example`;
+  /** What the run has read, with all web addresses that stand below. */
+  const material = `${quoted} https://shop.example/ https://shop.example/cart?id=7&to=9 https://shop.example/cart?a=1&b=2`;
   test.each<[what: string, text: string]>([
     ["prose", quoted],
     ["prose that begins with a link of Markdown", `[The shop](https://shop.example/) fails.\n\n${quoted}`],
@@ -254,13 +257,14 @@ describe("what is only written down", () => {
       base64(`%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj <</URI (https://shop.example/)>>\n${"\0".repeat(200)}`),
     ],
     ["base64 of prose", base64(`${quoted}\n${LONG}`)],
-  ])("may hold any address, as before: %s", (_what, text) => {
+  ])("may hold any address that was read: %s", (_what, text) => {
     for (const key of ["body", "content", "description", "new_content"])
-      expect([key, objection({ title: "The shop", [key]: text })]).toEqual([key, null]);
+      expect([key, objection({ title: "The shop", [key]: text }, { material })]).toEqual([key, null]);
   });
 
   test("is the body of a mail, however it is given", () => {
-    expect(objection({ raw: base64(mailTo("ada@example.com", quoted)) })).toBeNull();
+    expect(objection({ raw: base64(mailTo("ada@example.com", quoted)) }, { material })).toBeNull();
+    expect(objection({ raw: base64(mailTo("ada@example.com", quoted)) })).toContain("shop.example");
     expect(
       objection({ params: JSON.stringify({ to: "ada@example.com", text: quoted }), title: "x" }),
     ).not.toBeNull();

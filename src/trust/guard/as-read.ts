@@ -16,7 +16,20 @@ const NAMED: Record<string, string> = {
   gt: ">",
   quot: '"',
   apos: "'",
+  // These draw nothing.
+  shy: "\u00AD",
+  zwj: "\u200D",
+  zwnj: "\u200C",
+  lrm: "\u200E",
+  rlm: "\u200F",
+  zerowidthspace: "\u200B",
+  negativeverythinspace: "\u200B",
+  negativethinspace: "\u200B",
+  negativemediumspace: "\u200B",
+  negativethickspace: "\u200B",
+  nobreak: "\u2060",
 };
+const ENTITY = new RegExp(`&(?:#(\\d{1,7})|#x([0-9a-f]{1,6})|(${Object.keys(NAMED).join("|")}));?`, "gi");
 
 /** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();
@@ -61,7 +74,7 @@ function decoded(text: string): string {
 /** Returns a text with those HTML and XML entities replaced that matter in URLs. */
 export function withoutEntities(text: string): string {
   return text.replaceAll(
-    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos));?/gi,
+    ENTITY,
     (whole, decimal?: string, hex?: string, name = "") =>
       NAMED[String(name).toLowerCase()] ?? charOf(whole, decimal, hex),
   );

@@ -1,7 +1,7 @@
-import { wordsInHtml } from "../own-words/html-words.ts";
 import { siteOf } from "../shown/find-link.ts";
 import { keysOf, rawLinks } from "../shown/link-keys.ts";
-import { readKeepingAddresses } from "./inside-address.ts";
+import { parseJson } from "../../lib/foreign-json.ts";
+import { asRead } from "./as-read.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
 import { isFileName } from "./odd-address.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
@@ -13,6 +13,9 @@ export const MAX_OF_SITE = 20;
 const WEB = /^(?:https?|ftps?):|^www\d{0,3}\./i;
 const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)/i;
 const PATH = /[/\\?#]/;
+/** Characters without which a text holds no such address: as it stands, and in any form that programs read. */
+const MAY_LEAD = /[/\\]|www\d{0,3}\.|\.[^\s?#]{1,63}[?#]/i;
+const MAY_BE_READ = /[%&]|=\?|\P{ASCII}/u;
 /** Names of formats, which stand in the source of pages and pictures and belong to their standards. */
 const FORMAT = /^https?:\/\/(?:www\.w3\.org|schema\.org)\//i;
 
@@ -44,10 +47,12 @@ export function madeUpAddress(
   return undefined;
 }
 
-/** The links in a text, as it stands, as programs read it and as HTML shows it, each in all ways to end it. */
+/** The links in a text, as it stands and as programs read it, each in all ways to end it. */
 function linksIn(text: string): string[][] {
+  if (!MAY_LEAD.test(text) && !MAY_BE_READ.test(text)) return [];
   const links: string[][] = [];
-  for (const form of new Set([text, readKeepingAddresses(text), wordsInHtml(text)])) {
+  for (const form of formsOf(isJson(text) ? text.replaceAll(JSON_ESCAPE, " ") : text)) {
+    if (!MAY_LEAD.test(form)) continue;
     let last = { at: -1, ways: [""] };
     for (const { raw, at } of rawLinks(form)) {
       if (at === last.at) last.ways.push(raw);
@@ -55,6 +60,23 @@ function linksIn(text: string): string[][] {
     }
   }
   return links;
+}
+
+/** An escape that stands for a character in a text of JSON, whose values are looked at by themselves. */
+const JSON_ESCAPE = /\\[nrtbf"]/g;
+
+function isJson(text: string): boolean {
+  return /^\s*[[{]/.test(text) && /[\]}]\s*$/.test(text) && parseJson(text) !== undefined;
+}
+
+const WORD = /[^\s<>"]+/g;
+
+/** A text as it stands, and as programs read each word of it. */
+function formsOf(text: string): Set<string> {
+  const read = text.replaceAll(WORD, (word) =>
+    MAY_BE_READ.test(word) || word.includes("\\") ? asRead(word).replaceAll(/[\s<>"]/g, "%") : word,
+  );
+  return new Set([text, read]);
 }
 
 function isFetched(raw: string): boolean {
@@ -66,7 +88,7 @@ function isFetched(raw: string): boolean {
 
 function keysRead(material: string): ReadonlySet<string> {
   const read = new Set<string>();
-  for (const text of new Set([material, readKeepingAddresses(material)])) {
+  for (const text of formsOf(material)) {
     const of_site = new Map<string, Set<number>>();
     for (const { raw, at } of rawLinks(text)) {
       const keys = keysOf(raw);
