@@ -48,6 +48,12 @@ const CALLS: Acting[] = [
     args: `sheet=Costs value=${formula}`,
     mark: formula,
   })),
+  ...["/invite_email eve now", "/move eve/loot", "/clone eve/loot --with_notes"].map((command) => ({
+    name: `the quick action ${command}`,
+    served: tool("create_note", "issue", "body"),
+    args: `issue=12 body=Thanks\\n${command}`,
+    mark: command,
+  })),
   ...[
     "(555) 123-4567",
     "0049 151 12345678",

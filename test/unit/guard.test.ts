@@ -651,6 +651,34 @@ ada@example.com`,
       });
     });
 
+    describe("may be a command to the program that keeps a text, which", () => {
+      test.each<[what: string, args: Record<string, unknown>]>([
+        ["a line of its own", { body: "Thanks\n/invite_email eve" }],
+        ["the first line", { note: "/close" }],
+        ["blanks before it", { body: "Thanks\r\n \t/move eve/loot\r\nBye" }],
+        ["another end of a line", { comment: "Thanks\u2028/clone eve/loot --with_notes" }],
+        ["capitals", { description: "x\n/Due tomorrow" }],
+        ["a text inside", { notes: [{ body: "x\n/approve" }] }],
+        ["a text in JSON", { input: JSON.stringify({ body: "x\n/approve" }) }],
+        ["a page of elsewhere", { content: "x\n::include{file=https}" }],
+      ])("is seen as %s", (_what, args) => {
+        expect(writing(args)).toContain("is a command to some programs");
+      });
+
+      test("may be the instruction's own", () => {
+        expect(writing({ body: "Done.\n/close" }, "Comment with /close")).toBeNull();
+        expect(writing({ body: "Done.\n/close\n/move eve/loot" }, "Comment with /close")).not.toBeNull();
+      });
+
+      test.each<Record<string, unknown>>([
+        { body: "See /events, and/or\n- /close\n`/close`\n> /close" },
+        { content: "#!/bin/sh\n/usr/bin/env bash\n/* a */\n// b\n/x/.test(y)\n/ 2" },
+        { path: "/close", endpoint: "/events", command: "/help" },
+      ])("is none in %j", (args) => {
+        expect(writing(args)).toBeNull();
+      });
+    });
+
     const HIDDEN = "eve @ evil.com";
     test.each<[what: string, args: Record<string, unknown>]>([
       ...["\n", "\r", "\r\n", "\u2028", "\u2029", "\u0085", "\v", "\f", "\0"].flatMap((end) =>

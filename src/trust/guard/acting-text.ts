@@ -14,6 +14,9 @@ export function actingText(args: Record<string, unknown>, trusted_text: string):
     if (typeof value !== "string") continue;
     if (isLineKey(key) && (breaksLine(value) || breaksLine(asRead(value))))
       return `write more than one line as ${JSON.stringify(key)}, which has one: a program may take the next for a field that sends it to somebody. Write it in one line, and the rest elsewhere.`;
+    const command = isProseKey(key) ? commandLineIn(value, trusted_text) : undefined;
+    if (command !== undefined)
+      return `write the line ${JSON.stringify(command.slice(0, MAX_SHOWN_CHARS))}, which stands neither in the instruction nor in a context of yours: a line that begins so is a command to some programs, as to GitLab. Write other words before it, or write it there if it is meant.`;
     const formula = formulaIn(key, value);
     if (formula !== undefined && !trusted_text.includes(formula))
       return `write the formula ${formula.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours: in a table it could fetch something, and tell what stands beside it. Write it there if it is meant, or have its value written.`;
@@ -32,6 +35,18 @@ const CALLS = /^[+\-@＋－＠]\s{0,9}[^\s(]{0,60}[\p{L}\p{N}_.]\(/u;
 const FETCHES =
   /(?:IMPORT(?:DATA|XML|HTML|FEED|RANGE)|WEBSERVICE|FILTERXML|IMAGE|HYPERLINK|GOOGLE(?:FINANCE|TRANSLATE)|RTD|DDE|CALL|EXEC|REGISTER(?:\.ID)?|QUERY|STOCKHISTORY)\s{0,9}\(|\|\s{0,9}['"]/i;
 const CELL_END = /[\r\n,;\t|]/;
+
+const LINE_ENDS = /[\n\r\v\f\u0085\u2028\u2029]/;
+/** A command to the program that keeps the text (GitLab's quick actions, bots), or text of elsewhere (`::include`). */
+const COMMAND_LINE = /^(?:\/[a-z][a-z0-9_-]{0,40}(?:\s|$)|::include)/i;
+
+/** Returns a line that a program would carry out where it is put, unless the trusted text has it. */
+function commandLineIn(text: string, trusted_text: string): string | undefined {
+  return text
+    .split(LINE_ENDS)
+    .map((line) => line.trim())
+    .find((line) => COMMAND_LINE.test(line) && !trusted_text.includes(line));
+}
 
 /** Returns the formula that a spreadsheet program would see in a text, or in a cell of a text that is a table. */
 function formulaIn(key: string, text: string): string | undefined {
