@@ -29,7 +29,8 @@ const NAMED: Record<string, string> = {
   negativethickspace: "\u200B",
   nobreak: "\u2060",
 };
-const ENTITY = new RegExp(`&(?:#(\\d{1,7})|#x([0-9a-f]{1,6})|(${Object.keys(NAMED).join("|")}));?`, "gi");
+const ENTITY =
+  /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos|shy|zwj|zwnj|lrm|rlm|zerowidthspace|negativeverythinspace|negativethinspace|negativemediumspace|negativethickspace|nobreak));?/gi;
 
 /** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();
