@@ -1,3 +1,4 @@
+import { callingCodeOf } from "../trust/guard/calling-codes.ts";
 import { withoutFileNames } from "../trust/own-words/given-subject.ts";
 import { type Completion } from "../ai/llm.ts";
 import { remembered } from "../db/prepared.ts";
@@ -58,6 +59,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       judged: Promise.resolve(),
       orders: asked.orders.filter((order) => !asked.sure.toLowerCase().includes(order)),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
+      calling_code: callingCodeOf(run.owner_timezone),
       subject_alone: !run.input.names,
       failed: new Map(),
       ask,

@@ -131,6 +131,7 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
     read_at,
     own_domains,
     given,
+    calling_code,
     subject_alone,
     instruction,
     said,
@@ -148,6 +149,7 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
     places,
     read_at,
     own_domains,
+    calling_code,
     subject_alone,
     given: given.get(call.tool.target) ?? noGivenIds(),
   };

@@ -46,6 +46,7 @@ export interface Talk {
   judged: Promise<unknown>;
   orders: string[];
   own_domains: string[];
+  calling_code: string | null;
   subject_alone: boolean;
   /** By tool, the last round in which a call that was to change something failed, and what it said; grows. */
   failed: Map<string, { round: number; sentence: string }>;

@@ -58,6 +58,7 @@ const GOING: Going = {
   own_domains: [],
   given: noGivenIds(),
   material: "",
+  calling_code: null,
   places: [
     { id: "a", name: "Weekly plan" },
     { id: "b", name: "weekly plan" },

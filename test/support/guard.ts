@@ -9,7 +9,7 @@ import {
 import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 
 /** A call in a message of trusted words alone, in which nothing was shared, unless it says something else. */
-type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders" | "given" | "material"> &
+type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders" | "given" | "material" | "calling_code"> &
   Partial<AskedCall>;
 
 /** What the guard says of a call in the end, wherever it has to look. */
@@ -21,6 +21,7 @@ export function objectionTo(asking: Asking): Objection | null {
     orders: [],
     given: noGivenIds(),
     material: "",
+    calling_code: null,
     ...asking,
   };
   const objection = GUARD.objectionTo(asked);

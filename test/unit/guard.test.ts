@@ -5,6 +5,7 @@ import type { Tool } from "../../src/trust/guard/tool.ts";
 import type { Authority } from "../../src/db/schema.ts";
 import { INTEGRATION_KINDS } from "../../src/config/integrations.ts";
 import { OWN_TARGETS } from "../../src/trust/target-names.ts";
+import { callingCodeOf } from "../../src/trust/guard/calling-codes.ts";
 import { objectionTo } from "../support/guard.ts";
 import { ownMs } from "../support/own-time.ts";
 
@@ -575,6 +576,40 @@ ada@example.com`,
         ["A12345678", "+12345678"],
       ])("that is named as %j is not %j", (named, number) => {
         expect(text({ phone: number }, named)).not.toBeNull();
+      });
+
+      test.each([
+        ["0170 1234567", "+491701234567", true],
+        ["0170 1234567", "491701234567", true],
+        ["0170 1234567", "01701234567", true],
+        ["0170 1234567", "+881701234567", false],
+        ["0170 1234567", "+3711701234567", false],
+        ["0170 1234567", "881701234567", false],
+        ["+44 20 7946 0000 and 0170 1234567", "+441701234567", true],
+        ["+44 20 7946 0000", "+442079460000", true],
+        ["+371 170 1234567", "+3711701234567", true],
+        ["(555) 123-4567", "+15551234567", false],
+      ])(
+        "that is named as %j may be given as %j with the code of the author's country or the text: %p",
+        (named, number, may) => {
+          const args = { phone: number, text: "The key is under the stone." };
+          const said = objection({
+            args,
+            trusted_text: `Text ${named}: late`,
+            calling_code: callingCodeOf("Europe/Berlin"),
+            asked: { target: "mcp:calendar" },
+          });
+          expect(said === null).toBe(may);
+        },
+      );
+
+      test("has the code of the country that its time zone is of, if that is known", () => {
+        expect(["Europe/Berlin", "America/New_York", "Asia/Hong_Kong", "UTC"].map(callingCodeOf)).toEqual([
+          "49",
+          "1",
+          "852",
+          null,
+        ]);
       });
 
       test.each<Record<string, unknown>>([

@@ -126,6 +126,8 @@ export interface Going {
   material: string;
   /** What the results of the tool's own server have named in this run. */
   given: GivenIds;
+  /** The country code of the account's telephones, if it is known. */
+  calling_code: string | null;
   /** The places that built-in tools have found or made in this run. */
   places: Place[];
   /** The places that built-in tools have read in this run. */
@@ -198,7 +200,7 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
   const { args, tainted, instruction, trusted_text, said, shared, told, orders, own_domains } = asked;
-  const { given, read_at, anybodys } = asked;
+  const { given, calling_code, read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
@@ -223,6 +225,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     own_domains,
     material: foreign && !read_only && tainted ? asked.material : "",
     given,
+    calling_code,
     places: asked.places,
     read_at,
     anybodys,
@@ -284,9 +287,11 @@ function objectionToPlace(asked: Going): Objection | null {
  * tools contact only the service they are connected to.
  */
 function objectionToAddress(asked: Going): Objection | null {
-  const { tool, args, tainted, trusted_text, shared, orders, own_domains, given } = asked;
+  const { tool, args, tainted, trusted_text, shared, orders } = asked;
   const { read_only, looks } = tool;
-  const going = destinationsOf(args, { read_only, tainted, trusted_text, shared, own_domains, given });
+  const { own_domains, given, calling_code } = asked;
+  const look = { read_only, tainted, own_domains, given, calling_code };
+  const going = destinationsOf(args, { ...look, trusted_text, shared });
   if (going === TOO_MUCH) return tooMuch(tool.name);
   if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
   const { sites, only_shared } = going;

@@ -66,12 +66,18 @@ function runOf(line: string): DigitRun {
   return { digits: groups.join(""), edges, abroad: code !== "" };
 }
 
-/** Returns whether a number is among the runs, digit by digit, with or without a country code on either side. */
-export function isNamedPhone(place: string, runs: DigitRun[]): boolean {
+/**
+ * Returns whether a number is among the runs, digit by digit, with or without a country code on either side. A code that
+ * only the place has must be `home_code`, the author's own, or that of another number among the runs: the same digits
+ * are somebody else's in every country. Null where it is not known.
+ */
+export function isNamedPhone(place: string, runs: DigitRun[], home_code: string | null): boolean {
   const [wanted, ...more] = digitRunsIn(place.replace(/^[a-z]{1,10}:/i, ""));
   if (wanted === undefined) return false;
   const digits = wanted.digits + more.map((run) => run.digits).join("");
   const home = wanted.abroad ? "" : digits.replace(/^0/, "");
+  const isCode = (code: string): boolean =>
+    home_code === null || code === home_code || runs.some((run) => run.abroad && run.digits.startsWith(code));
   return runs.some((run) => {
     const stands = (part: string, at: number): boolean =>
       run.digits.startsWith(part, at) && run.edges.has(at + part.length);
@@ -82,6 +88,7 @@ export function isNamedPhone(place: string, runs: DigitRun[]): boolean {
         ? home.length >= MIN_DIGITS && stands(home, code)
         : !digits.startsWith("0") &&
           digits.length - code >= MIN_DIGITS &&
+          isCode(digits.slice(0, code)) &&
           (stands(digits.slice(code), 0) || stands(`0${digits.slice(code)}`, 0)),
     );
   });

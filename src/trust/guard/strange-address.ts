@@ -19,6 +19,8 @@ interface Look {
   own_domains: string[];
   /** What the results of the tool's own server have named in this run. */
   given: GivenIds;
+  /** The country code of the account's telephones, if it is known. */
+  calling_code: string | null;
 }
 
 /** Limits of one call: each place found is searched for in all trusted text. */
@@ -50,22 +52,21 @@ export function destinationsOf(
   if (found === TOO_MUCH || found.places.size > MAX_PLACES) return TOO_MUCH;
   const { inbox, places, sites } = found;
   if (inbox !== undefined || places.size === 0) return { strange: inbox, sites, only_shared: undefined };
-  const { read_only } = look;
-  const strange = firstUnnamed(places, trusted_text, read_only);
+  const strange = firstUnnamed(places, trusted_text, look);
   const given = new Map([...sites].map((site) => [site, places.get(site) ?? false]));
-  const only_shared = shared === null ? undefined : firstUnnamed(given, shared.trusted_text, read_only);
+  const only_shared = shared === null ? undefined : firstUnnamed(given, shared.trusted_text, look);
   return { strange, sites, only_shared };
 }
 
 function firstUnnamed(
   places: ReadonlyMap<string, boolean>,
   trusted_text: string,
-  read_only: boolean,
+  { read_only, calling_code }: Pick<Look, "read_only" | "calling_code">,
 ): string | undefined {
   const known = knownIn(trusted_text);
   const isNamed = (place: string, written: boolean): boolean =>
     waysToMean(place, written).some((way) => namesAddress(known, way, { read_only })) ||
-    (NUMBER.test(place) && isNamedPhone(place, known.runs));
+    (NUMBER.test(place) && isNamedPhone(place, known.runs, calling_code));
   return [...places].find(([place, written]) => !isNamed(place, written))?.[0];
 }
 
