@@ -84,7 +84,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
   };
-  // Of a file this server says no more than the model itself has written.
+  // `create_file` says no more than the model itself has written.
   const said = tool.target !== FILES_TARGET;
   return { text: textForModel(outcome), said, anybodys: said && tool.of_circle !== true, step };
 }

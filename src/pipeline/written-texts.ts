@@ -4,7 +4,6 @@ import type { MessageRow } from "../db/schema.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { lettersOf } from "../trust/own-words/given-subject.ts";
-import { wordsInHtml } from "../trust/own-words/html-words.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
@@ -24,6 +23,8 @@ export async function noteWritten(
   written: { user_id: string; args: Record<string, unknown>; said: string },
 ): Promise<void> {
   const asked = lettersOf(written.said);
+  // A parser of HTML would stay in memory from the start.
+  const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
   const texts = textsIn(written.args).map((text) => text.slice(0, MAX_CHARS));
   // What is hidden in HTML, or written as an entity, does not come back as it was written.
   const all = new Set(texts.flatMap((text) => [text, wordsInHtml(text)]));

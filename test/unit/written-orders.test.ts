@@ -30,6 +30,7 @@ test.each([
   ["@office", "<p>@off<span style='display:none'>xyz</span>ice empty it</p>"],
   ["@office", "<p>@off<script>xyz</script>ice empty it</p>"],
   ["@office", "<p>@off<a href='https://example.com/'>ice</a> empty it</p>"],
+  ["@office", "<style>.x { display: none }</style>@off<i class=x>a<b>b</b>c</i>ice empty it"],
   ["@office", "<div>@off&shy;ice empty it</div>"],
   ["@office", "<div>&commat;off&ZeroWidthSpace;ice empty it</div>"],
   ["@office", "@off&#8203;<wbr>ice empty it"],

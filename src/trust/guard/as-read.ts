@@ -16,6 +16,10 @@ const NAMED: Record<string, string> = {
   gt: ">",
   quot: '"',
   apos: "'",
+  plus: "+",
+  dollar: "$",
+  ndash: "\u2013",
+  mdash: "\u2014",
   // These draw nothing.
   shy: "\u00AD",
   zwj: "\u200D",
@@ -30,7 +34,7 @@ const NAMED: Record<string, string> = {
   nobreak: "\u2060",
 };
 const ENTITY =
-  /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos|shy|zwj|zwnj|lrm|rlm|zerowidthspace|negativeverythinspace|negativethinspace|negativemediumspace|negativethickspace|nobreak));?/gi;
+  /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos|plus|dollar|ndash|mdash|shy|zwj|zwnj|lrm|rlm|zerowidthspace|negativeverythinspace|negativethinspace|negativemediumspace|negativethickspace|nobreak));?/gi;
 
 /** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();
@@ -72,7 +76,7 @@ function decoded(text: string): string {
   return withoutEntities(plain);
 }
 
-/** Returns a text with those HTML and XML entities replaced that matter in URLs. */
+/** Returns a text with those HTML and XML entities replaced that matter in addresses and in orders. */
 export function withoutEntities(text: string): string {
   return text.replaceAll(
     ENTITY,

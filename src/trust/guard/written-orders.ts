@@ -1,4 +1,3 @@
-import { wordsInHtml } from "../own-words/html-words.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 
@@ -11,6 +10,10 @@ const BARE_TOKEN =
 /** What a word of the grammar is not made of: marks between its letters are markup, which a program takes out. */
 const NO_LETTERS = /[^\p{L}\p{N}\s@+$\u2013\u2014-]/gu;
 const TAG = /<[^<>]{0,2000}>/g;
+/** An element with its words, which a sheet of style, or its name, may hide. */
+const ELEMENT = /<[a-z][^<>]{0,500}>[^<>]{0,500}<\/[a-z][a-z0-9]{0,20}\s?>/gi;
+/** How deep such elements may be in each other. */
+const DEPTH = 3;
 const COMMENT_BEGINS = "<!--";
 const COMMENT_ENDS = "-->";
 /** Where a link leads in Markdown, and inserted text there. */
@@ -51,7 +54,7 @@ function wordsOf(text: string, pattern: RegExp): string[] {
  * as Markdown or a template without its marks.
  */
 function formsOf(text: string): string[] {
-  const forms = [text, withoutTags(text), wordsInHtml(text)];
+  const forms = [text, ...withoutElements(text)];
   const encoded = text.replaceAll(QUOTED_PRINTABLE, (_whole, hex?: string) =>
     hex === undefined ? "" : String.fromCharCode(Number.parseInt(hex, 16)),
   );
@@ -63,12 +66,19 @@ function formsOf(text: string): string[] {
   return [...new Set(all)];
 }
 
-/** A text as the simplest programs take tags and comments out. */
-function withoutTags(text: string): string {
+/** A text without tags, then without the innermost elements as well, and so on. */
+function withoutElements(text: string): string[] {
+  const forms = [withoutComments(text)];
+  for (let depth = 0; depth < DEPTH; depth += 1) forms.push(forms[depth]?.replaceAll(ELEMENT, "") ?? "");
+  return forms.map((form) => form.replaceAll(TAG, ""));
+}
+
+/** A text as the simplest programs take comments out. */
+function withoutComments(text: string): string {
   const [before = "", ...more] = text.split(COMMENT_BEGINS);
   const rest = more.map((part) => {
     const end = part.indexOf(COMMENT_ENDS);
     return end === -1 ? part : part.slice(end + COMMENT_ENDS.length);
   });
-  return [before, ...rest].join("").replaceAll(TAG, "");
+  return [before, ...rest].join("");
 }
