@@ -22,11 +22,17 @@ export function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
 }
 
 /** Why the words of a sender with authority are none of theirs, whatever mail they are in; null where they may be. */
-export async function whyWithheld(app: App, message: MessageRow, mail: ParsedMail): Promise<string | null> {
+export async function whyWithheld(
+  app: App,
+  message: MessageRow,
+  { mail, alone }: { mail: ParsedMail; alone: boolean },
+): Promise<string | null> {
   if (!hasAuthority(message)) return null;
   const words = mail.new_text.trim();
   if (isSentAtClick(words)) return SENT_AT_CLICK;
-  return (await isWrittenByTool(app, message, words || (message.subject ?? ""))) ? WRITTEN_BY_TOOL : null;
+  // The subject of a mail that is new is obeyed with its text; that of an answer is not.
+  const subject = alone || words === "" ? [message.subject ?? ""] : [];
+  return (await isWrittenByTool(app, message, [words, ...subject])) ? WRITTEN_BY_TOOL : null;
 }
 
 /**

@@ -213,7 +213,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
   );
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
-  const withheld = await whyWithheld(app, message, outcome.mail);
+  const withheld = await whyWithheld(app, message, { mail: outcome.mail, alone });
   const words = trustedWords(message, outcome.mail, { alone, answers: saysItAnswers(headers), withheld });
   const plain = alone && isWhole(outcome.mail) && isTyped(words);
   // If all the rest is obeyed, what a mail signature block says or shows is not read.

@@ -54,6 +54,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       places: run.journal.earlier.flatMap(({ places = [] }) => places),
       instruction: ownWords(run, asked).join("\n"),
       said: [run.message.subject ?? "", run.input.instruction].join("\n"),
+      own: [run.input.subject, run.input.sure].join("\n"),
       shared: sharedPage(run, asked),
       told: [],
       judged: Promise.resolve(),

@@ -21,7 +21,7 @@ import { makeTextFile } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { noteWritten } from "./written-texts.ts";
+import { hashesToNote, noteWritten, TOO_LONG } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
 const MAX_ARGUMENT_DEPTH = 100;
@@ -215,6 +215,11 @@ const NOT_ANSWERED: ToolOutcome = {
 };
 
 /** Makes a call that changes something: the call is written down first, and never made twice. */
+const TOO_LONG_TO_KNOW = {
+  ok: false,
+  text: "Not called: in a run that has read words of others, a tool writes at most 8,000 words at once, as they must be known again if they come back by mail. Write less at a time.",
+};
+
 async function write(
   app: App,
   run: Run,
@@ -227,15 +232,13 @@ async function write(
   // This comes before the note: a call that was noted and then not made would never be made.
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
+  // It may come back as a mail in the owner's name.
+  const hashes = tool.foreign && tainted ? await hashesToNote(sent, talk.own) : [];
+  if (hashes === TOO_LONG) return { ...TOO_LONG_TO_KNOW, files: [] };
   const refusal = await beginCall(app, entry, {
     step: doneStep(tool, args, UNKNOWN),
     granted,
-    // It may come back as a mail in the owner's name.
-    ...(tool.foreign &&
-      tainted && {
-        alongside: (tx: Db) =>
-          noteWritten(app, tx, { user_id: run.message.user_id, args: sent, said: talk.said }),
-      }),
+    alongside: (tx) => noteWritten(app, tx, { user_id: run.message.user_id, hashes }),
   });
   if (refusal !== null) return { ...refusal, files: [] };
   run.changed = true;

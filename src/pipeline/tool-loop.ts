@@ -39,6 +39,8 @@ export interface Talk {
   /** As the guard is told (see `Going`). */
   instruction: string;
   said: string;
+  /** The words that are surely those of the message's author. */
+  own: string;
   shared: Going["shared"];
   /** Grows during the run. */
   told: Told[];

@@ -7,71 +7,136 @@ import { lettersOf } from "../trust/own-words/given-subject.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
-/** Fewer letters of a whole text, and of a part of one, are everybody's words. */
+/** Fewer letters of a whole text, of one that stands alone in a mail, and of a part of a text, are everybody's words. */
 const MIN_LETTERS = 12;
+const MIN_ALONE_LETTERS = 16;
 const MIN_PART_LETTERS = 20;
+/** So many words in a row are nobody's by chance, wherever a program that mails them breaks lines or adds its own. */
+const RUN_WORDS = 8;
+const MIN_RUN_LETTERS = 24;
+/** More words in one call are not remembered, and so not written; those of HTML count twice. */
+const MAX_WORDS = 8_000;
+const MAX_CHARS = 131_072;
 const HASH_BYTES = 16;
-/** How much of a text is looked at, in a call and in a mail alike. */
-const MAX_CHARS = 65_536;
-const MAX_PARTS = 300;
+const ROWS = 2_000;
+/** A file in base64 and its like, which no program mails as words. */
+const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
 const TAG = /<[^<>]{0,500}>/g;
+/** A sign by itself in scripts that put no spaces between words. */
+const WORD =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]|[\p{L}\p{N}]+/gu;
 
-/** Notes what a tool of others is given to write while words of others are in the run, but for what the message itself says. */
+/** Returned for a call that is to write more than can be remembered. */
+export const TOO_LONG = "too long";
+
+/**
+ * Returns what is to be noted of a call by which a tool of others is to write while words of others are in the run:
+ * hashes of its texts, but for what `own` has, the words that are surely those of the message's author.
+ */
+export async function hashesToNote(
+  args: Record<string, unknown>,
+  own: string,
+): Promise<Buffer[] | typeof TOO_LONG> {
+  // A parser of HTML would stay in memory from the start.
+  const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
+  const texts = textsIn(args)
+    .map((text) => text.trim())
+    .filter((text) => !PACKED.test(text));
+  if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHARS) return TOO_LONG;
+  // What is hidden in HTML, or written as an entity, does not come back as it was written.
+  const all = [...new Set(texts.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
+  if (all.reduce((sum, text) => sum + wordsOf(text).length, 0) > MAX_WORDS) return TOO_LONG;
+  const letters = lettersOf(own);
+  const own_runs = new Set(runsOf(own));
+  const parts = all.flatMap((text) => [
+    ...longerThan([text], MIN_LETTERS),
+    ...longerThan(linesAndParagraphsOf(text), MIN_PART_LETTERS),
+  ]);
+  const runs = all.flatMap(runsOf).filter((run) => !own_runs.has(run));
+  return hashed([...parts.filter((part) => !letters.includes(part)), ...runs]);
+}
+
+/** Notes what a tool was given to write, in the transaction that notes its call. */
 export async function noteWritten(
   app: App,
   tx: Db,
-  written: { user_id: string; args: Record<string, unknown>; said: string },
+  { user_id, hashes }: { user_id: string; hashes: Buffer[] },
 ): Promise<void> {
-  const asked = lettersOf(written.said);
-  // A parser of HTML would stay in memory from the start.
-  const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
-  const texts = textsIn(written.args).map((text) => text.slice(0, MAX_CHARS));
-  // What is hidden in HTML, or written as an entity, does not come back as it was written.
-  const all = new Set(texts.flatMap((text) => [text, wordsInHtml(text)]));
-  const hashes = hashesOf([...all], (letters) => !asked.includes(letters));
-  if (hashes.length === 0) return;
-  const { user_id } = written;
   const created = app.now();
-  const rows = hashes.map((hash) => ({ id: app.newId(), user_id, hash, created }));
-  await tx.insertInto("written_texts").values(rows).execute();
+  for (let from = 0; from < hashes.length; from += ROWS) {
+    const rows = hashes.slice(from, from + ROWS).map((hash) => ({ id: app.newId(), user_id, hash, created }));
+    await tx.insertInto("written_texts").values(rows).execute();
+  }
 }
 
 /**
- * Whether a tool was given these words to write, or a line of them, in a run of the account or of the sender's own: a
- * tool that answers mail by its number may have answered one of ours, in the name of the owner.
+ * Whether a tool was given some of these words to write, before the mail came, in a run of the account or of the
+ * sender's own: a tool that answers mail by its number may have answered one of ours, in the name of the owner.
  */
 export async function isWrittenByTool(
   app: App,
-  { user_id, sender }: Pick<MessageRow, "user_id" | "sender">,
-  words: string,
+  { user_id, sender, raw_mail_id }: Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">,
+  texts: string[],
 ): Promise<boolean> {
-  const hashes = hashesOf([words]);
-  if (hashes.length === 0) return false;
+  const hashes = hashed(
+    texts
+      .map(plainOf)
+      .flatMap((text) => [
+        ...longerThan([text], MIN_LETTERS),
+        ...longerThan(linesAndParagraphsOf(text), MIN_ALONE_LETTERS),
+        ...runsOf(text),
+      ]),
+  );
   const users = app.db
     .selectFrom("users")
     .select("id")
     .where("email", "=", sender ?? "");
-  const known = app.db
-    .selectFrom("written_texts")
-    .select("id")
-    .where("hash", "in", hashes)
-    .where((eb) => eb.or([eb("user_id", "=", user_id), eb("user_id", "in", users)]))
-    .where("created", ">", app.calmNow() - WRITTEN_SECONDS);
-  return (await known.limit(1).executeTakeFirst()) !== undefined;
+  const came = app.db
+    .selectFrom("raw_mails")
+    .select("created")
+    .where("id", "=", raw_mail_id ?? "");
+  for (let from = 0; from < hashes.length; from += ROWS) {
+    const known = app.db
+      .selectFrom("written_texts")
+      .select("id")
+      .where("hash", "in", hashes.slice(from, from + ROWS))
+      .where((eb) => eb.or([eb("user_id", "=", user_id), eb("user_id", "in", users)]))
+      .where("created", "<=", came)
+      .where("created", ">", app.calmNow() - WRITTEN_SECONDS);
+    if ((await known.limit(1).executeTakeFirst()) !== undefined) return true;
+  }
+  return false;
 }
 
-/** The hashes of texts, of their paragraphs and of their lines, by their letters alone: a program that mails them wraps lines. */
-function hashesOf(texts: string[], counts: (letters: string) => boolean = () => true): Buffer[] {
-  const parts = new Set<string>();
-  for (const text of texts) {
-    const plain = text.slice(0, MAX_CHARS).replaceAll(TAG, "\n");
-    for (const part of [plain, ...plain.split(/\n[ \t\r]*\n/), ...plain.split("\n")]) {
-      const letters = lettersOf(part);
-      const min = part === plain ? MIN_LETTERS : MIN_PART_LETTERS;
-      if (letters.length >= min && parts.size < MAX_PARTS) parts.add(letters);
-    }
+function plainOf(text: string): string {
+  return text.trim().slice(0, MAX_CHARS).replaceAll(TAG, "\n");
+}
+
+function linesAndParagraphsOf(text: string): string[] {
+  return [...text.split(/\n[ \t\r]*\n/), ...text.split("\n")];
+}
+
+function longerThan(texts: string[], letters: number): string[] {
+  return texts.map(lettersOf).filter(({ length }) => length >= letters);
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(WORD) ?? [];
+}
+
+/** All words in a row of which nobody writes so many by chance, as letters alone. */
+function runsOf(text: string): string[] {
+  const words = wordsOf(text);
+  const runs: string[] = [];
+  for (let from = 0; from + RUN_WORDS <= words.length; from += 1) {
+    const run = words.slice(from, from + RUN_WORDS).join("");
+    if (run.length >= MIN_RUN_LETTERS || /\p{Script=Han}/u.test(run)) runs.push(run);
   }
-  return [...parts].filter(counts).map((letters) => sha256Bytes(letters).subarray(0, HASH_BYTES));
+  return runs;
+}
+
+function hashed(parts: string[]): Buffer[] {
+  return [...new Set(parts)].map((letters) => sha256Bytes(letters).subarray(0, HASH_BYTES));
 }
 
 function textsIn(value: unknown): string[] {
