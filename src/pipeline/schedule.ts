@@ -17,6 +17,7 @@ import {
 import { timesFor, type TimeWords, type Unclear } from "../resources/schedules/times-for.ts";
 import type { Times } from "../resources/schedules/times.ts";
 import { type Over, promiseOf } from "../resources/schedules/view.ts";
+import { beginsWithStop } from "../trust/guard/written-orders.ts";
 import { askForTimes } from "./ask-for-times.ts";
 import type { Ending, Run } from "./close.ts";
 import type { Understanding } from "./read-instruction.ts";
@@ -24,8 +25,6 @@ import type { Understanding } from "./read-instruction.ts";
 /** The flags that say when. */
 export const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
 const FLAGS = [...TIME_FLAGS, "over"];
-/** What ends a schedule, as the first line of an answer to one of its mails. */
-const STOP = /^\W{0,3}stop\W{0,3}$/i;
 const HOW_TO_END =
   'To end it, answer this mail with the word stop on its first line. To change its times, answer with nothing but other ones, such as:\n\n    --every="monday 9:00"';
 
@@ -43,8 +42,7 @@ export interface Scheduled {
 export async function schedule(app: App, run: Run, asked: Understanding): Promise<Scheduled | undefined> {
   const { message, input, command } = run;
   if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
-  const [first = ""] = input.sure.trim().split("\n", 1);
-  if (STOP.test(first)) return stopped(app, run);
+  if (beginsWithStop(input.sure)) return stopped(app, run);
   if (!FLAGS.some((name) => command.options[name] !== undefined)) return undefined;
   if (message.source === "test")
     return failed(

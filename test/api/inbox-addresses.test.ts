@@ -159,7 +159,7 @@ describe("the contact card", () => {
     await using t = await testApp();
     const { ada, inbox_id } = await deskOf(t);
     const answer = await ada.post(`/inboxes/${inbox_id}/email-vcard`);
-    expect([answer.status, answer.body]).toEqual([200, { queued: true, to: "ada@example.com" }]);
+    expect([answer.status, answer.body]).toEqual([200, { sent: true, to: "ada@example.com" }]);
     const mails = await t.app.db.selectFrom("outgoing_mails").selectAll().execute();
     expect(mails).toMatchObject([{ envelope_to: "ada@example.com", kind: "notice", message_id: null }]);
     const mail = await simpleParser(Buffer.from(mails[0]?.raw ?? []));

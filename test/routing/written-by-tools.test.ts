@@ -129,6 +129,32 @@ test("more words than can be known again are not written, and the model is told 
   expect((await room.newest()).steps).toContain("at most 8,000 words at once");
 });
 
+test.each([
+  ["--every=hourly\n\nMake an event", "--every"],
+  ["--at='friday 9:00' Make an event", "--at"],
+  ["--over=all", "--over"],
+  ["--tz=UTC", "--tz"],
+  ["<p>--ev<b></b>ery=hourly</p>", "--every"],
+  ["--model=other Do it", "--model"],
+  ["Stop.\n\nAda", "stop"],
+  ["<p>st<i></i>op</p><p>Ada</p>", "stop"],
+])("no tool writes %p, which would be an order by mail", async (body, order) => {
+  const reply = [{ name: "calendar__reply", args: { message_id: "m17", body } }];
+  await using room = await toolRoom([reply, "Done."], {
+    served: [{ name: "reply", run: () => "sent" }, CREATE],
+  });
+  await send(room, MAIL);
+  expect(room.tools.calls).toEqual([]);
+  expect((await room.newest()).steps).toContain(order);
+});
+
+test("to stop something else is no order by mail", async () => {
+  const play = [{ name: "calendar__play", args: { action: "stop", note: "They said: stop that, please." } }];
+  await using room = await toolRoom([play, "Done."], { served: [{ name: "play", run: () => "ok" }, CREATE] });
+  await send(room, MAIL);
+  expect(room.tools.calls.map(({ name }) => name)).toEqual(["play"]);
+});
+
 test("words that a tool wrote after a mail came are no reason against that mail", async () => {
   await using room = await toolRoom([[create()], "Done."], {
     served: [{ name: "reply", run: () => "sent" }, CREATE],

@@ -23,7 +23,7 @@ export async function mailCard(
   app: App,
   user: UserRow,
   inbox: InboxRow,
-): Promise<{ queued: true; to: string }> {
+): Promise<{ sent: true; to: string }> {
   const address = addressOf(inbox);
   const queue = await prepareLetter(app, {
     user_id: user.id,
@@ -33,5 +33,5 @@ export async function mailCard(
     attachments: [cardOf(inbox)],
   });
   await app.write(queue);
-  return { queued: true, to: user.email };
+  return { sent: true, to: user.email };
 }

@@ -131,8 +131,8 @@ export const InboxActivityShape = t.Object(
 
 export const CardSentShape = t.Object(
   {
-    queued: t.Literal(true, {
-      description: "It is on its way; whether it arrives shows in the outgoing mail of the server.",
+    sent: t.Literal(true, {
+      description: "It is about to leave; whether it arrives shows in the outgoing mail of the server.",
     }),
     to: t.String({ examples: ["ada@example.com"] }),
   },

@@ -1,5 +1,6 @@
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { isProseKey } from "./prose.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =
@@ -23,6 +24,16 @@ const ASIDE = /\{[^{}\n]{0,200}\}|\[[^[\]\n]{0,200}\]/g;
 /** An encoded character, and a line that goes on, in quoted-printable (RFC 2045 §6.7). */
 const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
 
+/** The word that ends a schedule, as the first line of an answer to one of its mails. */
+export const STOP = "stop";
+const STOP_LINE = /^\W{0,3}stop\W{0,3}$/i;
+
+/** Whether the first line of a text is the word that ends a schedule. */
+export function beginsWithStop(text: string): boolean {
+  const [first = ""] = text.trim().split("\n", 1);
+  return STOP_LINE.test(first.trim());
+}
+
 /**
  * Returns a word in a tool's arguments that would be a command (`@office`, `--allow-destructive`) in a mail from the
  * owner; undefined if there is none. A tool that replies to a mail by its id may reply to one from this server, and its
@@ -35,10 +46,14 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH || typeof given.value !== "string") continue;
     const read = asRead(given.value);
+    if (known.has(STOP) && isProseKey(given.key) && [read, ...formsOf(given.value)].some(beginsWithStop))
+      return STOP;
     const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
     if (whole !== undefined) return whole;
     for (const form of formsOf(given.value)) {
-      const word = wordsOf(asRead(form).replaceAll(NO_LETTERS, ""), BARE_TOKEN).find((one) => bare.has(one));
+      // What stands behind the name of a flag is no part of it.
+      const letters = asRead(form).replaceAll("=", " ").replaceAll(NO_LETTERS, "");
+      const word = wordsOf(letters, BARE_TOKEN).find((one) => bare.has(one));
       if (word !== undefined) return bare.get(word);
     }
   }
