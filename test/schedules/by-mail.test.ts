@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { rawMail } from "../support/mails.ts";
-import { answer, lastAnswer, pass, roomAt, schedules, START } from "./room.ts";
+import { answer, lastAnswer, pass, roomAt, schedules } from "./room.ts";
 
 describe("a mail that says when", () => {
   test("is answered with its next times, and worked on at each of them, once", async () => {

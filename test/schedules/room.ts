@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 
 /** A Wednesday, 08:00 in UTC. */
-export const START = Date.UTC(2026, 6, 15, 8);
+const START = Date.UTC(2026, 6, 15, 8);
 
 export async function roomAt(options: Parameters<typeof mailroom>[0] = {}): Promise<Mailroom> {
   const room = await mailroom(options);

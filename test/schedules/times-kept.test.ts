@@ -56,7 +56,7 @@ test("a clock that was ahead by a year for a while ends no schedule", async () =
   await make({ every: "daily 9:00", title: "Stopped" });
   room.clock.leap("400d");
   await room.drain();
-  const [stopped] = (await schedules(room)).filter(({ title }: { title: string }) => title === "Stopped");
+  const stopped = (await schedules(room)).find(({ title }: { title: string }) => title === "Stopped");
   expect((await room.owner.patch(`/v1/schedules/${stopped.id}`, { paused: true })).status).toBe(200);
   room.clock.leap("-400d");
   await room.app.write((tx) => planAllDue(room.app, tx));
