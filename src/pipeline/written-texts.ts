@@ -48,10 +48,10 @@ export async function hashesToNote(
   if (all.reduce((sum, text) => sum + wordsOf(text).length, 0) > MAX_WORDS) return TOO_LONG;
   const letters = lettersOf(own);
   const own_runs = new Set(runsOf(own));
-  const parts = all.flatMap((text) => [
-    ...longerThan([text], MIN_LETTERS),
-    ...longerThan(linesAndParagraphsOf(text), MIN_PART_LETTERS),
-  ]);
+  const parts = [
+    ...longerThan(all, MIN_LETTERS),
+    ...longerThan(all.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
+  ];
   const runs = all.flatMap(runsOf).filter((run) => !own_runs.has(run));
   return hashed([...parts.filter((part) => !letters.includes(part)), ...runs]);
 }
@@ -78,15 +78,12 @@ export async function isWrittenByTool(
   { user_id, sender, raw_mail_id }: Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">,
   texts: string[],
 ): Promise<boolean> {
-  const hashes = hashed(
-    texts
-      .map(plainOf)
-      .flatMap((text) => [
-        ...longerThan([text], MIN_LETTERS),
-        ...longerThan(linesAndParagraphsOf(text), MIN_ALONE_LETTERS),
-        ...runsOf(text),
-      ]),
-  );
+  const words = texts.map(plainOf);
+  const hashes = hashed([
+    ...longerThan(words, MIN_LETTERS),
+    ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
+    ...words.flatMap(runsOf),
+  ]);
   const users = app.db
     .selectFrom("users")
     .select("id")
