@@ -33,6 +33,7 @@ import { rules } from "./0038-rules.ts";
 import { entrustedLetters } from "./0039-entrusted-letters.ts";
 import { schedules } from "./0040-schedules.ts";
 import { writtenTexts } from "./0041-written-texts.ts";
+import { readByDigests } from "./0042-read-by-digests.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -70,4 +71,5 @@ export const migrations: Record<string, Migration> = {
   "0039-entrusted-letters": entrustedLetters,
   "0040-schedules": schedules,
   "0041-written-texts": writtenTexts,
+  "0042-read-by-digests": readByDigests,
 };

@@ -255,6 +255,8 @@ export interface ScheduleRow {
   until: number | null;
   /** JSON of what it gathers as material; see `Over`. */
   over: string | null;
+  /** The last message that its runs have read, or passed over for good; null: none since it was made. */
+  read_up_to: string | null;
   status: "active" | "paused" | "ended" | "unclear";
   /** Why it is paused, or has ended, in a sentence; null where its owner wanted that. */
   reason: string | null;

@@ -16,6 +16,7 @@ import { parseJson } from "../lib/foreign-json.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
+import { noteRead } from "../resources/schedules/run-ends.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
@@ -83,6 +84,8 @@ export interface Run {
   /** Whether tools may have changed something, in this try or an earlier one. */
   changed: boolean;
   journal: Journal;
+  /** Whether the material could not be shown to the model. */
+  unread?: boolean;
   /** Called in the transaction that closes the run: what it writes besides. */
   alongside?: (tx: Db) => Promise<void>;
 }
@@ -128,6 +131,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     // If there is an answer, the queue of outgoing mail notes what became of it.
     const reply_error = reply_status === "none" ? whyUnanswered(run, ending) : null;
     if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
+    await noteWhatWasRead(tx, run, ending);
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await noteConnection(app, tx, run, ending);
     await (kept.ending.state === "done"
@@ -147,6 +151,19 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
 
 async function writeBesides(tx: Db, parts: (((tx: Db) => Promise<unknown>) | undefined)[]): Promise<void> {
   for (const part of parts) await part?.(tx);
+}
+
+/** The next run of a schedule begins behind what this one has read, and only then. */
+async function noteWhatWasRead(
+  tx: Db,
+  { message, input, settings, unread }: Run,
+  ending: Ending,
+): Promise<void> {
+  const { schedule_id } = message;
+  const { read_up_to } = input;
+  if (schedule_id === null || read_up_to === undefined) return;
+  if (ending.state === "done" && !settings.dry_run && unread !== true)
+    await noteRead(tx, { id: schedule_id, read_up_to });
 }
 
 /** Shows on a connection what the run says of it. A model that only this message, or a rule, asked for says no more than that a key is refused. */

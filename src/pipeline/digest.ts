@@ -1,132 +1,267 @@
 import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { MessageRow } from "../db/schema.ts";
+import type { MessageRow, ScheduleRow } from "../db/schema.ts";
+import { StorageError } from "../db/storage-faults.ts";
 import { AppError } from "../errors.ts";
-import { firstIdAt } from "../lib/first-id.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf } from "../resources/messages/material.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
+import { isLost, mayComeBack } from "../resources/messages/stored-bytes.ts";
 import { isForgotten } from "../resources/messages/forgotten.ts";
 import { tagsOf } from "../resources/messages/tags.ts";
 import { type Over, overOf, scheduleById } from "../resources/schedules/view.ts";
 import { readStoredMail, type RunInput } from "./input.ts";
+import { materialOf as shownOf, MAX_CONTENT_CHARS } from "./prompt.ts";
+import { isAboutTimes } from "./schedule.ts";
 
-/** Mails of one digest: more are counted, and not read. */
+/** Mails of one run: more are left to the next one. */
 const MAX_MAILS = 100;
 /** Characters of one mail: what it is about stands at its beginning. */
 const MAX_MAIL_CHARS = 4_000;
-/** Messages that are looked at to find those that fit. */
-const MAX_LOOKED_AT = 2_000;
+/** Characters of the schedule's own material: the other half of the prompt is for the mails. */
+const MAX_OWN_CHARS = MAX_CONTENT_CHARS / 2;
+/** Messages that one query looks at. */
+const PAGE = 500;
+/** Messages that one run looks at, of which few may fit. */
+const MAX_LOOKED_AT = 10_000;
+const BETWEEN = "\n\n---\n\n";
+/** A flag that asks for privacy, however a mail program has changed its hyphens. */
+const PRIVATE_FLAG = /(?:--|[\u2012-\u2015\u2212])private\b/i;
 
 /** What came in since the last run of a schedule, as material. */
 export interface Gathered {
-  /** Empty where nothing came in. */
   text: string;
   count: number;
-  warnings: string[];
+  /** What is said where `count` is 0. */
+  why_empty: string;
+  /** Whether the run fails for that: it may read no mail at all. */
+  refused?: true;
 }
 
-/** Adds what came in since the last run to the material of a digest. */
+type Read = Pick<RunInput, "read_up_to" | "gathered"> & { warnings: string[] };
+
+/** Adds what came in since the last run to the material of a digest, and says up to where it has been read. */
 export async function withGathered(
   app: App,
   { message, owner_timezone: timezone }: { message: MessageRow; owner_timezone: string },
-  { input, signal }: { input: RunInput; signal: AbortSignal },
+  { input: given, signal }: { input: RunInput; signal: AbortSignal },
 ): Promise<RunInput> {
-  const gathered = await gatherSince(app, message, { timezone, signal });
-  if (gathered === undefined) return input;
-  const content = [input.content, gathered.text].filter((text) => text.trim() !== "").join("\n\n");
+  if (message.schedule_id === null) return given;
+  const [schedule] = await scheduleById(app.db, { id: message.schedule_id });
+  if (!schedule) return { ...given, gathered: nothing(DELETED) };
+  const over = overOf(schedule);
+  // What came in while it was no digest is not made up for once it is one.
+  if (!over) return { ...given, read_up_to: message.id };
+  if (message.authority !== "owner")
+    return { ...given, gathered: { ...nothing(NOT_THE_OWNERS), refused: true } };
+  const input = withRoom(given);
+  const room = MAX_CONTENT_CHARS - shownOf({ files: input.manifest, content: input.content }).length;
+  const { warnings, gathered, ...read } = await gather(app, message, {
+    schedule,
+    over,
+    timezone,
+    signal,
+    room,
+  });
+  const content = [input.content, gathered?.text ?? ""].filter((text) => text.trim() !== "").join("\n\n");
   return {
     ...input,
+    ...read,
     content,
-    plain: input.plain && gathered.count === 0,
-    warnings: [...input.warnings, ...gathered.warnings],
-    gathered,
+    plain: input.plain && gathered?.count === 0,
+    warnings: [...input.warnings, ...warnings],
+    ...(gathered && { gathered }),
   };
 }
 
-/** Gathers what a run of a schedule is to read; undefined for a message of no schedule, and for a schedule without such material. */
-async function gatherSince(
-  app: App,
-  message: MessageRow,
-  { timezone, signal }: { timezone: string; signal: AbortSignal },
-): Promise<Gathered | undefined> {
-  if (message.schedule_id === null) return undefined;
-  const [schedule] = await scheduleById(app.db, { id: message.schedule_id });
-  const over = schedule && overOf(schedule);
-  if (!schedule || !over) return undefined;
-  const [last] = await lastDone(app.db, { schedule_id: schedule.id, before: message.id });
-  const since = last?.id ?? firstIdAt(schedule.created);
-  const { user_id } = message;
-  const rows = await cameIn(app.db, { user_id, since, before: message.id, limit: MAX_LOOKED_AT });
-  const fitting = rows.filter((row) => fits(row, over));
-  const texts: string[] = [];
-  for (const { id } of fitting.slice(0, MAX_MAILS)) {
-    signal.throwIfAborted();
-    const [row] = await messageById(app.db, { id });
-    if (row) texts.push(await textOf(app, row, timezone));
-  }
-  const left_out = fitting.length - texts.length + (rows.length === MAX_LOOKED_AT ? 1 : 0);
-  const warnings =
-    left_out > 0
-      ? [`Only the first ${texts.length} mails since the last run were read; there were more of them.`]
-      : [];
-  return { text: texts.join("\n\n---\n\n"), count: texts.length, warnings };
+const DELETED =
+  "Its schedule was deleted before this run was worked on, so nothing was done. To have it done all the same, send its instruction again.";
+const NOT_THE_OWNERS =
+  "This schedule is a digest, and only the owner of the inbox may have mail of others read into one. Nothing was read: the owner can make the same digest in their own name.";
+
+function nothing(why_empty: string): Gathered {
+  return { text: "", count: 0, why_empty };
 }
 
-const lastDone = prepared((db, key: { schedule_id: string; before: string }) =>
-  db
-    .selectFrom("messages")
-    .select("id")
-    .where("schedule_id", "=", key.schedule_id)
-    .where("id", "<", key.before)
-    .where("state", "=", "done")
-    .orderBy("id", "desc")
-    .limit(1),
-);
+/** Cuts the material that a schedule has of its own: mail would find no room beside a long one. */
+function withRoom(input: RunInput): RunInput {
+  const left = input.content.length - MAX_OWN_CHARS;
+  if (left <= 0) return input;
+  return {
+    ...input,
+    content: input.content.slice(0, MAX_OWN_CHARS).toWellFormed(),
+    warnings: [
+      ...input.warnings,
+      `The material of the schedule itself is long: its last ${left} characters were not shown to the model, as the mails need room.`,
+    ],
+  };
+}
+
+interface Gathering {
+  schedule: ScheduleRow;
+  over: Over;
+  timezone: string;
+  signal: AbortSignal;
+  /** Characters that the prompt still holds. */
+  room: number;
+}
+
+/**
+ * Gathers in the order in which mail came in, from behind what earlier runs have read. It ends before a mail that is still to be
+ * judged, and where the prompt is full: all from there on is in the next run.
+ */
+async function gather(app: App, message: MessageRow, gathering: Gathering): Promise<Read> {
+  const { schedule, over, timezone, signal, room } = gathering;
+  const { user_id, id: before } = message;
+  const sheet: Sheet = { texts: [], room };
+  let read_up_to = schedule.read_up_to ?? beginningOf(schedule);
+  const ended = (left: Left): Read => endedAt(sheet, { read_up_to, left });
+  for (let looked_at = 0; looked_at < MAX_LOOKED_AT; looked_at += PAGE) {
+    const rows = await pageOf(app.db, { user_id, inbox_id: over.inbox_id, since: read_up_to, before });
+    for (const row of rows) {
+      signal.throwIfAborted();
+      if (row.state === "received") return ended("waits");
+      const text = fits(row, over) ? await textOf(app, row.id, timezone) : "";
+      if (!isAdded(sheet, text)) return ended("full");
+      read_up_to = row.id;
+    }
+    if (rows.length < PAGE) return endedAt(sheet, { read_up_to: before, left: "nothing" });
+  }
+  return ended("full");
+}
+
+/** The mail that made a schedule; other words for it (`PATCH`) are a later message. */
+function beginningOf({ id, message_id }: ScheduleRow): string {
+  return message_id < id ? message_id : id;
+}
+
+/** What a run has gathered so far, and the characters that its prompt still holds. */
+interface Sheet {
+  texts: string[];
+  room: number;
+}
+
+/** Why a run ends where it does: nothing is left, a mail is still to be judged, or one run holds no more. */
+type Left = "nothing" | "waits" | "full";
+
+/** Adds a text, unless it would be cut. The first one is added in any case, as no later run has more room for it. */
+function isAdded(sheet: Sheet, text: string): boolean {
+  if (text === "") return true;
+  const { texts } = sheet;
+  const needs = text.length + BETWEEN.length;
+  if (texts.length === MAX_MAILS || (texts.length > 0 && needs > sheet.room)) return false;
+  texts.push(text);
+  sheet.room -= needs;
+  return true;
+}
+
+function endedAt({ texts }: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
+  const count = texts.length;
+  const why_empty = WHY_EMPTY[left];
+  const warnings = count === 0 || left === "nothing" ? [] : [LEFT[left](count)];
+  return { read_up_to, gathered: { text: texts.join(BETWEEN), count, why_empty }, warnings };
+}
+
+const WAITS =
+  "A mail that came in is still waiting, or being worked on: it and what came in after it are left to the next run.";
+const LEFT = {
+  waits: () => WAITS,
+  full: (count: number) =>
+    `Only ${count} of the mails were read, as one run holds no more: the next run goes on with the rest.`,
+};
+const WHY_EMPTY = {
+  nothing: "Nothing came in since the last run, so there was nothing to do.",
+  waits: `Nothing was done. ${WAITS}`,
+  full: `None of the ${MAX_LOOKED_AT} mails that one run looks at is for this digest. The next run goes on with the rest.`,
+};
 
 /** Results and steps, which may be long, are left where they are. */
-const SHOWS_WHETHER_IT_FITS = ["id", "inbox_id", "state", "reason", "command", "tags", "rules"] as const;
+const SHOWS_WHETHER_IT_FITS = ["id", "state", "reason", "model", "command", "tags", "rules"] as const;
+type Judged = Pick<MessageRow, (typeof SHOWS_WHETHER_IT_FITS)[number]>;
 
-const cameIn = prepared((db, key: { user_id: string; since: string; before: string; limit: number }) =>
-  db
+interface Window {
+  user_id: string;
+  since: string;
+  before: string;
+}
+
+function pageOf(db: Db, { inbox_id, ...window }: Window & { inbox_id: string | null }): Promise<Judged[]> {
+  return inbox_id === null ? cameIn(db, window) : cameInto(db, { ...window, inbox_id });
+}
+
+const cameIn = prepared((db, window: Window) => came(db, window));
+const cameInto = prepared((db, window: Window & { inbox_id: string }) =>
+  came(db, window).where("inbox_id", "=", window.inbox_id),
+);
+
+function came(db: Db, { user_id, since, before }: Window) {
+  return db
     .selectFrom("messages")
     .select(SHOWS_WHETHER_IT_FITS)
-    .where("user_id", "=", key.user_id)
-    .where("id", ">", key.since)
-    .where("id", "<", key.before)
+    .where("user_id", "=", user_id)
+    .where("id", ">", since)
+    .where("id", "<", before)
     .where("source", "=", "email")
     .where("schedule_id", "is", null)
     .where("retry_of", "is", null)
     .where("raw_mail_id", "is not", null)
     .where("deleted_at", "is", null)
     .orderBy("id")
-    .limit(key.limit),
-);
-
-function fits(
-  row: Pick<MessageRow, (typeof SHOWS_WHETHER_IT_FITS)[number]>,
-  { inbox_id, tag, rule }: Over,
-): boolean {
-  if (isForgotten(row)) return false;
-  if (inbox_id !== null && row.inbox_id !== inbox_id) return false;
-  if (tag !== null && !tagsOf(row).includes(tag)) return false;
-  return rule === null || (rulesFound(row).matched ?? []).includes(rule);
+    .limit(PAGE);
 }
 
-/** All words of a mail, of its owner as well: in a digest they are material and no instruction. */
-async function textOf(app: App, row: MessageRow, timezone: string): Promise<string> {
-  const came = `Came in: ${writtenMoment(row.created, timezone)}`;
+function fits(row: Judged, { tag, rule }: Over): boolean {
+  const { matched = [], left_out_once_forwarded } = rulesFound(row);
+  if (isForgotten(row) || asksForPrivacy(row) || left_out_once_forwarded !== undefined) return false;
+  if (isOrder(row)) return false;
+  return (tag === null || tagsOf(row).includes(tag)) && (rule === null || matched.includes(rule));
+}
+
+/** Whether its author wanted nothing of it kept, whatever became of it. */
+function asksForPrivacy({ command }: Judged): boolean {
+  return optionsOf(command)["private"] === true;
+}
+
+/** Whether a mail is about schedules, and so no news to whoever wrote it. */
+function isOrder({ state, model, command }: Judged): boolean {
+  return (state === "done" && model === null) || isAboutTimes(optionsOf(command));
+}
+
+function optionsOf(command: string | null): Record<string, unknown> {
+  return storedJson<{ options?: Record<string, unknown> }>(command ?? "{}", {}).options ?? {};
+}
+
+/** What a digest shows of a mail; empty for one that wants to be private. */
+async function textOf(app: App, id: string, timezone: string): Promise<string> {
+  const [row] = await messageById(app.db, { id });
+  if (!row) return "";
+  const words = await wordsOf(app, row, timezone);
+  // Its author may have given flags that were never read, as it ended before that.
+  const is_unread = row.command === null && hasAuthority(row);
+  if (is_unread && (words === undefined || PRIVATE_FLAG.test(words))) return "";
+  const shown = words ?? `From: ${row.sender ?? "unknown"}\nSubject: ${row.subject ?? ""}\n\n${NOT_KEPT}`;
+  const cut = shown.length > MAX_MAIL_CHARS ? `${shown.slice(0, MAX_MAIL_CHARS).toWellFormed()} […]` : shown;
+  return `Came in: ${writtenMoment(row.created, timezone)}\n${cut}`;
+}
+
+const NOT_KEPT = "(Its text is no longer kept.)";
+
+/** All words of a mail, of its owner as well: in a digest they are material and no instruction. Undefined once they are not kept any more. */
+async function wordsOf(app: App, row: MessageRow, timezone: string): Promise<string | undefined> {
   try {
     const { raw, headers } = await readStoredMail(app, row);
     const outcome = await app.parser.parse(raw, { form: storedAuth(row).signed_form, ...sourceOf(row) });
-    const text = materialOf({ ...row, authority: "stranger" }, outcome, { headers, timezone });
-    const shown = text.length > MAX_MAIL_CHARS ? `${text.slice(0, MAX_MAIL_CHARS)} […]` : text;
-    return `${came}\n${shown}`;
+    return materialOf({ ...row, authority: "stranger" }, outcome, { headers, timezone });
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return `${came}\nFrom: ${row.sender ?? "unknown"}\nSubject: ${row.subject ?? ""}\n\n(Its text is no longer kept.)`;
+    if (isLost(error) && mayComeBack(app, error))
+      throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);
+    if (error instanceof AppError) return undefined;
+    throw error;
   }
 }

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
+import type { Gathered } from "./digest.ts";
 import type { Understanding } from "./read-instruction.ts";
 import { schedule } from "./schedule.ts";
 
@@ -7,8 +8,7 @@ import { schedule } from "./schedule.ts";
 export async function endWithoutModel(app: App, run: Run, asked: Understanding): Promise<boolean> {
   const scheduled = await schedule(app, run, asked);
   if (scheduled) await closeRun(app, { ...run, ...toBeKept(run), ...scheduled }, scheduled.ending);
-  else if (run.input.gathered?.count === 0)
-    await closeRun(app, { ...run, settings: { ...run.settings, reply: false } }, NOTHING_CAME);
+  else if (run.input.gathered?.count === 0) await endWithoutMail(app, run, run.input.gathered);
   else return false;
   return true;
 }
@@ -19,11 +19,9 @@ function toBeKept({ command, settings }: Run): Pick<Run, "command" | "settings">
   return { command: { ...command, options }, settings: { ...settings, private: false } };
 }
 
-/** Nothing is mailed: who has a digest every hour does not want to hear of each hour without mail. */
-const NOTHING_CAME: Ending = {
-  state: "done",
-  result: "Nothing came in since the last run, so there was nothing to do.",
-  model: null,
-  usage: null,
-  free: true,
-};
+/** Nothing is mailed where nothing came in: who has a digest every hour does not want to hear of each hour without mail. */
+function endWithoutMail(app: App, run: Run, { why_empty, refused }: Gathered): Promise<void> {
+  if (refused) return closeRun(app, run, { state: "failed", reason: "schedule_refused", error: why_empty });
+  const ending: Ending = { state: "done", result: why_empty, model: null, usage: null, free: true };
+  return closeRun(app, { ...run, settings: { ...run.settings, reply: false } }, ending);
+}

@@ -13,6 +13,7 @@ import { headersAs } from "../mail/reading/headers-as.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sizeOf, sourceOf } from "../resources/messages/run-use.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
+import { purged } from "../resources/messages/retry.ts";
 import { readBytes } from "../resources/messages/stored-bytes.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf, plainMaterialOf } from "../resources/messages/material.ts";
@@ -98,6 +99,8 @@ export interface RunInput {
   whole: () => { text: string; size: number };
   /** What came in since the last run of a digest; it is part of `content`. */
   gathered?: Gathered;
+  /** Up to which message a run of a schedule has read, or passed over for good. It counts once the run is done. */
+  read_up_to?: string;
 }
 
 type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;
@@ -185,7 +188,7 @@ export async function readStoredMail(
 ): Promise<{ raw: Uint8Array; headers: MailHeaders; headers_as_came: MailHeaders }> {
   const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
   const raw = stored && (await readBytes(app, "raw_mails", stored));
-  if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
+  if (!raw) throw purged();
   const form = storedAuth(message).signed_form;
   const headers = headersAs(raw, form);
   return { raw, headers, headers_as_came: form ? headersAs(raw, undefined) : headers };

@@ -120,7 +120,8 @@ async function openTalk(
   const material = materialOf({ files: input.manifest, content: input.content });
   const from = sourceOf(message);
   const fenced = await workOnText(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS }, from);
-  if (fenced === undefined) run.steps.push(warningStep("The content could not be read, so it was left out."));
+  run.unread = fenced === undefined;
+  if (run.unread) run.steps.push(warningStep("The content could not be read, so it was left out."));
   const prompt = buildPrompt(
     {
       now: writtenMoment(app.now(), run.owner_timezone),

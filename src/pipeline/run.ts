@@ -118,7 +118,7 @@ async function beginByRules(
   const read = message === loaded.message ? input : await readInput(app, less, { fresh, signal });
   return {
     found: { ...loaded, message },
-    input: await withGathered(app, loaded, { input: read, signal }),
+    input: await withGathered(app, { ...loaded, message }, { input: read, signal }),
     ruled,
   };
 }

@@ -28,6 +28,11 @@ const FLAGS = [...TIME_FLAGS, "over"];
 const HOW_TO_END =
   'To end it, answer this mail with the word stop on its first line. To change its times, answer with nothing but other ones, such as:\n\n    --every="monday 9:00"';
 
+/** Whether the options of an instruction have one about times. */
+export function isAboutTimes(options: Record<string, unknown>): boolean {
+  return FLAGS.some((name) => options[name] !== undefined);
+}
+
 /** The end of a run that is about a schedule, and what is written with it. */
 export interface Scheduled {
   ending: Ending;
@@ -43,7 +48,7 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   const { message, input, command } = run;
   if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
   if (beginsWithStop(input.sure)) return stopped(app, run);
-  if (!FLAGS.some((name) => command.options[name] !== undefined)) return undefined;
+  if (!isAboutTimes(command.options)) return undefined;
   if (message.source === "test")
     return failed(
       "A test makes nothing that lasts. Write the same to the inbox by mail, or make a schedule on its page.",

@@ -28,7 +28,7 @@ export function whyUnanswered(
   { state }: { state: "done" | "failed" },
 ): string | null {
   if (message.source === "api" && message.schedule_id === null) return null;
-  if (input.gathered?.count === 0) return say("nothing came in since the last run.");
+  if (input.gathered?.count === 0) return say("there was no mail for this digest.");
   if (!settings.reply) return say(whoForbids(settings.by_rule.reply));
   if (inbox.reply_enabled !== 1)
     return say("the inbox is set to answer nobody. “Answer by mail” in its settings changes that.");

@@ -223,7 +223,8 @@ async function readFiles(app: App, message_id: string): Promise<IncomingFile[]> 
   return files;
 }
 
-function purged(): AppError {
+/** The error for a message whose content was deleted when its time was over. */
+export function purged(): AppError {
   return conflict({
     message: "What this message was about has been deleted, as it is kept for a limited time only.",
     fix: "Send it again.",

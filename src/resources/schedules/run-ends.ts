@@ -27,6 +27,15 @@ const noteSuccess = prepared((db, key: { id: string }) =>
   db.updateTable("schedules").set({ failures: 0 }).where("id", "=", key.id).where("failures", ">", 0),
 );
 
+/** Moves what the digests of a schedule have read on, in the transaction that closes a run as done. It never moves back. */
+export const noteRead = prepared((db, { id, read_up_to }: { id: string; read_up_to: string }) =>
+  db
+    .updateTable("schedules")
+    .set({ read_up_to })
+    .where("id", "=", id)
+    .where((eb) => eb(eb.fn.coalesce("read_up_to", eb.val("")), "<", read_up_to)),
+);
+
 /** Counts a run that failed. A few in a row pause the schedule, and its owner hears of it; so does the owner of a single run. */
 export async function noteFailure(app: App, tx: Db, id: string, error: string): Promise<void> {
   const [schedule] = await scheduleById(tx, { id });

@@ -68,6 +68,7 @@ export async function addSchedule(app: App, tx: Db, user: UserRow, added: Added)
     title,
     ...(times ?? { pattern: null, at: null, timezone: user.timezone, until: null }),
     over: over === null ? null : JSON.stringify(over),
+    read_up_to: null,
     status: times === null ? "unclear" : "active",
     reason: null,
     next_at: next,

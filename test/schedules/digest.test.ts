@@ -1,0 +1,256 @@
+import { describe, expect, test } from "bun:test";
+import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { purge } from "../support/purge.ts";
+
+/** A Wednesday, 08:00 in UTC. */
+const START = Date.UTC(2026, 6, 15, 8);
+const DIGEST = '--every="daily 9:00" --over=inbox\nSummarise what came in.';
+const LISTS = [{ name: "Lists", when: [{ field: "subject", contains: ["offer"] }], do: { keep: true } }];
+const NO_LIMITS = { limits: { inbound_per_sender_hour: 0, inbound_per_sender_day: 0 } };
+
+async function roomAt(options: Parameters<typeof mailroom>[0] = {}): Promise<Mailroom> {
+  const room = await mailroom(options);
+  room.clock.leap(`${Math.round((START - room.clock.now()) / 1_000)}s`);
+  return room;
+}
+
+async function pass(room: Mailroom, span: string): Promise<void> {
+  room.clock.advance(span);
+  await room.drain();
+}
+
+async function sendFrom(room: Mailroom, from: string, mail: Parameters<Mailroom["send"]>[0]): Promise<void> {
+  const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@${from.split("@")[1]}>` };
+  expect(await room.send({ from, headers, ...mail })).toStartWith("250");
+}
+
+async function makeDigest(room: Mailroom, over: object = {}): Promise<{ id: string }> {
+  const { body: other } = await room.owner.post("/inboxes", { label: "Other" });
+  const given = { inbox_id: other.id, instruction: "Summarise what came in.", every: "daily 9:00", over };
+  const { status, body } = await room.owner.post("/v1/schedules", given);
+  expect(status).toBe(201);
+  return body;
+}
+
+/** What the model was shown by the runs of digests. */
+function digests(room: Mailroom): string[] {
+  return room.model.requests
+    .map(({ body }) => String(body?.messages.at(-1)?.content))
+    .filter((text) => text.startsWith("Summarise"));
+}
+
+describe("what a digest reads", () => {
+  test("of a month is there, though what is older than raw mail is kept has its head alone", async () => {
+    await using room = await roomAt();
+    await room.send({ text: '--every="monthly 15 9:00" --over=inbox\nSummarise what came in.' });
+    await room.drain();
+    await pass(room, "1h");
+    await sendFrom(room, "eve@news.example", { subject: "Early", text: "A zeppelin." });
+    await room.drain();
+    for (let day = 0; day < 30; day += 1) await pass(room, "1d");
+    await purge(room);
+    await sendFrom(room, "eve@news.example", { subject: "Late", text: "A balloon." });
+    await pass(room, "1d");
+    expect(await room.newest()).toMatchObject({ state: "done" });
+    const [shown = ""] = digests(room);
+    expect(shown).toContain("Subject: Early\n\n(Its text is no longer kept.)");
+    expect(shown).toContain("A balloon.");
+    expect(shown).not.toContain("zeppelin");
+  });
+
+  test("ends before a mail that is still to be judged, which is in the next one with all behind it", async () => {
+    await using room = await roomAt({ inbox: { rules: LISTS } });
+    await makeDigest(room, { inbox_id: room.inbox.id, rule: "Lists" });
+    await sendFrom(room, "eve@news.example", { subject: "offer", text: "A first balloon." });
+    await room.drain();
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
+    await sendFrom(room, "eve@news.example", { subject: "offer", text: "A fine zeppelin." });
+    await pass(room, "1h");
+    expect(digests(room)).toEqual([expect.stringContaining("A first balloon.")]);
+    const answer = Buffer.from((await room.outgoing()).at(-1)?.raw ?? "").toString();
+    expect(answer.replaceAll(/=?\r\n/g, " ")).toContain("still waiting");
+    await pass(room, "24h");
+    expect((await room.newest()).result).toContain("still waiting");
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: null });
+    await pass(room, "1h");
+    await pass(room, "23h");
+    expect(digests(room)).toHaveLength(2);
+    expect(digests(room)[1]).toContain("A fine zeppelin.");
+    expect(digests(room)[1]).not.toContain("balloon");
+  });
+
+  test("is not what others had to say to another inbox, however much that is", async () => {
+    await using room = await roomAt();
+    const { body: other } = await room.owner.post("/inboxes", { label: "Other" });
+    await room.send({ text: DIGEST });
+    await room.drain();
+    await sendFrom(room, "eve@evil.example", { rcpt: other.address, to: other.address, text: "Flood." });
+    await room.drain();
+    await copiesOf(room, 12_000);
+    await sendFrom(room, "boss@corp.example", { text: "Call me about the zeppelin." });
+    await room.drain();
+    await pass(room, "1h");
+    expect(digests(room)).toEqual([expect.stringContaining("zeppelin")]);
+  });
+
+  test("comes in a later run where thousands of mails that do not fit lie before it", async () => {
+    await using room = await roomAt({ inbox: { rules: LISTS } });
+    await makeDigest(room, { inbox_id: room.inbox.id, rule: "Lists" });
+    await sendFrom(room, "eve@evil.example", { text: "Flood." });
+    await room.drain();
+    await copiesOf(room, 12_000);
+    await sendFrom(room, "boss@corp.example", { subject: "offer", text: "A zeppelin." });
+    await room.drain();
+    await pass(room, "1h");
+    expect((await room.newest()).result).toContain("The next run goes on with the rest");
+    await pass(room, "24h");
+    expect(digests(room)).toEqual([expect.stringContaining("A zeppelin.")]);
+  });
+
+  test.each([
+    ["short ones", 60, 110],
+    ["long ones", 5_000, 62],
+  ])("is whole, and what one run does not hold is in the next one: %s", async (_which, size, count) => {
+    await using room = await roomAt({ config: NO_LIMITS });
+    await room.send({ text: DIGEST });
+    await room.drain();
+    for (let at = 0; at < count; at += 1)
+      await sendFrom(room, `eve@evil${at}.example`, {
+        subject: `S${at}.`,
+        text: `Word${at} `.repeat(size / 7),
+      });
+    await sendFrom(room, "boss@corp.example", { text: "Call me about the zeppelin." });
+    await room.drain();
+    await pass(room, "1h");
+    expect((await room.newest()).steps).toContain("the next run goes on with the rest");
+    await pass(room, "24h");
+    await pass(room, "24h");
+    const shown = digests(room);
+    expect(shown).toHaveLength(2);
+    expect(shown.join("")).not.toContain("left out …");
+    expect(shown.at(-1)).toContain("zeppelin");
+    for (let at = 0; at < count; at += 1)
+      expect(shown.filter((text) => text.includes(`Subject: S${at}.`))).toHaveLength(1);
+  });
+
+  test("begins behind what a run has read, whatever becomes of the row of that run", async () => {
+    await using room = await roomAt();
+    await makeDigest(room);
+    await sendFrom(room, "eve@news.example", { text: "A zeppelin." });
+    await room.drain();
+    await pass(room, "1h");
+    expect((await room.owner.delete(`/messages/${(await room.newest()).id}`)).status).toBe(204);
+    await pass(room, "2m");
+    await pass(room, "24h");
+    expect(digests(room)).toHaveLength(1);
+  });
+
+  test("is read again where the run failed", async () => {
+    const answers = [401, 200];
+    await using room = await roomAt({
+      model: {
+        reply: ({ messages }) =>
+          String(messages.at(-1)?.content).startsWith("Summarise") && answers.shift() === 401
+            ? new Response("{}", { status: 401 })
+            : "Done.",
+      },
+    });
+    await makeDigest(room);
+    await sendFrom(room, "eve@news.example", { text: "A zeppelin." });
+    await room.drain();
+    await pass(room, "1h");
+    expect(await room.newest()).toMatchObject({ state: "failed" });
+    await pass(room, "24h");
+    expect(digests(room)).toEqual([expect.stringContaining("zeppelin"), expect.stringContaining("zeppelin")]);
+  });
+
+  test("is none of the mails about the digest itself", async () => {
+    await using room = await roomAt();
+    await room.send({ text: DIGEST });
+    await room.drain();
+    const raw = Buffer.from((await room.outgoing()).at(-1)?.raw ?? "").toString();
+    const field = (name: string): string => new RegExp(`^${name}: *(.*)$`, "im").exec(raw)?.[1] ?? "";
+    const to = /<?([^<>\s]+@[^<>\s]+)>?$/.exec(field("Reply-To"))?.[1] ?? "";
+    const answered = { "In-Reply-To": field("Message-ID"), References: field("Message-ID") };
+    for (const text of ['--every="daily 10:00"', "stop", '--every="daily 9:00"']) {
+      const headers = { ...answered, "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
+      await room.send({ to, rcpt: to, subject: "Re: Digest", text, headers });
+      await room.drain();
+    }
+    const sent = (await room.outgoing()).length;
+    await pass(room, "1h");
+    expect((await room.newest()).result).toContain("Nothing came in");
+    expect((await room.outgoing()).length).toBe(sent);
+    expect((await room.owner.get("/auth/me")).body.credits.used).toBe(0);
+  });
+});
+
+describe("a digest never reads", () => {
+  test("a private mail, whatever became of that", async () => {
+    await using room = await roomAt({
+      model: {
+        reply: ({ messages }) =>
+          String(messages.at(-1)?.content).startsWith("My") ? new Response("{}", { status: 401 }) : "Done.",
+      },
+    });
+    await makeDigest(room);
+    await room.send({ text: "--private\nMy diagnosis is a fever." });
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "invalid_credentials" });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
+    for (const text of ["--private\nMy diagnosis is gout.", "—private\nMy diagnosis is the flu."]) {
+      await room.send({ text });
+      await room.drain();
+      expect((await room.owner.post(`/messages/${(await room.newest()).id}/cancel`)).status).toBe(200);
+      expect(await room.newest()).toMatchObject({ state: "failed", command: null });
+    }
+    await room.send({ text: "This is a zeppelin." });
+    await room.drain();
+    expect((await room.owner.post(`/messages/${(await room.newest()).id}/cancel`)).status).toBe(200);
+    await pass(room, "1h");
+    expect(digests(room)).toEqual([expect.stringContaining("zeppelin")]);
+    expect(digests(room)[0]).not.toMatch(/fever|gout|flu/);
+  });
+
+  test("anything for somebody who is only listed", async () => {
+    await using room = await roomAt({ inbox: { allowlist_senders: ["bob@example.com"] } });
+    await room.send({ from: "Bob <bob@example.com>", text: '--every="daily 9:00"\nSummarise.' });
+    await room.drain();
+    const { body } = await room.owner.get("/v1/schedules");
+    await room.app.db.updateTable("schedules").set({ over: "{}" }).where("id", "=", body[0].id).execute();
+    await room.send({ text: "My salary is a zeppelin." });
+    await room.drain();
+    await pass(room, "1h");
+    expect(digests(room)).toEqual([]);
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "schedule_refused" });
+    expect((await room.newest()).error).toContain("only the owner");
+  });
+
+  test("anything once it is deleted, nor does it ask the model for nothing", async () => {
+    await using room = await roomAt();
+    const { id } = await makeDigest(room);
+    await sendFrom(room, "eve@news.example", { text: "A balloon." });
+    await room.drain();
+    const used = (await room.owner.get("/auth/me")).body.credits.used;
+    await room.owner.post(`/v1/schedules/${id}/run`);
+    await room.owner.delete(`/v1/schedules/${id}`);
+    await room.drain();
+    expect(digests(room)).toEqual([]);
+    expect((await room.newest()).result).toContain("was deleted");
+    expect((await room.owner.get("/auth/me")).body.credits.used).toBe(used);
+  });
+});
+
+/** Stores the newest message as often once more: to have as many come in would take long. */
+async function copiesOf(room: Mailroom, count: number): Promise<void> {
+  const row = await room.newest();
+  for (let left = count; left > 0; left -= 100) {
+    const rows = Array.from({ length: 100 }, () => ({
+      ...row,
+      id: room.app.newId(),
+      dedupe_key: null,
+      rfc_message_id: null,
+    }));
+    await room.app.db.insertInto("messages").values(rows).execute();
+  }
+}
