@@ -62,6 +62,8 @@ const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
 const ENDINGS_AT_ONCE = 24;
 /** Each mail or file that is checked takes 30 MB at the most. */
 const CHECKS_AT_ONCE = 4;
+/** The memory for runs weighs a digest by its own mail, and knows nothing of those that it reads. */
+const DIGEST_MAILS_AT_ONCE = 1;
 
 /** What those who wait for a message are told when its run has ended. */
 export interface RunEnd {
@@ -131,6 +133,8 @@ export interface App extends AsyncDisposable, Clocks {
   requests: PacedTurns;
   /** Turns for mails and files that are held in memory until their checksum is known, before they are sent. */
   checks: FairTurns;
+  /** Turns for mails that digests read: there may be a hundred in each, and all digests may be due at once. */
+  digests: FairTurns;
   /** The ranges of segments that are being sent. */
   lent: LentRanges;
   /** The threads for long calls; see `http/body.ts`. */
@@ -260,11 +264,12 @@ function createThreads(): Threads {
 }
 
 /** Turns for what this thread does itself: nobody must have to wait for all the work of others. */
-function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> {
+function createQueues(): Pick<App, "reads" | "requests" | "checks" | "digests" | "endings"> {
   return {
     reads: createFairTurns(1),
     requests: createPacedTurns(),
     checks: createFairTurns(CHECKS_AT_ONCE),
+    digests: createFairTurns(DIGEST_MAILS_AT_ONCE),
     endings: createFairTurns(ENDINGS_AT_ONCE),
   };
 }

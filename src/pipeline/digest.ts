@@ -32,6 +32,8 @@ const MAX_OWN_CHARS = MAX_CONTENT_CHARS / 2;
 const PAGE = 500;
 /** Messages that one run looks at, of which few may fit. */
 const MAX_LOOKED_AT = 10_000;
+/** The part of the longest time of a run in which mails are read: the rest is for the model. */
+const PART_OF_RUN = 0.5;
 /** Matches the mark above a mail; the bound keeps a hostile text of many beginnings cheap. */
 const MARK = /<<\s{0,10}MAIL\b[^<>\n]{0,100}>>/gi;
 const BETWEEN = "\n\n";
@@ -125,15 +127,17 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
   const { user_id, id: before } = message;
   const sheet = newSheet(room);
   let read_up_to = schedule.read_up_to ?? beginningOf(schedule);
+  const until = app.nowMs() + app.config.routing.hard_cap_seconds * 1_000 * PART_OF_RUN;
   const ended = (left: Left): Read => endedAt(sheet, { read_up_to, left });
   for (let looked_at = 0; looked_at < MAX_LOOKED_AT; looked_at += PAGE) {
     const rows = await pageOf(app.db, { user_id, inbox_id: over.inbox_id, since: read_up_to, before });
     for (const row of rows) {
       signal.throwIfAborted();
       if (row.state === "received") return ended("waits");
-      const text = fits(row, over) ? await textOf(app, row.id, timezone) : "";
+      const text = fits(row, over) ? await textOf(app, row.id, { timezone, signal }) : "";
       if (!isAdded(sheet, text)) return ended("full");
       read_up_to = row.id;
+      if (app.nowMs() > until) return ended("full");
     }
     if (rows.length < PAGE) return endedAt(sheet, { read_up_to: before, left: "nothing" });
   }
@@ -191,12 +195,12 @@ const WAITS =
 const LEFT = {
   waits: () => WAITS,
   full: (count: number) =>
-    `Only ${count} of the mails were read, as one run holds no more: the next run goes on with the rest.`,
+    `Only ${count === 1 ? "1 mail was" : `${count} mails were`} read, as one run holds no more: the next run goes on with the rest.`,
 };
 const WHY_EMPTY = {
   nothing: "Nothing came in since the last run, so there was nothing to do.",
   waits: `Nothing was done. ${WAITS}`,
-  full: `None of the ${MAX_LOOKED_AT} mails that one run looks at is for this digest. The next run goes on with the rest.`,
+  full: "None of the mails that one run could look at is for this digest: the next run goes on with the rest.",
 };
 
 /** Results and steps, which may be long, are left where they are. */
@@ -256,10 +260,15 @@ function optionsOf(command: string | null): Record<string, unknown> {
 }
 
 /** What a digest shows of a mail; empty for one that wants to be private. */
-async function textOf(app: App, id: string, timezone: string): Promise<string> {
+async function textOf(
+  app: App,
+  id: string,
+  { timezone, signal }: Pick<Gathering, "timezone" | "signal">,
+): Promise<string> {
   const [row] = await messageById(app.db, { id });
   if (!row) return "";
-  const words = await wordsOf(app, row, timezone);
+  // One at a time of the whole server: each is held in memory until it is read.
+  const words = await app.digests({ who: row.user_id, signal }, () => wordsOf(app, row, timezone));
   // Its author may have given flags that were never read, as it ended before that.
   const is_unread = row.command === null && hasAuthority(row);
   if (is_unread && (words === undefined || PRIVATE_FLAG.test(words))) return "";

@@ -103,7 +103,7 @@ describe("what a digest reads", () => {
     await sendFrom(room, "boss@corp.example", { subject: "offer", text: "A zeppelin." });
     await room.drain();
     await pass(room, "1h");
-    expect((await room.newest()).result).toContain("The next run goes on with the rest");
+    expect((await room.newest()).result).toContain("the next run goes on with the rest");
     await pass(room, "24h");
     expect(digests(room)).toEqual([expect.stringContaining("A zeppelin.")]);
   });
@@ -187,6 +187,47 @@ describe("what a digest reads", () => {
 });
 
 describe("a mail in a digest", () => {
+  test("is held in memory alone, however many digests are due at once", async () => {
+    await using room = await roomAt();
+    for (let at = 0; at < 6; at += 1) await makeDigest(room);
+    for (let at = 0; at < 3; at += 1) await sendFrom(room, "eve@news.example", { text: `Mail ${at}.` });
+    await room.drain();
+    const { parser } = room.app;
+    let held = 0;
+    let most = 0;
+    let read = 0;
+    const parse = parser.parse.bind(parser);
+    parser.parse = async (...given) => {
+      read += 1;
+      most = Math.max(most, (held += 1));
+      await Bun.sleep(5);
+      return parse(...given).finally(() => (held -= 1));
+    };
+    await pass(room, "1h");
+    expect(digests(room)).toHaveLength(6);
+    expect({ read, most }).toEqual({ read: 18, most: 1 });
+  });
+
+  test("that there was no time for is in the next one", async () => {
+    await using room = await roomAt();
+    await makeDigest(room);
+    for (let at = 0; at < 3; at += 1) await sendFrom(room, "eve@news.example", { text: `Mail ${at}.` });
+    await room.drain();
+    const { parser } = room.app;
+    const parse = parser.parse.bind(parser);
+    parser.parse = (...given) => {
+      room.clock.leap("200s");
+      return parse(...given);
+    };
+    await pass(room, "1h");
+    parser.parse = parse;
+    expect(digests(room)).toEqual([expect.stringContaining("Mail 1.")]);
+    expect(digests(room)[0]).not.toContain("Mail 2.");
+    await pass(room, "24h");
+    expect(digests(room)[1]).toContain("Mail 2.");
+    expect(digests(room)[1]).not.toContain("Mail 1.");
+  });
+
   test("does not pass for another one, whatever its text looks like", async () => {
     await using room = await roomAt();
     await makeDigest(room);
