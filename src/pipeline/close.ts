@@ -16,7 +16,7 @@ import { parseJson } from "../lib/foreign-json.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
-import { noteRead } from "../resources/schedules/run-ends.ts";
+import { noteHeldUp, noteRead } from "../resources/schedules/run-ends.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
@@ -162,8 +162,11 @@ async function noteWhatWasRead(
   const { schedule_id } = message;
   const { read_up_to } = input;
   if (schedule_id === null || read_up_to === undefined) return;
-  if (ending.state === "done" && !settings.dry_run && unread !== true)
-    await noteRead(tx, { id: schedule_id, read_up_to });
+  if (ending.state !== "done" || settings.dry_run || unread === true) return;
+  await noteRead(tx, { id: schedule_id, read_up_to });
+  const held_up = input.gathered?.held_up;
+  // A run without mail is not mailed: else nobody would hear of a mail that holds up all others.
+  if (held_up !== undefined) await noteHeldUp(tx, { id: schedule_id, reason: held_up });
 }
 
 /** Shows on a connection what the run says of it. A model that only this message, or a rule, asked for says no more than that a key is refused. */

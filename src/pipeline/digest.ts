@@ -48,6 +48,8 @@ export interface Gathered {
   why_empty: string;
   /** Whether the run fails for that: it may read no mail at all. */
   refused?: true;
+  /** Set where a mail that waits holds up all behind it, with a sentence for whoever looks at the schedule. */
+  held_up?: string;
 }
 
 type Read = Pick<RunInput, "read_up_to" | "gathered"> & { warnings: string[] };
@@ -184,10 +186,11 @@ function isAdded(sheet: Sheet, text: string): boolean {
 
 function endedAt({ texts, nonce }: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
   const count = texts.length;
-  if (count === 0) return { read_up_to, gathered: nothing(WHY_EMPTY[left]), warnings: [] };
+  const held_up = left === "waits" ? { held_up: WAITS } : {};
+  if (count === 0) return { read_up_to, gathered: { ...nothing(WHY_EMPTY[left]), ...held_up }, warnings: [] };
   const text = [introOf(nonce), ...texts].join(BETWEEN);
   const warnings = left === "nothing" ? [] : [LEFT[left](count)];
-  return { read_up_to, gathered: { text, count, why_empty: "" }, warnings };
+  return { read_up_to, gathered: { text, count, why_empty: "", ...held_up }, warnings };
 }
 
 const WAITS =

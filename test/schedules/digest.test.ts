@@ -72,9 +72,12 @@ describe("what a digest reads", () => {
     expect(answer.replaceAll(/=?\r\n/g, " ")).toContain("still waiting");
     await pass(room, "24h");
     expect((await room.newest()).result).toContain("still waiting");
+    const reason = async () => (await room.owner.get("/v1/schedules")).body[0].reason;
+    expect(await reason()).toContain("still waiting");
     await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: null });
     await pass(room, "1h");
     await pass(room, "23h");
+    expect(await reason()).toBeNull();
     expect(digests(room)).toHaveLength(2);
     expect(digests(room)[1]).toContain("A fine zeppelin.");
     expect(digests(room)[1]).not.toContain("balloon");

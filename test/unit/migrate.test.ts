@@ -339,3 +339,28 @@ async function oldLedger(plans: ConfigOverrides["plans"] = { team: { credits: 10
     },
   };
 }
+
+test("a digest goes on behind its last run that was done, and reads nothing again", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0042");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  await sql`pragma foreign_keys = off`.execute(db);
+  for (const id of ["digest", "new"])
+    await sql`insert into schedules (id, user_id, inbox_id, message_id, title, timezone, status, created, updated)
+      values (${id}, 'ada', 'desk', 'order', ${id}, 'UTC', 'active', 0, 0)`.execute(db);
+  for (const [id, state] of [
+    ["run-1", "done"],
+    ["run-2", "done"],
+    ["run-3", "failed"],
+  ])
+    await sql`insert into messages (id, user_id, source, state, authority, schedule_id, accepted_ms, created)
+      values (${id}, 'ada', 'email', ${state}, 'owner', 'digest', 0, 0)`.execute(db);
+  await migrateToLatest(db);
+  const rows = await db.selectFrom("schedules").select(["id", "read_up_to"]).orderBy("id").execute();
+  expect(rows).toEqual([
+    { id: "digest", read_up_to: "run-2" },
+    { id: "new", read_up_to: null },
+  ]);
+});

@@ -36,6 +36,11 @@ export const noteRead = prepared((db, { id, read_up_to }: { id: string; read_up_
     .where((eb) => eb(eb.fn.coalesce("read_up_to", eb.val("")), "<", read_up_to)),
 );
 
+/** Says on a schedule that goes on why its last run left mail to the next one. The next run takes that back. */
+export const noteHeldUp = prepared((db, { id, reason }: { id: string; reason: string }) =>
+  db.updateTable("schedules").set({ reason }).where("id", "=", id).where("status", "=", "active"),
+);
+
 /** Counts a run that failed. A few in a row pause the schedule, and its owner hears of it; so does the owner of a single run. */
 export async function noteFailure(app: App, tx: Db, id: string, error: string): Promise<void> {
   const [schedule] = await scheduleById(tx, { id });

@@ -110,7 +110,11 @@ export const ScheduleShape = t.Object(
     status: t.Union([t.Literal("active"), t.Literal("paused"), t.Literal("ended"), t.Literal("unclear")], {
       description: "`unclear`: it waits for a time that can be read.",
     }),
-    reason: t.Nullable(t.String({ description: "Why it is paused, has ended, or left out its last time." })),
+    reason: t.Nullable(
+      t.String({
+        description: "Why it is paused, has ended, left out its last time, or left mail to its next run.",
+      }),
+    ),
     next_times: t.Array(moment("A time to come"), { description: "The next three." }),
     failures: t.Integer({ minimum: 0, description: "How many runs in a row have failed; three pause it." }),
     created_by: t.Nullable(t.String({ description: "Whose mail made it; null: made over HTTP." })),
