@@ -168,6 +168,27 @@ describe("what a digest reads", () => {
     expect(digests(room)).toEqual([expect.stringContaining("zeppelin"), expect.stringContaining("zeppelin")]);
   });
 
+  test("is read again where the model could not be shown it", async () => {
+    await using room = await roomAt();
+    await makeDigest(room);
+    for (let at = 0; at < 6; at += 1)
+      await sendFrom(room, "eve@news.example", { subject: `${at}`, text: `Zeppelin ${at}. `.repeat(400) });
+    await room.drain();
+    const { texts } = room.app;
+    const run = texts.run.bind(texts);
+    texts.run = async (who, job) => {
+      const { input } = await job();
+      return (input as { name: string }).name === "fence"
+        ? { ok: false, problem: "too_slow" }
+        : run(who, job);
+    };
+    await pass(room, "1h");
+    texts.run = run;
+    expect((await room.newest()).steps).toContain("could not be read");
+    await pass(room, "24h");
+    expect(digests(room).map((text) => text.includes("Zeppelin"))).toEqual([false, true]);
+  });
+
   test("is none of the mails about the digest itself", async () => {
     await using room = await roomAt();
     await room.send({ text: DIGEST });
