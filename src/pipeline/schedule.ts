@@ -14,6 +14,7 @@ import {
   refuseTooMany,
   titleOf,
 } from "../resources/schedules/schedules.ts";
+import { whyNoRule } from "../resources/schedules/named-rule.ts";
 import { timesFor, type TimeWords, type Unclear } from "../resources/schedules/times-for.ts";
 import type { Times } from "../resources/schedules/times.ts";
 import { type Over, promiseOf } from "../resources/schedules/view.ts";
@@ -74,7 +75,7 @@ async function makeOrChange(
   ) as unknown as TimeWords;
   const known = changes && isTimed(changes) ? changes : undefined;
   const read = timesFor(flags, { now: app.now(), timezone: known?.timezone ?? user.timezone, known });
-  const over = overOf(run);
+  const over = await overOf(app, run);
   if ("problem" in over) return failed(over.problem);
   if ("unclear" in read) return askBack(app, run, { user, unclear: read.unclear, over: over.over, changes });
   const { times } = read;
@@ -181,13 +182,19 @@ async function add(
 }
 
 /** Reads `--over`: `inbox`, `all`, `#tag` or `tag:NAME`, `rule:NAME`. It is the owner's, as it reads what others sent. */
-function overOf({ command, message, inbox }: Run): { over: Over | null } | { problem: string } {
+async function overOf(
+  app: App,
+  { command, message, inbox }: Run,
+): Promise<{ over: Over | null } | { problem: string }> {
   const value = command.options["over"];
   if (value === undefined) return { over: null };
   if (message.authority !== "owner")
     return { problem: "--over is the owner's to use, as it reads mail that others have sent to this inbox." };
   const over = namedIn(String(value).trim(), inbox.id);
-  if (over) return { over };
+  if (over) {
+    const problem = await whyNoRule(app.db, message.user_id, over);
+    return problem === null ? { over } : { problem };
+  }
   return {
     problem: `It is not clear what --over=${String(value)} is. Write --over=inbox, --over=all, --over="#tag" or --over="rule:NAME".`,
   };

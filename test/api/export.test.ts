@@ -86,6 +86,15 @@ test("holds everything that is kept, each thing where its README says", async ()
     expect(readme).toContain(name.includes("/") ? `${name.split("/")[0]}/` : name);
 });
 
+test("holds the schedules", async () => {
+  await using room = await mailroom();
+  await room.owner.post("/v1/schedules", { instruction: "Say hello.", title: "Hello", every: "daily 9:00" });
+  const files = await exportOf(room, room.owner.key);
+  expect(JSON.parse(textOf(files, "schedules.json"))).toMatchObject([
+    { title: "Hello", instruction: "Say hello." },
+  ]);
+});
+
 test("holds nothing of another account, and no secret", async () => {
   await using room = await busyRoom();
   const bob = await room.as("bob@example.com");
@@ -180,6 +189,7 @@ test("an account without anything has an archive as well, for a browser as for a
     "connections.json",
     "domains.json",
     "webhooks.json",
+    "schedules.json",
     "contexts.json",
     "ledger.csv",
     "conversations.jsonl",
@@ -237,7 +247,7 @@ test("who leaves in the middle ends it: nothing more is read for them", async ()
   expect(reads - paused).toBeLessThan(3);
   expect(error).not.toHaveBeenCalled();
   // And the server serves on.
-  expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(15 + 12);
+  expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(16 + 12);
 });
 
 async function settled(count: () => number): Promise<void> {

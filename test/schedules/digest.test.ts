@@ -1,23 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import type { Mailroom } from "../support/mailroom.ts";
 import { purge } from "../support/purge.ts";
+import { pass, roomAt, schedules } from "./room.ts";
 
-/** A Wednesday, 08:00 in UTC. */
-const START = Date.UTC(2026, 6, 15, 8);
 const DIGEST = '--every="daily 9:00" --over=inbox\nSummarise what came in.';
 const LISTS = [{ name: "Lists", when: [{ field: "subject", contains: ["offer"] }], do: { keep: true } }];
 const NO_LIMITS = { limits: { inbound_per_sender_hour: 0, inbound_per_sender_day: 0 } };
-
-async function roomAt(options: Parameters<typeof mailroom>[0] = {}): Promise<Mailroom> {
-  const room = await mailroom(options);
-  room.clock.leap(`${Math.round((START - room.clock.now()) / 1_000)}s`);
-  return room;
-}
-
-async function pass(room: Mailroom, span: string): Promise<void> {
-  room.clock.advance(span);
-  await room.drain();
-}
 
 async function sendFrom(room: Mailroom, from: string, mail: Parameters<Mailroom["send"]>[0]): Promise<void> {
   const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@${from.split("@")[1]}>` };
@@ -352,3 +340,25 @@ async function copiesOf(room: Mailroom, count: number): Promise<void> {
     await room.app.db.insertInto("messages").values(rows).execute();
   }
 }
+
+test("a digest over a rule that there is not is refused with the nearest name", async () => {
+  await using room = await roomAt();
+  const rules = [{ name: "Lists", when: [{ field: "subject", contains: ["news"] }], do: { keep: true } }];
+  expect((await room.owner.patch(`/inboxes/${room.inbox.id}`, { rules })).status).toBe(200);
+  const over = { rule: "Lisst" };
+  const refused = await room.owner.post("/v1/schedules", {
+    instruction: "Sum up.",
+    every: "daily 9:00",
+    over,
+  });
+  expect([refused.status, refused.body.errors?.[0]]).toMatchObject([
+    422,
+    { path: "body.over.rule", message: 'No inbox of yours has a rule called "Lisst". Did you mean "Lists"?' },
+  ]);
+  await room.send({ text: '--every="daily 9:00" --over="rule:Lisst"\nSum up.' });
+  await room.drain();
+  expect((await room.newest()).error).toBe('The inbox has no rule called "Lisst". Did you mean "Lists"?');
+  await room.send({ text: '--every="daily 9:00" --over="rule:Lists"\nSum up.' });
+  await room.drain();
+  expect(await schedules(room)).toHaveLength(1);
+});

@@ -7,6 +7,7 @@ import { type ContextView, contextPortions } from "../../resources/contexts/cont
 import type { UserRow } from "../../db/schema.ts";
 import { listDomains } from "../../resources/domains/domains.ts";
 import { listInboxes } from "../../resources/inboxes/inboxes.ts";
+import { listSchedules } from "../../resources/schedules/view.ts";
 import { listEndpoints } from "../../resources/webhooks/endpoints.ts";
 import { filesOf, mailsOf, sentMailsOf } from "./bytes.ts";
 import { conversations, deliveries, events, ledger, messages, outgoingMails } from "./lines.ts";
@@ -34,6 +35,7 @@ export async function* exportOf(app: App, user: UserRow): AsyncGenerator<ZipEntr
   yield json("connections.json", await listConnections(app, user));
   yield json("domains.json", await listDomains(app, user));
   yield json("webhooks.json", await listEndpoints(db, user));
+  yield json("schedules.json", await listSchedules(db, user));
   yield* contexts(app, user, { file, json });
   yield file("ledger.csv", ledger(db, user));
   yield file("conversations.jsonl", conversations(db, user));

@@ -18,6 +18,7 @@ inboxes.json          your inboxes with their addresses and settings
 connections.json      models, tool servers and services that you connected
 domains.json          your own domains and their DNS records
 webhooks.json         where events are sent to
+schedules.json        what is done at which times
 contexts.json         your contexts; their texts are in contexts/
 ledger.csv            every movement of your credits
 conversations.jsonl   a conversation in each line

@@ -16,6 +16,7 @@ import { refuseBadTexts } from "../messages/call-texts.ts";
 import { messageById } from "../messages/messages.ts";
 import { sizeOfRaw } from "../messages/retry.ts";
 import { forgetDue, planDue } from "./plan.ts";
+import { whyNoRule } from "./named-rule.ts";
 import type { NewSchedule, ScheduleInput } from "./shapes.ts";
 import { TOO_LATE, timesFor } from "./times-for.ts";
 import { type Times, timesAfter } from "./times.ts";
@@ -244,7 +245,10 @@ async function checkedOver(db: Db, user: UserRow, over: NewSchedule["over"] | nu
   if (over === null || over === undefined) return null;
   const { inbox_id = null, tag = null, rule = null } = over;
   if (inbox_id !== null) await ownInbox(db, user, inbox_id);
-  return { inbox_id, tag: tag?.toLowerCase() ?? null, rule };
+  const checked = { inbox_id, tag: tag?.toLowerCase() ?? null, rule };
+  const why = await whyNoRule(db, user.id, checked);
+  if (why !== null) throw invalid("body.over.rule", "not_found", why);
+  return checked;
 }
 
 function checkedTitle(text: string): string {
