@@ -6,7 +6,7 @@ import { Command } from "commander";
 import type { App } from "../app.ts";
 import { defaultConfig } from "../config/config.ts";
 import { createLog } from "../lib/log.ts";
-import type { Server } from "../serve.ts";
+import { type Server, serve } from "../serve.ts";
 import { VERSION } from "../lib/version.ts";
 import { INSTRUCTION } from "./demo-mail.ts";
 import { type Desk, DEMO_DOMAIN, repliesTo, walkThrough } from "./demo-steps.ts";
@@ -49,8 +49,7 @@ async function follow(app: App, told: AbortSignal): Promise<void> {
   for await (const reply of repliesTo(app, told)) say("", ...quoted(reply));
 }
 
-async function start(dir: string): Promise<Server> {
-  const { serve } = await import("../serve.ts");
+function start(dir: string): Promise<Server> {
   const config = defaultConfig({
     data: { dir },
     server: { listen: "127.0.0.1:0" },

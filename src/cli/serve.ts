@@ -8,7 +8,7 @@ import {
   findConfigFile,
   supervisor,
 } from "../config/config.ts";
-import type { Server } from "../serve.ts";
+import { type Server, serve } from "../serve.ts";
 import { messageOf } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
 import { misfits } from "./misfits.ts";
@@ -44,7 +44,6 @@ export function serveCommand(): Command {
       const config = options.dev ? configOf(options, devOverrides(given)) : given;
       // First, because a signal may arrive as soon as the server is up.
       const stopped = firstSignal();
-      const { serve } = await import("../serve.ts");
       const found = await misfits(config);
       const apart = folderApart(options, config);
       const server = await serve(config);

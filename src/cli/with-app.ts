@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { App } from "../app.ts";
+import { type App, createApp } from "../app.ts";
 import { endRestore, hasNoServer } from "../backup/swap.ts";
 import { type Config, defaultConfig, findConfigFile } from "../config/config.ts";
 import { refuseLost } from "../db/bring-back.ts";
@@ -30,7 +30,6 @@ export async function withApp(
   refuseReadOnly(config.data.dir);
   using lock = lockStores(config);
   const log = createLog({ level: "warn", format: "text", aside: true });
-  const { createApp } = await import("../app.ts");
   await using app = await createApp(config, { log, lock, may_migrate: lock !== undefined });
   await work(app, lock !== undefined);
 }
@@ -46,7 +45,6 @@ export async function besideServer(
   refuseMissing(config);
   const running = (await lookForLoss(config)) === "running";
   const log = createLog({ level: "warn", format: "text", aside: true });
-  const { createApp } = await import("../app.ts");
   await using app = await createApp(config, { log, may_migrate: false });
   await work(app, running);
 }

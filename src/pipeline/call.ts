@@ -28,7 +28,7 @@ import { parseCommand } from "./command.ts";
 import { filesOf } from "./files.ts";
 import type { SentFile } from "../files/sent-file.ts";
 import { acceptInline, awaitEnd, syncCommits } from "./inline.ts";
-import { TIME_FLAGS } from "./schedule.ts";
+import { isAboutTimes } from "./schedule.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 const ROUTE = "POST /v1/messages";
@@ -227,6 +227,8 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { caller, inbox, input, files, keyed } = accepting;
   const { user } = caller;
   const { instruction, content = null, conversation_id = null, metadata = {} } = input;
+  // Looked at now, as nobody knows later whose key it came with.
+  const lasts = isAboutTimes(parseCommand(instruction).options);
   const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
   return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
@@ -236,7 +238,7 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     refusePaused(await ownInbox(tx, user, inbox.id));
     const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
     const accepted = await acceptCall(app, tx, { ...call, source: "api" });
-    if (saysTimes(instruction)) await tellWhatStays(app, tx, caller, [BY_CALL]);
+    if (lasts) await tellWhatStays(app, tx, caller, [BY_CALL]);
     if (keyed && accepted.row.state !== "limited")
       await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;
@@ -245,12 +247,6 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
 
 /** What is told of a call by a key that makes a schedule, or changes the times of one. */
 const BY_CALL = "a schedule was added or changed by a call";
-
-/** Whether a call is about times, which last. It is looked at now, as nobody knows later whose key it came with. */
-function saysTimes(instruction: string): boolean {
-  const { options } = parseCommand(instruction);
-  return TIME_FLAGS.some((name) => options[name] !== undefined);
-}
 
 async function rememberKey(
   app: App,

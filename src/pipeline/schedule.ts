@@ -23,8 +23,7 @@ import { askForTimes } from "./ask-for-times.ts";
 import type { Ending, Run } from "./close.ts";
 import type { Understanding } from "./read-instruction.ts";
 
-/** The flags that say when. */
-export const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
+const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
 const FLAGS = [...TIME_FLAGS, "over"];
 const HOW_TO_END =
   'To end it, answer this mail with the word stop on its first line. To change its times, answer with nothing but other ones, such as:\n\n    --every="monday 9:00"';

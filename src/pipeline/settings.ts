@@ -53,42 +53,34 @@ const ATTACH_FORMATS: Record<AttachType, string> = {
 const MAX_TOKENS = 1_000_000;
 const MAX_TEMPERATURE = 2;
 const MAX_NAME_CHARS = 200;
-const KNOWN = new Set([
-  "model",
-  "connection",
-  "format",
-  "lang",
-  "max-tokens",
-  "temperature",
-  "reply",
-  "new",
-  "dry-run",
-  "private",
-  "tools",
-  "allow-destructive",
-  "attach",
-  "every",
-  "at",
-  "until",
-  "tz",
-  "over",
-]);
+/**
+ * Each flag with what whoever has it written by somebody else gains: nothing where it says how much is done, or in what form; power
+ * where it chooses who reads, hides, destroys, or lasts.
+ */
+const FLAGS: Record<string, "nothing" | "power"> = {
+  model: "power",
+  connection: "power",
+  format: "nothing",
+  lang: "nothing",
+  "max-tokens": "nothing",
+  temperature: "nothing",
+  reply: "nothing",
+  new: "nothing",
+  "dry-run": "nothing",
+  private: "power",
+  tools: "nothing",
+  "allow-destructive": "power",
+  attach: "nothing",
+  every: "power",
+  at: "power",
+  until: "power",
+  tz: "power",
+  over: "power",
+};
+const KNOWN = new Set(Object.keys(FLAGS));
 
-/** Flags that say how much is done, or in what form: whoever else has them written gains nothing by it. */
-const HARMLESS = new Set([
-  "format",
-  "lang",
-  "max-tokens",
-  "temperature",
-  "reply",
-  "new",
-  "dry-run",
-  "tools",
-  "attach",
-]);
-
-/** Flags that choose who reads, hide, destroy, or last: a tool may write none of them into a mail. */
-export const POWERFUL_FLAGS = [...KNOWN].filter((name) => !HARMLESS.has(name)).map((name) => `--${name}`);
+/** The flags that no tool may write into a mail. */
+export const POWERFUL_FLAGS = [...KNOWN].filter((name) => FLAGS[name] === "power").map((name) => `--${name}`);
 
 /** Whether a flag of this name means something to the run, and not to the model alone. */
 export function isKnownFlag(name: string): boolean {

@@ -214,12 +214,12 @@ const NOT_ANSWERED: ToolOutcome = {
   files: [],
 };
 
-/** Makes a call that changes something: the call is written down first, and never made twice. */
 const TOO_LONG_TO_KNOW = {
   ok: false,
   text: "Not called: in a run that has read words of others, a tool writes at most 8,000 words at once, as they must be known again if they come back by mail. Write less at a time.",
 };
 
+/** Makes a call that changes something: the call is written down first, and never made twice. */
 async function write(
   app: App,
   run: Run,

@@ -1,21 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { forgetNotices } from "../support/notices.ts";
-import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { pass, roomAt } from "./room.ts";
 
-/** A Wednesday, 08:00 in UTC. */
-const START = Date.UTC(2026, 6, 15, 8);
 const DIGEST = { instruction: "Tell me the news.", every: "weekday 8:30", timezone: "Europe/Berlin" };
-
-async function roomAt(options: Parameters<typeof mailroom>[0] = {}): Promise<Mailroom> {
-  const room = await mailroom(options);
-  room.clock.leap(`${Math.round((START - room.clock.now()) / 1_000)}s`);
-  return room;
-}
-
-async function pass(room: Mailroom, span: string): Promise<void> {
-  room.clock.advance(span);
-  await room.drain();
-}
 
 describe("a schedule made over HTTP", () => {
   test("is worked on at its times, and answered by mail to the owner", async () => {

@@ -17,10 +17,11 @@ export async function noteRunEnd(
 ): Promise<void> {
   const { schedule_id, state, reason, error, retry_of } = run;
   if (schedule_id === null) return;
-  if (state === "done") return void (await noteSuccess(tx, { id: schedule_id }));
+  if (state === "done") await noteSuccess(tx, { id: schedule_id });
   // A run that is tried again has failed once, and one that its owner ended has not failed.
-  if (retry_of !== null || reason === "cancelled") return;
-  if (state === "failed" || state === "limited") await noteFailure(app, tx, schedule_id, error ?? state);
+  const is_another = retry_of === null && reason !== "cancelled";
+  if (is_another && (state === "failed" || state === "limited"))
+    await noteFailure(app, tx, schedule_id, error ?? state);
 }
 
 const noteSuccess = prepared((db, key: { id: string }) =>

@@ -146,7 +146,7 @@ export async function refuseRevival(app: App, db: Db, user: UserRow, schedule: S
   await refuseWithoutOrder(db, schedule);
 }
 
-/** Gives a schedule other times, after which it runs again, in the transaction of the caller. */
+/** Sets other times of a schedule, after which it runs again, in the transaction of the caller. */
 export async function giveTimes(
   app: App,
   tx: Db,
