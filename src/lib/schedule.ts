@@ -27,7 +27,7 @@ function hasTime(text: string): boolean {
 /**
  * Returns the first time after `after` that a cron pattern matches, both in unix seconds. The server's patterns are
  * read in UTC, where no hour is missing or repeated; those of an account in its time zone, in which a time that a change
- * of the clock leaves out comes as much later, and one that it brings twice comes once.
+ * of the clock leaves out comes right after the gap, and one that it brings twice comes once.
  */
 export function nextTime(pattern: string, after: number, timezone = "UTC"): number {
   const next = new Cron(pattern, { timezone }).nextRun(new Date(after * 1_000));

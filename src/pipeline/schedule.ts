@@ -25,6 +25,8 @@ import type { Understanding } from "./read-instruction.ts";
 
 const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
 const FLAGS = [...TIME_FLAGS, "over"];
+const NOTHING_TO_DO =
+  "It is not said what is to be done at these times. Write that below them, or give the inbox an instruction of its own.";
 const HOW_TO_END =
   'To end it, answer this mail with the word stop on its first line. To change its times, answer with nothing but other ones, such as:\n\n    --every="monday 9:00"';
 
@@ -60,13 +62,13 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   if (!user) return undefined;
   const answered = await scheduleIn(app.db, run);
   const changes = asked.instruction === "" || asked.is_standing ? answered : undefined;
-  return makeOrChange(app, run, { user, changes });
+  return makeOrChange(app, run, { user, asked, changes });
 }
 
 async function makeOrChange(
   app: App,
   run: Run,
-  { user, changes }: { user: UserRow; changes: ScheduleRow | undefined },
+  { user, asked, changes }: { user: UserRow; asked: Understanding; changes: ScheduleRow | undefined },
 ): Promise<Scheduled> {
   const { options } = run.command;
   const flags = Object.fromEntries(
@@ -78,13 +80,18 @@ async function makeOrChange(
   if ("problem" in over) return failed(over.problem);
   if ("unclear" in read) return askBack(app, run, { user, unclear: read.unclear, over: over.over, changes });
   const { times } = read;
+  const is_empty = asked.instruction === "" && run.input.plain && over.over === null;
+  if (is_empty && !changes) return failed(NOTHING_TO_DO);
   if (run.settings.dry_run)
     return { ending: free(`Nothing was done and nothing was charged.\n\n${promiseOf(times, app.now())}`) };
   const result = `${promiseOf(times, app.now())}\n\n${HOW_TO_END}`;
   if (changes) {
     const gone = await refusalOf(() => refuseRevival(app, app.db, user, changes));
     if (gone !== undefined) return failed(gone);
-    return { ending: free(result), alongside: (tx) => giveTimes(app, tx, changes, times) };
+    return {
+      ending: free(result),
+      alongside: (tx) => giveTimes(app, tx, changes, { times, over: over.over }),
+    };
   }
   const full = await refusalOf(() => refuseTooMany(app, app.db, user));
   if (full !== undefined) return failed(full);

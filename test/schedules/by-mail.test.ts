@@ -155,6 +155,52 @@ describe("a mail that says when", () => {
     expect((await room.owner.delete(`/messages/${message_id}`)).status).toBe(204);
   });
 
+  test("with a file is given no other instruction, which would lose it", async () => {
+    await using room = await roomAt();
+    const raw = rawMail({
+      from: "Ada <ada@example.com>",
+      to: room.inbox.address,
+      text: "--every=daily\nSum this up.",
+      attachments: [{ filename: "list.txt", content: "Milk" }],
+    });
+    await room.send({ raw });
+    await room.drain();
+    const [{ id }] = await schedules(room);
+    const refused = await room.owner.patch(`/v1/schedules/${id}`, { instruction: "Translate it." });
+    expect([refused.status, refused.body.detail]).toEqual([
+      409,
+      "Another instruction would lose the files of this schedule.",
+    ]);
+    expect(refused.body.fix).toContain("send them to the inbox with the new instruction");
+    expect((await room.owner.patch(`/v1/schedules/${id}`, { title: "A list" })).status).toBe(200);
+  });
+
+  test("that does not say what is to be done makes none, unless the inbox or the mails of a digest say it", async () => {
+    await using room = await roomAt();
+    await room.send({ subject: "", text: "--every=hourly" });
+    await room.drain();
+    expect(await schedules(room)).toEqual([]);
+    expect((await lastAnswer(room)).text).toContain("It is not said what is to be done at these times.");
+    await room.send({ subject: "", text: "--every=daily --over=inbox" });
+    await room.drain();
+    expect(await schedules(room)).toHaveLength(1);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_instruction: "Tell me a joke." });
+    await room.send({ subject: "", text: "--every=hourly" });
+    await room.drain();
+    expect(await schedules(room)).toHaveLength(2);
+  });
+
+  test("reads something else from now on, where an answer with times says so", async () => {
+    await using room = await roomAt();
+    await room.send({ text: "--every=daily --over=inbox\nSum up what came in." });
+    await room.drain();
+    await answer(room, "--every=hourly --over=all");
+    await room.drain();
+    const [changed, ...others] = await schedules(room);
+    expect(others).toEqual([]);
+    expect(changed).toMatchObject({ every: "0 * * * *", over: { inbox_id: null, tag: null, rule: null } });
+  });
+
   test("of a stranger, or in a subject alone, makes nothing that lasts", async () => {
     await using room = await roomAt();
     await room.send({ from: "Eve <eve@evil.example>", text: "--every=hourly\nSay hello." });

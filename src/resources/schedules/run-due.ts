@@ -38,7 +38,7 @@ export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal:
     // Looked up again: it may have been changed meanwhile.
     const [row] = await scheduleById(tx, { id: schedule_id });
     const now = await dueOf(tx, row);
-    if (now === undefined) return endWithoutInbox(tx, job);
+    if (now === undefined) return endWithoutMessage(tx, job);
     const { schedule } = now;
     if (schedule.status !== "active" || schedule.next_at === null) return finishJob(tx, job);
     if (!isDue(app, schedule)) return deferJob(tx, job, schedule.next_at);
@@ -60,7 +60,7 @@ export async function runScheduleAtOnce(
   const material = found && (await materialOrWhy(app, found.origin));
   const message_id = await app.write(async (tx) => {
     const due = await dueOf(tx, await ownSchedule(tx, user, id));
-    if (due === undefined || material === undefined) throw conflict(INBOX_GONE, "Make another schedule.");
+    if (due === undefined || material === undefined) throw conflict(NOTHING_TO_RUN, "Make another schedule.");
     if ("why" in material) throw conflict(material.why, "Make another schedule.");
     const why = await hindranceOf(app, tx, due);
     if (why !== undefined) throw conflict(why.sentence, why.mend);
@@ -83,10 +83,10 @@ async function dueOf(db: Db, schedule: ScheduleRow | undefined): Promise<Due | u
   return origin && user?.deleted_at === null && inbox ? { schedule, origin, inbox, user } : undefined;
 }
 
-const INBOX_GONE = "The inbox of this schedule has been deleted.";
+const NOTHING_TO_RUN = "The inbox of this schedule, or the message that it came from, has been deleted.";
 
-async function endWithoutInbox(tx: Db, job: Job<"run_schedule">): Promise<void> {
-  await haltSchedule(tx, { id: job.payload.schedule_id }, { status: "ended", reason: INBOX_GONE });
+async function endWithoutMessage(tx: Db, job: Job<"run_schedule">): Promise<void> {
+  await haltSchedule(tx, { id: job.payload.schedule_id }, { status: "ended", reason: NOTHING_TO_RUN });
   await finishJob(tx, job);
 }
 

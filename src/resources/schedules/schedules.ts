@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { InboxRow, ScheduleRow, UserRow } from "../../db/schema.ts";
-import { invalid } from "../../errors.ts";
+import { AppError, invalid } from "../../errors.ts";
 import { storeOrder } from "../../inbound/accept-scheduled.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
@@ -146,18 +146,21 @@ export async function refuseRevival(app: App, db: Db, user: UserRow, schedule: S
   await refuseWithoutOrder(db, schedule);
 }
 
-/** Sets other times of a schedule, after which it runs again, in the transaction of the caller. */
+/** Sets other times of a schedule, and what it is over if that is said, after which it runs again, in the transaction of the caller. */
 export async function giveTimes(
   app: App,
   tx: Db,
   { id }: Pick<ScheduleRow, "id">,
-  times: Times,
+  { times, over }: { times: Times; over: Over | null },
 ): Promise<void> {
   const { pattern, at, timezone, until } = times;
   const [next_at = null] = timesAfter(times, app.now(), 1);
   await tx
     .updateTable("schedules")
-    .set({ pattern, at, timezone, until, next_at, ...REVIVED, updated: app.now() })
+    .set({
+      ...{ pattern, at, timezone, until, next_at, ...REVIVED, updated: app.now() },
+      ...(over === null ? {} : { over: JSON.stringify(over) }),
+    })
     .where("id", "=", id)
     .execute();
   await planDue(app, tx, { id, next_at });
@@ -222,6 +225,7 @@ async function anotherOrder(
   { row, instruction }: { row: ScheduleRow; instruction: string },
 ): Promise<string> {
   const inbox = await ownInbox(tx, user, row.inbox_id);
+  await refuseLossOfFiles(tx, row);
   const known = await tx
     .selectFrom("message_contents")
     .select("content")
@@ -239,6 +243,21 @@ async function anotherOrder(
     result,
   };
   return (await storeOrder(app, tx, stored)).id;
+}
+
+/** Throws where the message of a schedule has files, which another instruction would leave behind. */
+async function refuseLossOfFiles(tx: Db, { message_id }: ScheduleRow): Promise<void> {
+  const file = await tx
+    .selectFrom("attachments")
+    .select("id")
+    .where("message_id", "=", message_id)
+    .where("direction", "=", "in")
+    .limit(1)
+    .executeTakeFirst();
+  if (file)
+    throw new AppError("conflict", "Another instruction would lose the files of this schedule.", {
+      fix: "Make another schedule with them: send them to the inbox with the new instruction, then delete this one.",
+    });
 }
 
 async function checkedOver(db: Db, user: UserRow, over: NewSchedule["over"] | null): Promise<Over | null> {
