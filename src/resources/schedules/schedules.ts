@@ -157,10 +157,8 @@ export async function giveTimes(
   const [next_at = null] = timesAfter(times, app.now(), 1);
   await tx
     .updateTable("schedules")
-    .set({
-      ...{ pattern, at, timezone, until, next_at, ...REVIVED, updated: app.now() },
-      ...(over === null ? {} : { over: JSON.stringify(over) }),
-    })
+    .set({ pattern, at, timezone, until, next_at, ...REVIVED, updated: app.now() })
+    .$if(over !== null, (query) => query.set({ over: JSON.stringify(over) }))
     .where("id", "=", id)
     .execute();
   await planDue(app, tx, { id, next_at });
