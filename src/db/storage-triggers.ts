@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { WRITTEN_TEXT_BYTES } from "./stored-sum.ts";
 import type { Trigger } from "./triggers.ts";
 
 const text = (row: string) =>
@@ -114,4 +115,14 @@ export const STORAGE_TRIGGERS: Trigger[] = [
   ["storage_event_insert", "after insert on events", add("new.user_id", sql`octet_length(new.body)`)],
   ["storage_event_delete", "after delete on events", add("old.user_id", sql`- octet_length(old.body)`)],
   ["storage_context_delete", "after delete on contexts", add("old.user_id", sql`- octet_length(old.body)`)],
+  [
+    "storage_written_insert",
+    "after insert on written_texts",
+    add("new.user_id", sql.raw(String(WRITTEN_TEXT_BYTES))),
+  ],
+  [
+    "storage_written_delete",
+    "after delete on written_texts",
+    add("old.user_id", sql.raw(String(-WRITTEN_TEXT_BYTES))),
+  ],
 ];

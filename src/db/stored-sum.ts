@@ -1,3 +1,6 @@
+/** What one row of `written_texts` takes, with its indexes. */
+export const WRITTEN_TEXT_BYTES = 300;
+
 /** SQL that computes from scratch the sum that triggers maintain in a row of `account_storage`. */
 export const STORED_SUM = `
     coalesce((select sum(coalesce(octet_length(m.instruction), 0) + coalesce(octet_length(m.command), 0)
@@ -12,4 +15,5 @@ export const STORED_SUM = `
       and r.id in (select m.raw_mail_id from messages m where m.user_id = account_storage.user_id)), 0)
     + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)
-    + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)`;
+    + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)
+    + ${WRITTEN_TEXT_BYTES} * (select count(*) from written_texts w where w.user_id = account_storage.user_id)`;

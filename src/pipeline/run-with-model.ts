@@ -20,6 +20,7 @@ import { workOnText } from "./text-work.ts";
 import { converse, type Talk } from "./tool-loop.ts";
 import { offersOf, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
 import type { Understanding } from "./read-instruction.ts";
+import { writingRoom } from "./written-texts.ts";
 
 export interface Question {
   asked: Understanding;
@@ -55,6 +56,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       instruction: ownWords(run, asked).join("\n"),
       said: [run.message.subject ?? "", run.input.instruction].join("\n"),
       own: [run.input.subject, run.input.sure].join("\n"),
+      writing: writingRoom(),
       shared: sharedPage(run, asked),
       told: [],
       judged: Promise.resolve(),

@@ -13,6 +13,7 @@ import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
+import { hashesToNote } from "./written-texts.ts";
 
 /**
  * The kinds of work on texts that others wrote, by name. Inputs and outputs are plain data, as they may go to a thread
@@ -56,6 +57,8 @@ export const TEXT_WORK = {
    * and written.
    */
   places: (going: Going): Objection | null => objectionToPlaces(going),
+  /** Returns what is to be noted of a call that writes. */
+  writes: hashesToNote,
   words: ({ sought }: { sought: Sought[] }): Found => findSought(sought),
   title: ({ id, going }: { id: string; going: Going }): TitleToFind | null => titleToFind(id, going),
   alike: ({ title, places, going }: { title: string; places: Place[]; going: Going }) =>
@@ -120,6 +123,7 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   file: 8_192,
   learn: 16_384,
   build: 32_768,
+  writes: 4_096,
   words: 2_048,
   // These take time in proportion to the product of two lengths.
   places: 4_096,

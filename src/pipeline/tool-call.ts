@@ -8,6 +8,7 @@ import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { freeFor, howToMakeRoom, storageOf } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
@@ -17,11 +18,11 @@ import { keepMade } from "./made-files.ts";
 import { objectionTo } from "./objection.ts";
 import { excerptOf, redactArguments } from "../trust/shown/redact.ts";
 import { type StepDraft, stepName, warningStep } from "./steps.ts";
-import { makeTextFile } from "./text-work.ts";
+import { makeTextFile, workOnText } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { hashesToNote, noteWritten, TOO_LONG } from "./written-texts.ts";
+import { bytesToNote, noteWritten, TOO_LONG, type ToNote } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
 const MAX_ARGUMENT_DEPTH = 100;
@@ -214,10 +215,27 @@ const NOT_ANSWERED: ToolOutcome = {
   files: [],
 };
 
-const TOO_LONG_TO_KNOW = {
-  ok: false,
-  text: "Not called: in a run that has read words of others, a tool writes at most 8,000 words at once, as they must be known again if they come back by mail. Write less at a time.",
-};
+const TOO_LONG_TO_KNOW =
+  "Not called: in a run that has read words of others, tools write at most 8,000 words in all, as these must be known again if they come back by mail. Write less, or leave the rest to another mail.";
+
+/**
+ * Returns what is to be noted of what a tool of others is to write, or a sentence on why it is not to be written: nothing may be
+ * written that would not be known again.
+ */
+async function toNote(
+  app: App,
+  { message, owner_plan: plan }: Run,
+  { own, writing: room }: Talk,
+  args: Record<string, unknown>,
+): Promise<ToNote | string> {
+  const noted = await workOnText(app, "writes", { args, own, room }, sourceOf(message));
+  if (noted === undefined || noted === TOO_LONG) return TOO_LONG_TO_KNOW;
+  const storage = await storageOf(app, app.db, { id: message.user_id, plan });
+  if (bytesToNote(noted) <= freeFor(storage, "household")) return noted;
+  return `Not called: what a tool writes in a run that has read words of others has to be remembered, and this account has no room left for that. ${howToMakeRoom(plan)}`;
+}
+
+const NOTHING_TO_NOTE: ToNote = { hashes: new Uint8Array(), takes: { words: 0, chars: 0 } };
 
 /** Makes a call that changes something: the call is written down first, and never made twice. */
 async function write(
@@ -233,14 +251,16 @@ async function write(
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
   // It may come back as a mail in the owner's name.
-  const hashes = tool.foreign && tainted ? await hashesToNote(sent, talk.own) : [];
-  if (hashes === TOO_LONG) return { ...TOO_LONG_TO_KNOW, files: [] };
+  const noted = tool.foreign && tainted ? await toNote(app, run, talk, sent) : NOTHING_TO_NOTE;
+  if (typeof noted === "string") return { ok: false, text: noted, files: [] };
   const refusal = await beginCall(app, entry, {
     step: doneStep(tool, args, UNKNOWN),
     granted,
-    alongside: (tx) => noteWritten(app, tx, { user_id: run.message.user_id, hashes }),
+    alongside: (tx) => noteWritten(app, tx, { user_id: run.message.user_id, hashes: noted.hashes }),
   });
   if (refusal !== null) return { ...refusal, files: [] };
+  talk.writing.words -= noted.takes.words;
+  talk.writing.chars -= noted.takes.chars;
   run.changed = true;
   const said = await tool.call(sent, talk.signal);
   noteFailure(talk, tool, { said, round });

@@ -12,6 +12,7 @@ import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { warningStep } from "./steps.ts";
 import { workOnText } from "./text-work.ts";
+import type { WritingRoom } from "./written-texts.ts";
 
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
@@ -41,6 +42,8 @@ export interface Talk {
   said: string;
   /** The words that are surely those of the message's author. */
   own: string;
+  /** How much tools may still be given to write; shrinks. */
+  writing: WritingRoom;
   shared: Going["shared"];
   /** Grows during the run. */
   told: Told[];

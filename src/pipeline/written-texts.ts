@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow } from "../db/schema.ts";
+import { WRITTEN_TEXT_BYTES } from "../db/stored-sum.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { lettersOf } from "../trust/own-words/given-subject.ts";
@@ -14,7 +15,7 @@ const MIN_PART_LETTERS = 20;
 /** So many words in a row are nobody's by chance, wherever a program that mails them breaks lines or adds its own. */
 const RUN_WORDS = 8;
 const MIN_RUN_LETTERS = 24;
-/** More words in one call are not remembered, and so not written; those of HTML count twice. */
+/** More words in one run are not remembered, and so not written; those of HTML count twice. */
 const MAX_WORDS = 8_000;
 const MAX_CHARS = 131_072;
 const HASH_BYTES = 16;
@@ -29,23 +30,46 @@ const WORD =
 /** Returned for a call that is to write more than can be remembered. */
 export const TOO_LONG = "too long";
 
+/** How much the tools of a run may still be given to write. */
+export interface WritingRoom {
+  words: number;
+  chars: number;
+}
+
+export function writingRoom(): WritingRoom {
+  return { words: MAX_WORDS, chars: MAX_CHARS };
+}
+
+/** What is to be noted of a call: its hashes one behind the other, and what they take of the room of the run. */
+export interface ToNote {
+  hashes: Uint8Array;
+  takes: WritingRoom;
+}
+
 /**
  * Returns what is to be noted of a call by which a tool of others is to write while words of others are in the run:
  * hashes of its texts, but for what `own` has, the words that are surely those of the message's author.
  */
-export async function hashesToNote(
-  args: Record<string, unknown>,
-  own: string,
-): Promise<Buffer[] | typeof TOO_LONG> {
+export async function hashesToNote({
+  args,
+  own,
+  room,
+}: {
+  args: Record<string, unknown>;
+  own: string;
+  room: WritingRoom;
+}): Promise<ToNote | typeof TOO_LONG> {
   // A parser of HTML would stay in memory from the start.
   const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
   const texts = textsIn(args)
     .map((text) => text.trim())
     .filter((text) => !PACKED.test(text));
-  if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHARS) return TOO_LONG;
+  const chars = texts.reduce((sum, { length }) => sum + length, 0);
+  if (chars > room.chars) return TOO_LONG;
   // What is hidden in HTML, or written as an entity, does not come back as it was written.
   const all = [...new Set(texts.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
-  if (all.reduce((sum, text) => sum + wordsOf(text).length, 0) > MAX_WORDS) return TOO_LONG;
+  const words = all.reduce((sum, text) => sum + wordsOf(text).length, 0);
+  if (words > room.words) return TOO_LONG;
   const letters = lettersOf(own);
   const own_runs = new Set(runsOf(own));
   const parts = [
@@ -53,18 +77,28 @@ export async function hashesToNote(
     ...longerThan(all.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
   ];
   const runs = all.flatMap(runsOf).filter((run) => !own_runs.has(run));
-  return hashed([...parts.filter((part) => !letters.includes(part)), ...runs]);
+  const hashes = hashed([...parts.filter((part) => !letters.includes(part)), ...runs]);
+  return { hashes: new Uint8Array(Buffer.concat(hashes)), takes: { words, chars } };
+}
+
+/** The bytes that an account stores for what is noted, as its triggers count them. */
+export function bytesToNote({ hashes }: ToNote): number {
+  return (hashes.length / HASH_BYTES) * WRITTEN_TEXT_BYTES;
 }
 
 /** Notes what a tool was given to write, in the transaction that notes its call. */
 export async function noteWritten(
   app: App,
   tx: Db,
-  { user_id, hashes }: { user_id: string; hashes: Buffer[] },
+  { user_id, hashes }: { user_id: string; hashes: Uint8Array },
 ): Promise<void> {
   const created = app.now();
-  for (let from = 0; from < hashes.length; from += ROWS) {
-    const rows = hashes.slice(from, from + ROWS).map((hash) => ({ id: app.newId(), user_id, hash, created }));
+  for (let from = 0; from < hashes.length; from += ROWS * HASH_BYTES) {
+    const count = Math.min(ROWS, (hashes.length - from) / HASH_BYTES);
+    const rows = Array.from({ length: count }, (_, index) => {
+      const at = from + index * HASH_BYTES;
+      return { id: app.newId(), user_id, hash: hashes.subarray(at, at + HASH_BYTES), created };
+    });
     await tx.insertInto("written_texts").values(rows).execute();
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { recountStorage } from "../../src/db/account-storage.ts";
 import { freshId, type RoomMail } from "../support/mailroom.ts";
-import { hashesToNote, noteWritten, TOO_LONG } from "../../src/pipeline/written-texts.ts";
+import { hashesToNote, noteWritten, TOO_LONG, writingRoom } from "../../src/pipeline/written-texts.ts";
 import { CREATE, create, toolRoom, type ToolRoom } from "../support/tool-room.ts";
 
 const FORWARDED =
@@ -126,7 +127,65 @@ test("more words than can be known again are not written, and the model is told 
   });
   await send(room, MAIL);
   expect(room.tools.calls).toEqual([]);
-  expect((await room.newest()).steps).toContain("at most 8,000 words at once");
+  expect((await room.newest()).steps).toContain("at most 8,000 words in all");
+});
+
+/** So many answers by a tool to mails of others, in one run. */
+const answers = (count: number, text: (nth: number) => string) =>
+  Array.from({ length: count }, (_, nth) => ({
+    name: "calendar__reply",
+    args: { message_id: `m${nth}`, body: text(nth) },
+  }));
+const REPLIES: Parameters<typeof toolRoom>[1] = { served: [{ name: "reply", run: () => "sent" }, CREATE] };
+
+async function notedRows({ app }: ToolRoom): Promise<number> {
+  return (await app.db.selectFrom("written_texts").select("id").execute()).length;
+}
+
+test.each<[string, (nth: number) => string]>([
+  ["words", (nth) => lines(250).replaceAll("line", `line ${nth}`)],
+  ["letters, for HTML is slow to read", (nth) => `<b>${nth}</b>${"<div>".repeat(10_000)}`],
+])("by several calls of a run no more is written than can be known again: %s", async (_of, text) => {
+  await using room = await toolRoom([answers(16, text), answers(16, text), "Done."], REPLIES);
+  await send(room, MAIL);
+  expect(room.tools.calls.length).toBeWithin(1, 4);
+  expect(await notedRows(room)).toBeLessThan(9_000);
+  expect((await room.newest()).steps).toContain("at most 8,000 words in all");
+});
+
+test("short answers to many mails are written in one run", async () => {
+  const text = (nth: number): string => `Dear number ${nth}, thank you, we open again at nine on Monday.`;
+  await using room = await toolRoom([answers(16, text), "Done."], REPLIES);
+  await send(room, MAIL);
+  expect(room.tools.calls).toHaveLength(16);
+});
+
+test("what is remembered of a tool's words counts for what the account stores, until it is forgotten", async () => {
+  await using room = await toolRoom([answers(1, () => lines(250)), "Done."], REPLIES);
+  const stored = async (): Promise<number> => (await room.owner.get("/usage")).body.storage.bytes;
+  await send(room, MAIL);
+  const rows = await notedRows(room);
+  expect(rows).toBeGreaterThan(1_500);
+  const before = await stored();
+  expect(before).toBeGreaterThan(rows * 300);
+  await recountStorage(room.app, room.owner.user.id);
+  expect(await stored()).toBe(before);
+  await room.app.write((tx) => tx.deleteFrom("written_texts").execute());
+  expect(await stored()).toBe(before - rows * 300);
+});
+
+test("an account without room has a tool write nothing in such a run, and the step says what to do; its own words go on", async () => {
+  await using room = await toolRoom([answers(1, () => lines(250)), "Done.", [create()], "Done."], {
+    ...REPLIES,
+    config: { plans: { team: { storage_mb: 1 } } },
+  });
+  const body = "x".repeat(250_000);
+  for (const title of ["A", "B"]) await room.owner.post("/contexts", { title, body, kind: "knowledge" });
+  await send(room, MAIL);
+  expect(room.tools.calls).toEqual([]);
+  expect((await room.newest()).steps).toContain("has no room left for that");
+  await send(room, { text: "Put lunch into my calendar" });
+  expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
 });
 
 test.each([
@@ -161,8 +220,9 @@ test("words that a tool wrote after a mail came are no reason against that mail"
   });
   expect(await room.send({ ...freshId(), text: ORDER })).toStartWith("250");
   room.clock.advance("5s");
-  const hashes = await hashesToNote({ body: ORDER }, "");
-  if (hashes === TOO_LONG) throw new Error("it should not be too long");
+  const noted = await hashesToNote({ args: { body: ORDER }, own: "", room: writingRoom() });
+  if (noted === TOO_LONG) throw new Error("it should not be too long");
+  const { hashes } = noted;
   await room.app.write((tx) => noteWritten(room.app, tx, { user_id: room.owner.user.id, hashes }));
   await room.drain();
   expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);

@@ -20,8 +20,8 @@ export interface Storage {
 
 /**
  * The bytes of an account: its mails as they came in and were sent, the files of its messages, what its calls brought
- * along, the words of its messages (instruction, answer and steps), what events say of them, and its contexts. The database
- * counts them itself.
+ * along, the words of its messages (instruction, answer and steps), what events say of them, what is remembered of the words of
+ * tools, and its contexts. The database counts them itself.
  */
 export async function storageOf(app: App, db: Db, user: Pick<UserRow, "id" | "plan">): Promise<Storage> {
   const [row] = await storedBytes(db, { user_id: user.id });
