@@ -3,6 +3,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
 import { type Step, type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { sha256 } from "../lib/sha256.ts";
@@ -119,9 +120,9 @@ export async function notedCalls(db: Db, message_id: string): Promise<EarlierCal
   return rows.map(({ fingerprint, outcome }) => Object.assign({ fingerprint }, keptIn(outcome)));
 }
 
-/** The note of a call. One without an outcome was begun and not ended. */
+/** The note of a call. One without an outcome was begun and not ended; of one that is damaged as little is known. */
 function keptIn(outcome: string | null): Kept {
-  return outcome === null ? UNKNOWN : (JSON.parse(outcome) as Kept);
+  return outcome === null ? UNKNOWN : storedJson<Kept>(outcome, UNKNOWN);
 }
 
 const callsOf = prepared((db, key: { message_id: string }) =>

@@ -101,6 +101,14 @@ describe("MTA-STS", () => {
     expect(t.policy.asked).toBe(1);
   });
 
+  test("is fetched anew where the database is damaged", async () => {
+    await using t = await withPolicy([{ certificate: good }], "enforce");
+    await t.sender.send(MAIL);
+    await t.damage();
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent" });
+    expect(t.policy.asked).toBe(2);
+  });
+
   const NOT_TAKEN: [claim: string, change: (policy: Served) => void][] = [
     ["that is not there", (policy) => (policy.answer = 404)],
     ["behind a redirect", (policy) => (policy.answer = 302)],
@@ -303,6 +311,7 @@ async function withPolicy(sinks: SinkOptions[], mode: string, options: PolicyOpt
     forget,
     anew: () => anew(),
     rows: () => database.db.selectFrom("transport_policies").selectAll().execute(),
+    damage: () => database.db.updateTable("transport_policies").set({ mx: '["mx1' }).execute(),
     [Symbol.asyncDispose]: async () => {
       await t[Symbol.asyncDispose]();
       await server.stop(true);

@@ -2,6 +2,7 @@ import type { Db, Write } from "../../db/database.ts";
 import type { Resolver } from "../../net/dns.ts";
 import type { SafeFetch } from "../../net/guarded-fetch.ts";
 import { refuseOwnFault } from "../../lib/own-faults.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 import type { Log } from "../../lib/log.ts";
 import { messageOf } from "../../errors.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
@@ -93,7 +94,9 @@ async function knownPolicy({ db, now }: Parts, domain: string) {
     .where("domain", "=", domain)
     .where("expires", ">", now())
     .executeTakeFirst();
-  return row && { ...row, mx: JSON.parse(row.mx) as string[] };
+  // One that is damaged is fetched anew.
+  const mx = row && storedJson<string[] | null>(row.mx, null);
+  return row && mx ? { ...row, mx } : undefined;
 }
 
 async function fetchPolicy(fetch: SafeFetch, domain: string): Promise<TransportPolicy & { max_age: number }> {

@@ -6,6 +6,7 @@ import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter } from "../../mail/writing/letters.ts";
 import type { NoticeKind } from "./account-mail.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 
 type Untold = JobPayloads["sum_up_notices"];
 
@@ -43,7 +44,7 @@ export async function countUntold(app: App, tx: Db, untold: Omit<Untold, "count"
   if (await enqueue(app, tx, { kind: "sum_up_notices", ...work })) return;
   const jobs = tx.selectFrom("jobs").select(["id", "payload"]).where("dedupe_key", "=", dedupe_key);
   const { id, payload } = await jobs.executeTakeFirstOrThrow();
-  const before = JSON.parse(payload) as Untold;
+  const before = storedJson<Pick<Untold, "count" | "what">>(payload, { count: 0 });
   const what = [...new Set([...(before.what ?? []), ...(untold.what ?? [])])].slice(0, MOST_NAMED + 1);
   await rewriteJob(tx, { id, payload: JSON.stringify({ ...untold, what, count: before.count + more }) });
 }
@@ -60,7 +61,7 @@ export async function sumUpNow(app: App, job: Job<"sum_up_notices">, signal: Abo
     await queue?.(tx);
     // What was counted since the letter was written is for the next one.
     const { count: counted, what = [] } =
-      now === undefined ? job.payload : (JSON.parse(now.payload) as Untold);
+      now === undefined ? job.payload : storedJson<Untold>(now.payload, job.payload);
     if (counted > count) await countUntold(app, tx, { user_id, about, what }, counted - count);
   });
 }

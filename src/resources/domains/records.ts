@@ -4,6 +4,7 @@ import { dkimRecord } from "../../mail/writing/dkim.ts";
 import { OVERLAP_SECONDS } from "../../mail/writing/dkim-rotation.ts";
 import { withHost } from "./spf.ts";
 import { dayAt } from "../../lib/durations.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 
 /** The priority in the MX record; servers with a lower one are tried first (RFC 5321 §5.1). */
 export const MX_PRIORITY = 10;
@@ -55,7 +56,7 @@ export function recordViews(
   return viewsWith(app, row, {
     owner_email,
     keys,
-    findings: JSON.parse(row.findings) as Partial<Findings>,
+    findings: storedJson<Partial<Findings>>(row.findings, {}),
   });
 }
 
