@@ -211,6 +211,8 @@ describe("a damaged row", () => {
       "update users set plan = 'teax'",
       "update inboxes set mcp_connection_ids = '[\"', scope = '{', inbound_policy = '{\"'",
       "update webhook_endpoints set event_types = '['",
+      "update schedules set pattern = 'x 9 * * *' where id = (select min(id) from schedules)",
+      "update schedules set timezone = 'Mars/Olympus' where id = (select max(id) from schedules)",
     ];
     await using at = await house();
     const owner = await account(at, "ada@example.com");
@@ -218,12 +220,19 @@ describe("a damaged row", () => {
     {
       await using server = await at.start();
       to = await inbox(server, owner);
-      const made = await fetch(`${server.http}/v1/webhooks`, {
-        method: "POST",
-        headers: { "x-api-key": owner.api_key, "content-type": "application/json" },
-        body: JSON.stringify({ url: "https://hooks.example.org/x", event_types: ["message.completed"] }),
-      });
-      expect(made.status).toBe(201);
+      const bodies = [
+        ["/v1/webhooks", { url: "https://hooks.example.org/x", event_types: ["message.completed"] }],
+        ["/v1/schedules", { instruction: "Hello.", every: "daily" }],
+        ["/v1/schedules", { instruction: "Hello.", every: "weekly" }],
+      ] as const;
+      for (const [path, body] of bodies) {
+        const made = await fetch(`${server.http}${path}`, {
+          method: "POST",
+          headers: { "x-api-key": owner.api_key, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        expect(made.status).toBe(201);
+      }
       await send(server, to, 2);
       server.kill("SIGTERM");
       await server.exited;
@@ -238,6 +247,7 @@ describe("a damaged row", () => {
       "/connections",
       "/contexts",
       "/v1/webhooks",
+      "/v1/schedules",
       "/auth/me",
     ])
       expect([path, (await fetch(`${server.http}${path}`, { headers })).status]).toEqual([path, 200]);

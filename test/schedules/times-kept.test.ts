@@ -90,6 +90,37 @@ interface Shown {
   next_times: number[];
 }
 
+test.each([{ pattern: "x 9 * * *" }, { timezone: "Mars/Olympus" }])(
+  "damaged times of one (%j) keep nobody from a start, are told of, and can be given anew",
+  async (damaged) => {
+    await using room = await roomAt();
+    for (const title of ["Damaged", "Whole"])
+      await room.owner.post("/v1/schedules", { instruction: "Hello.", every: "daily 9:00", title });
+    const named = async (title: string) =>
+      (await schedules(room)).find((shown: Shown) => shown.title === title);
+    const { id } = await named("Damaged");
+    await room.app.db.updateTable("schedules").set(damaged).where("id", "=", id).execute();
+    await room.app.write((tx) => planAllDue(room.app, tx));
+    expect(await named("Damaged")).toMatchObject({ status: "active", next_times: [] });
+    await pass(room, "24h");
+    await pass(room, "24h");
+    expect(room.model.requests).toHaveLength(2);
+    expect(await named("Whole")).toMatchObject({ status: "active" });
+    expect(await named("Damaged")).toMatchObject({
+      status: "paused",
+      reason: expect.stringContaining("the database is damaged there"),
+    });
+    const subjects = (await room.outgoing()).map(
+      ({ raw }) => /^Subject: (.*)\r$/m.exec(Buffer.from(raw ?? "").toString())?.[1],
+    );
+    expect(subjects).toContain("A schedule of yours has been paused");
+    const anew = { every: "daily 9:00", timezone: "UTC" };
+    expect((await room.owner.patch(`/v1/schedules/${id}`, anew)).body.status).toBe("active");
+    await pass(room, "24h");
+    expect(room.model.requests).toHaveLength(4);
+  },
+);
+
 describe("a schedule without its mail", () => {
   test("that has ended is given no other times, and says why", async () => {
     await using room = await roomAt();

@@ -15,7 +15,7 @@ import { messageById, readRun } from "../messages/messages.ts";
 import type { RunView } from "../messages/view.ts";
 import { haltSchedule, noteFailure, pauseSchedule } from "./run-ends.ts";
 import { ownSchedule, scheduleById } from "./view.ts";
-import { ALL_TIMES_OVER, timeAfterRun, timesAfter } from "./times.ts";
+import { ALL_TIMES_OVER, areDamaged, timeAfterRun, timesAfter } from "./times.ts";
 
 /** All that one run of a schedule is made of. */
 interface Due {
@@ -90,10 +90,14 @@ async function endWithoutMessage(tx: Db, job: Job<"run_schedule">): Promise<void
   await finishJob(tx, job);
 }
 
+const DAMAGED =
+  "Its times cannot be read any more: the database is damaged there. Give it times and a time zone anew.";
+
 /** Makes one run, or notes why there is none, and sets the next time. */
 async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: string }): Promise<void> {
   const { schedule } = due;
   const now = app.now();
+  if (areDamaged(schedule, now)) return pauseSchedule(app, tx, schedule, DAMAGED);
   const next_at = timeAfterRun(schedule, { now, last: timeMadeUp(schedule, now) });
   const then =
     next_at === null

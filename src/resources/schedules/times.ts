@@ -14,15 +14,18 @@ export interface Times {
   until: number | null;
 }
 
-/** Returns up to `count` times after `after` (unix seconds), at least an hour apart, also where the clock is set back. */
+/**
+ * Returns up to `count` times after `after` (unix seconds), at least an hour apart, also where the clock is set back; none where
+ * they are damaged.
+ */
 export function timesAfter({ pattern, at, timezone, until }: Times, after: number, count: number): number[] {
   if (at !== null) return at > after && at <= (until ?? at) ? [at] : [];
   if (pattern === null) return [];
   const times: number[] = [];
   let last = after;
   while (times.length < count) {
-    const next = nextTime(pattern, last, timezone);
-    if (until !== null && next > until) break;
+    const next = readableTime(pattern, last, timezone);
+    if (next === undefined || (until !== null && next > until)) break;
     const [before] = times.slice(-1);
     if (before === undefined || next - before >= HOUR_SECONDS) times.push(next);
     last = next;
@@ -36,4 +39,18 @@ export function timeAfterRun(
   { now, last }: { now: number; last: number | null },
 ): number | null {
   return timesAfter(times, Math.max(now, (last ?? 0) + HOUR_SECONDS - 1), 1)[0] ?? null;
+}
+
+/** Whether a damaged disk has left a pattern or a zone that is none. */
+export function areDamaged({ pattern, timezone }: Times, now: number): boolean {
+  return pattern !== null && readableTime(pattern, now, timezone) === undefined;
+}
+
+/** One damaged row must not keep the server from starting, or the other schedules from being shown. */
+function readableTime(...of: Parameters<typeof nextTime>): number | undefined {
+  try {
+    return nextTime(...of);
+  } catch {
+    return undefined;
+  }
 }
