@@ -15,6 +15,7 @@ import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost, mayComeBack } from "../resources/messages/stored-bytes.ts";
 import { isForgotten } from "../resources/messages/forgotten.ts";
 import { tagsOf } from "../resources/messages/tags.ts";
+import { whyNothingToRead } from "../resources/schedules/named-rule.ts";
 import { type Over, overOf, scheduleById } from "../resources/schedules/view.ts";
 import { visibleLine } from "../trust/own-words/hidden-characters.ts";
 import { newNonce } from "../trust/shown/fence.ts";
@@ -63,11 +64,15 @@ export async function withGathered(
   if (message.schedule_id === null) return given;
   const [schedule] = await scheduleById(app.db, { id: message.schedule_id });
   if (!schedule) return { ...given, gathered: nothing(DELETED) };
-  const over = overOf(schedule);
   // What came in while it was no digest is not made up for once it is one.
-  if (!over) return { ...given, read_up_to: message.id };
-  if (message.authority !== "owner")
-    return { ...given, gathered: { ...nothing(NOT_THE_OWNERS), refused: true } };
+  if (schedule.over === null) return { ...given, read_up_to: message.id };
+  const refuse = (why: string): RunInput => ({ ...given, gathered: { ...nothing(why), refused: true } });
+  if (message.authority !== "owner") return refuse(NOT_THE_OWNERS);
+  const over = overOf(schedule);
+  if (!over) return refuse(DAMAGED);
+  // It was there when the digest was made. An empty digest says nothing, so that nobody would miss the mail.
+  const gone = await whyNothingToRead(app.db, message.user_id, over);
+  if (gone !== null) return refuse(`Nothing was read. ${gone} ${SAY_ANEW}`);
   const input = withRoom(given);
   const room = MAX_CONTENT_CHARS - shownOf({ files: input.manifest, content: input.content }).length;
   const { warnings, gathered, ...read } = await gather(app, message, {
@@ -92,6 +97,10 @@ const DELETED =
   "Its schedule was deleted before this run was worked on, so nothing was done. To have it done all the same, send its instruction again.";
 const NOT_THE_OWNERS =
   "This schedule is a digest, and only the owner of the inbox may have mail of others read into one. Nothing was read: the owner can make the same digest in their own name.";
+
+const SAY_ANEW =
+  "Say anew what this digest is to read, on the page “Schedules”: it goes on from where it was.";
+const DAMAGED = `What this digest is to read cannot be read any more: the database is damaged there. ${SAY_ANEW}`;
 
 function nothing(why_empty: string): Gathered {
   return { text: "", count: 0, why_empty };

@@ -362,3 +362,34 @@ test("a digest over a rule that there is not is refused with the nearest name", 
   await room.drain();
   expect(await schedules(room)).toHaveLength(1);
 });
+
+describe("a digest over what is not there any more fails, is told of, and goes on from where it was:", () => {
+  test.each([
+    ["a rule that has another name now", /has a rule called "Lists"\. Did you mean "List"\?/],
+    ["an inbox that was deleted", /inbox whose mail it reads has been deleted/],
+    ["what a damaged disk has left", /the database is damaged there/],
+  ])("%s", async (what, why) => {
+    await using room = await roomAt({ inbox: { rules: LISTS } });
+    const { body: other } = await room.owner.post("/inboxes", { label: "Third" });
+    const over = what.startsWith("an inbox") ? { inbox_id: other.id } : { rule: "Lists" };
+    const { id } = await makeDigest(room, over);
+    await pass(room, "1h");
+    expect(await room.newest()).toMatchObject({ state: "done" });
+    if (what.startsWith("a rule"))
+      await room.owner.patch(`/inboxes/${room.inbox.id}`, { rules: [{ ...LISTS[0], name: "List" }] });
+    else if (what.startsWith("an inbox")) await room.owner.delete(`/inboxes/${other.id}`);
+    else await room.app.db.updateTable("schedules").set({ over: '{"rul' }).execute();
+    await sendFrom(room, "eve@news.example", { subject: "offer", text: "A zeppelin." });
+    await pass(room, "24h");
+    const failed = await room.newest();
+    expect([failed.state, failed.error, digests(room)]).toEqual(["failed", expect.stringMatching(why), []]);
+    const told = Buffer.from((await room.outgoing()).at(-1)?.raw ?? "").toString();
+    expect(told.replaceAll(/=\r\n|\r\n/g, " ")).toContain("digest");
+    const anew = what.startsWith("an inbox")
+      ? { inbox_id: room.inbox.id }
+      : { rule: what.startsWith("a rule") ? "List" : "Lists" };
+    expect((await room.owner.patch(`/v1/schedules/${id}`, { over: anew })).status).toBe(200);
+    await pass(room, "24h");
+    expect(digests(room)).toEqual([expect.stringContaining("A zeppelin.")]);
+  });
+});

@@ -1,7 +1,16 @@
 import type { Db } from "../../db/database.ts";
 import { closestName } from "../../lib/closest-name.ts";
+import { inboxById } from "../inboxes/inboxes.ts";
 import { rulesOf } from "../inboxes/rules/rules.ts";
 import type { Over } from "./view.ts";
+
+/** Returns why a digest reads nothing any more: its inbox has been deleted, or its rule is not there; null where it may read. */
+export async function whyNothingToRead(db: Db, user_id: string, over: Over): Promise<string | null> {
+  const { inbox_id } = over;
+  if (inbox_id !== null && (await inboxById(db, { id: inbox_id })).length === 0)
+    return "The inbox whose mail it reads has been deleted.";
+  return whyNoRule(db, user_id, over);
+}
 
 /**
  * Returns why a digest would read nothing for ever: no inbox that it is over has a rule of the name it says; null where one
