@@ -293,6 +293,30 @@ describe("a schedule that cannot go on", () => {
     expect(room.model.requests).toHaveLength(1);
   });
 
+  test("tells its owner where it was to run once, and its inbox was paused then", async () => {
+    await using room = await roomAt();
+    await room.send({ subject: "Call", text: '--at="tomorrow 9:00"\nRemind me to call Bob.' });
+    await room.send({ subject: "Last", text: '--every="daily 9:00" --until="tomorrow"\nSay hello.' });
+    await room.drain();
+    await pass(room, "2h");
+    const before = (await room.outgoing()).length;
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
+    await pass(room, "24h");
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: null });
+    await pass(room, "24h");
+    const told = (await room.outgoing()).slice(before).map(({ raw }) =>
+      Buffer.from(raw ?? "")
+        .toString()
+        .replaceAll(/=\r\n|\r\n/g, " "),
+    );
+    expect(told).toEqual([
+      expect.stringMatching(/Subject: A schedule of yours has failed.*Its inbox was paused at that time/),
+      expect.stringMatching(/Subject: A schedule of yours has failed.*Its inbox was paused at that time/),
+    ]);
+    expect(told.join("")).toContain("run it again there");
+    expect(room.model.requests).toHaveLength(1);
+  });
+
   test("has no more of them than the plan allows", async () => {
     await using room = await roomAt({ config: { plans: { team: { schedules: 1 } } } });
     // At once, and then one more.

@@ -185,7 +185,7 @@ async function scheduleLetter(
     asCode(reason ?? ""),
     status === "paused"
       ? `It does not run any more. Once the cause is mended, let it go on [on its page](${page}), where you see its runs as well.`
-      : `Its run, and why it failed, stand [on its page](${page}). Once the cause is mended, run it again there.`,
+      : `Its runs stand [on its page](${page}). Once the cause is mended, run it again there.`,
   ].join("\n\n");
   const subject =
     status === "paused" ? "A schedule of yours has been paused" : "A schedule of yours has failed";

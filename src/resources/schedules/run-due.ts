@@ -13,7 +13,7 @@ import { hasAuthority } from "../messages/authority.ts";
 import { type Material, materialToRepeat, sizeOfRaw } from "../messages/retry.ts";
 import { messageById, readRun } from "../messages/messages.ts";
 import type { RunView } from "../messages/view.ts";
-import { haltSchedule, noteFailure, pauseSchedule } from "./run-ends.ts";
+import { haltSchedule, noteFailure, noteLeftOut, pauseSchedule } from "./run-ends.ts";
 import { ownSchedule, scheduleById } from "./view.ts";
 import { ALL_TIMES_OVER, areDamaged, timeAfterRun, timesAfter } from "./times.ts";
 
@@ -111,7 +111,7 @@ async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: s
   if ("why" in material) return pauseSchedule(app, tx, schedule, material.why);
   const why = await hindranceOf(app, tx, due);
   if (why?.lasts === true) return pauseSchedule(app, tx, schedule, `${why.sentence} ${why.mend}`);
-  if (why !== undefined) return noteLeftOut(tx, schedule, why.sentence);
+  if (why !== undefined) return noteLeftOut(app, tx, schedule, why.sentence);
   try {
     await acceptRun(app, tx, due, material);
   } catch (error) {
@@ -154,14 +154,6 @@ async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Prom
     mend: "Put the address on the list of the inbox again (allowlist_senders), or make the schedule yourself.",
     lasts: true,
   };
-}
-
-async function noteLeftOut(tx: Db, { id }: ScheduleRow, why: string): Promise<void> {
-  await tx
-    .updateTable("schedules")
-    .set({ reason: `The last time was left out: ${why}` })
-    .where("id", "=", id)
-    .execute();
 }
 
 async function acceptRun(app: App, tx: Db, due: Due, material: Material): Promise<MessageRow> {

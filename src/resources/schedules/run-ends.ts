@@ -42,6 +42,20 @@ export const noteHeldUp = prepared((db, { id, reason }: { id: string; reason: st
   db.updateTable("schedules").set({ reason }).where("id", "=", id).where("status", "=", "active"),
 );
 
+/**
+ * Notes why a schedule has left a time out. Where no other one comes, as with what was to be done once, its owner hears of it:
+ * nothing else would tell.
+ */
+export async function noteLeftOut(app: App, tx: Db, { id }: ScheduleRow, why: string): Promise<void> {
+  const left = await tx
+    .updateTable("schedules")
+    .set({ reason: `The last time was left out: ${why}` })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  if (left.next_at === null) await tellOwner(app, tx, left);
+}
+
 /** Counts a run that failed. A few in a row pause the schedule, and its owner hears of it; so does the owner of a single run. */
 export async function noteFailure(app: App, tx: Db, id: string, error: string): Promise<void> {
   const [schedule] = await scheduleById(tx, { id });
