@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { planAllDue } from "../../src/resources/schedules/plan.ts";
 import { forgetNotices } from "../support/notices.ts";
-import { pass, roomAt } from "./room.ts";
+import { leapForGood, pass, roomAt } from "./room.ts";
 
 const DIGEST = { instruction: "Tell me the news.", every: "weekday 8:30", timezone: "Europe/Berlin" };
 
@@ -178,19 +179,35 @@ describe("a clock that leaps", () => {
     await room.owner.post("/v1/schedules", { ...DIGEST, every: "daily 9:00", timezone: "UTC" });
     await pass(room, "2h");
     expect(room.model.requests).toHaveLength(1);
-    room.clock.leap("9d");
-    await room.drain();
+    await leapForGood(room, "9d");
     expect(room.model.requests).toHaveLength(2);
-    room.clock.leap("-9d");
-    await room.app.write((tx) =>
-      import("../../src/resources/schedules/plan.ts").then(({ planAllDue }) => planAllDue(room.app, tx)),
-    );
+    await leapForGood(room, "-9d");
     await room.drain();
     expect(room.model.requests).toHaveLength(2);
     const [{ next_times }] = (await room.owner.get("/v1/schedules")).body;
     expect(next_times[0]).toBe(Date.UTC(2026, 6, 16, 9) / 1_000);
     for (let day = 0; day < 3; day += 1) await pass(room, "24h");
     expect(room.model.requests).toHaveLength(5);
+  });
+
+  test("ahead for minutes does nothing of what is to be done in the days between, and once only at its time", async () => {
+    await using room = await roomAt();
+    await room.owner.post("/v1/schedules", { instruction: "Pay Bob.", at: "2026-07-20 09:00" });
+    // A clock that is wrong by less does it at once, and not again.
+    await room.owner.post("/v1/schedules", { instruction: "Pay Eve.", at: "2026-07-15 20:00" });
+    room.clock.leap("20h");
+    await pass(room, "1m");
+    const asked = () => room.model.requests.map(({ body }) => String(body?.messages.at(-1)?.content));
+    expect(asked()).toEqual(["Pay Eve."]);
+    room.clock.leap("8d");
+    await pass(room, "1m");
+    room.clock.leap("-8d");
+    room.clock.leap("-20h");
+    await room.app.write((tx) => planAllDue(room.app, tx));
+    for (let day = 0; day < 8; day += 1) await pass(room, "24h");
+    expect(asked()).toEqual(["Pay Eve.", "Pay Bob."]);
+    const ends = (await room.owner.get("/v1/schedules")).body.map(({ status }: { status: string }) => status);
+    expect(ends).toEqual(["ended", "ended"]);
   });
 
   test("in steps for a week has each run once", async () => {

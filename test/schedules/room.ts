@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { planAllDue } from "../../src/resources/schedules/plan.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 
 /** A Wednesday, 08:00 in UTC. */
@@ -6,8 +7,19 @@ const START = Date.UTC(2026, 6, 15, 8);
 
 export async function roomAt(options: Parameters<typeof mailroom>[0] = {}): Promise<Mailroom> {
   const room = await mailroom(options);
-  room.clock.leap(`${Math.round((START - room.clock.now()) / 1_000)}s`);
+  room.clock.leap(`${Math.round((START - 3_600_000 - room.clock.now()) / 1_000)}s`);
+  // A leap is believed once it has been seen to stay for an hour.
+  room.app.calmNow();
+  room.clock.advance("1h");
+  room.app.calmNow();
   return room;
+}
+
+/** Sets the clock to another time, which is believed by the end. */
+export async function leapForGood(room: Mailroom, span: string): Promise<void> {
+  room.clock.leap(span);
+  for (let minute = 0; minute <= 60; minute += 10) await pass(room, "10m");
+  await room.app.write((tx) => planAllDue(room.app, tx));
 }
 
 export async function schedules(room: Mailroom) {

@@ -7,6 +7,7 @@ import { acceptScheduled } from "../../inbound/accept-scheduled.ts";
 import { authorityNow } from "../../inbound/policy.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { hasAuthority } from "../messages/authority.ts";
@@ -16,6 +17,8 @@ import type { RunView } from "../messages/view.ts";
 import { haltSchedule, noteFailure, noteLeftOut, pauseSchedule } from "./run-ends.ts";
 import { ownSchedule, scheduleById } from "./view.ts";
 import { ALL_TIMES_OVER, areDamaged, timeAfterRun, timesAfter } from "./times.ts";
+
+const LOOK_AGAIN_SECONDS = 60;
 
 /** All that one run of a schedule is made of. */
 interface Due {
@@ -41,7 +44,7 @@ export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal:
     if (now === undefined) return endWithoutMessage(tx, job);
     const { schedule } = now;
     if (schedule.status !== "active" || schedule.next_at === null) return finishJob(tx, job);
-    if (!isDue(app, schedule)) return deferJob(tx, job, schedule.next_at);
+    if (!isDue(app, schedule)) return deferJob(tx, job, lookAgainAt(app, schedule.next_at));
     if (material === undefined) return deferJob(tx, job, app.now());
     await runOnce(app, tx, now, material);
     const [left] = await scheduleById(tx, { id: schedule_id });
@@ -70,8 +73,16 @@ export async function runScheduleAtOnce(
   return readRun(app, user, message_id);
 }
 
+/**
+ * Whether the time of a schedule has come. Where the clock has leapt ahead by more than a day, that waits until the leap is believed:
+ * else all that is to be done in the days between would be done now, and once more at its time when the clock is set right.
+ */
 function isDue(app: App, { next_at }: ScheduleRow): boolean {
-  return next_at !== null && next_at <= app.now();
+  return next_at !== null && next_at <= Math.min(app.now(), app.calmNow() + DAY_SECONDS);
+}
+
+function lookAgainAt(app: App, next_at: number): number {
+  return next_at > app.now() ? next_at : app.after(LOOK_AGAIN_SECONDS);
 }
 
 /** All that a run is made of; undefined where its inbox, its message or its account is gone. */
