@@ -131,7 +131,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     // If there is an answer, the queue of outgoing mail notes what became of it.
     const reply_error = reply_status === "none" ? whyUnanswered(run, ending) : null;
     if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
-    await noteWhatWasRead(tx, run, ending);
+    await noteWhatWasRead(app, tx, run, ending);
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await noteConnection(app, tx, run, ending);
     await (kept.ending.state === "done"
@@ -155,6 +155,7 @@ async function writeBesides(tx: Db, parts: (((tx: Db) => Promise<unknown>) | und
 
 /** The next run of a schedule begins behind what this one has read, and only then. */
 async function noteWhatWasRead(
+  app: App,
   tx: Db,
   { message, input, settings, unread }: Run,
   ending: Ending,
@@ -163,7 +164,7 @@ async function noteWhatWasRead(
   const { read_up_to } = input;
   if (schedule_id === null || read_up_to === undefined) return;
   if (ending.state !== "done" || settings.dry_run || unread === true) return;
-  await noteRead(tx, { id: schedule_id, read_up_to });
+  await noteRead(app, tx, { id: schedule_id, read_up_to });
   const held_up = input.gathered?.held_up;
   // A run without mail is not mailed: else nobody would hear of a mail that holds up all others.
   if (held_up !== undefined) await noteHeldUp(tx, { id: schedule_id, reason: held_up });

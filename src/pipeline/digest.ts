@@ -4,6 +4,8 @@ import { prepared } from "../db/prepared.ts";
 import type { MessageRow, ScheduleRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError } from "../errors.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
+import { firstIdAt } from "../lib/first-id.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
@@ -16,6 +18,7 @@ import { isLost, mayComeBack } from "../resources/messages/stored-bytes.ts";
 import { isForgotten } from "../resources/messages/forgotten.ts";
 import { tagsOf } from "../resources/messages/tags.ts";
 import { whyNothingToRead } from "../resources/schedules/named-rule.ts";
+import { idToCome } from "../resources/schedules/run-ends.ts";
 import { type Over, overOf, scheduleById } from "../resources/schedules/view.ts";
 import { visibleLine } from "../trust/own-words/hidden-characters.ts";
 import { newNonce } from "../trust/shown/fence.ts";
@@ -137,7 +140,7 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
   const { schedule, over, timezone, signal, room } = gathering;
   const { user_id, id: before } = message;
   const sheet = newSheet(room);
-  let read_up_to = schedule.read_up_to ?? beginningOf(schedule);
+  let read_up_to = await readBefore(app, schedule, message);
   const until = app.nowMs() + app.config.routing.hard_cap_seconds * 1_000 * PART_OF_RUN;
   const ended = (left: Left): Read => endedAt(sheet, { read_up_to, left });
   for (let looked_at = 0; looked_at < MAX_LOOKED_AT; looked_at += PAGE) {
@@ -154,6 +157,36 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
   }
   return ended("full");
 }
+
+/**
+ * The message up to which earlier runs have read. Where that is still to come, a clock that was ahead by more than a month has noted
+ * it: until then nothing would be read, so the run goes on behind the last one that was done by a better clock.
+ */
+async function readBefore(
+  app: App,
+  schedule: ScheduleRow,
+  { id: before }: Pick<MessageRow, "id">,
+): Promise<string> {
+  const noted = schedule.read_up_to ?? beginningOf(schedule);
+  if (noted < idToCome(app)) return noted;
+  const [last] = await lastDone(app.db, { schedule_id: schedule.id, before });
+  const begun = beginningOf(schedule);
+  return last?.id ?? (begun < before ? begun : firstIdAt(app.now() - MONTH_SECONDS));
+}
+
+/** How far back a run reads where nothing else is known. */
+const MONTH_SECONDS = 31 * DAY_SECONDS;
+
+const lastDone = prepared((db, run: { schedule_id: string; before: string }) =>
+  db
+    .selectFrom("messages")
+    .select("id")
+    .where("schedule_id", "=", run.schedule_id)
+    .where("state", "=", "done")
+    .where("id", "<", run.before)
+    .orderBy("id", "desc")
+    .limit(1),
+);
 
 /** The mail that made a schedule; other words for it (`PATCH`) are a later message. */
 function beginningOf({ id, message_id }: ScheduleRow): string {

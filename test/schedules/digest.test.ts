@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Mailroom } from "../support/mailroom.ts";
+import { planAllDue } from "../../src/resources/schedules/plan.ts";
 import { purge } from "../support/purge.ts";
-import { pass, roomAt, schedules } from "./room.ts";
+import { leapForGood, pass, roomAt, schedules } from "./room.ts";
 
 const DIGEST = '--every="daily 9:00" --over=inbox\nSummarise what came in.';
 const LISTS = [{ name: "Lists", when: [{ field: "subject", contains: ["offer"] }], do: { keep: true } }];
@@ -135,6 +136,43 @@ describe("what a digest reads", () => {
     await pass(room, "2m");
     await pass(room, "24h");
     expect(digests(room)).toHaveLength(1);
+  });
+
+  test.each(["5d", "40d"])("is there after a clock was ahead by %s for an hour and more", async (span) => {
+    await using room = await roomAt();
+    await makeDigest(room, { inbox_id: room.inbox.id });
+    await sendFrom(room, "eve@news.example", { text: "A first balloon." });
+    await pass(room, "2h");
+    await leapForGood(room, span);
+    await leapForGood(room, `-${span}`);
+    const { body: late } = await room.owner.post("/v1/schedules", {
+      instruction: "Summarise it all.",
+      every: "daily 9:00",
+      over: {},
+    });
+    expect(late.status).toBe("active");
+    for (const what of ["zeppelin", "kite"]) {
+      await sendFrom(room, "eve@news.example", { text: `A ${what}.` });
+      await room.drain();
+      await pass(room, "24h");
+    }
+    const of = (what: string) => digests(room).filter((text) => text.includes(what)).length;
+    expect([of("balloon"), of("zeppelin"), of("kite")]).toEqual([1, 2, 2]);
+  });
+
+  test("of a schedule that a clock made which was ahead by months is there all the same", async () => {
+    await using room = await roomAt();
+    room.clock.leap("90d");
+    await makeDigest(room, { inbox_id: room.inbox.id });
+    room.clock.leap("-90d");
+    await room.app.write((tx) => planAllDue(room.app, tx));
+    for (const what of ["zeppelin", "kite"]) {
+      await sendFrom(room, "eve@news.example", { text: `A ${what}.` });
+      await room.drain();
+      await pass(room, "24h");
+    }
+    const of = (what: string) => digests(room).filter((text) => text.includes(what)).length;
+    expect([of("zeppelin"), of("kite")]).toEqual([1, 1]);
   });
 
   test("is read again where the run failed", async () => {

@@ -2,6 +2,7 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import type { MessageRow, ScheduleRow } from "../../db/schema.ts";
+import { firstIdAt } from "../../lib/first-id.ts";
 import { enqueue } from "../../jobs/queue.ts";
 import { forgetDue } from "./plan.ts";
 import { scheduleById } from "./view.ts";
@@ -28,14 +29,30 @@ const noteSuccess = prepared((db, key: { id: string }) =>
   db.updateTable("schedules").set({ failures: 0 }).where("id", "=", key.id).where("failures", ">", 0),
 );
 
-/** Moves what the digests of a schedule have read on, in the transaction that closes a run as done. It never moves back. */
-export const noteRead = prepared((db, { id, read_up_to }: { id: string; read_up_to: string }) =>
-  db
-    .updateTable("schedules")
-    .set({ read_up_to })
-    .where("id", "=", id)
-    .where((eb) => eb(eb.fn.coalesce("read_up_to", eb.val("")), "<", read_up_to)),
+/**
+ * Moves what the digests of a schedule have read on, in the transaction that closes a run as done. It moves back from nothing but
+ * what a clock that was ahead has noted.
+ */
+export async function noteRead(app: App, tx: Db, read: { id: string; read_up_to: string }): Promise<void> {
+  await moveRead(tx, { ...read, to_come: idToCome(app) });
+}
+
+const moveRead = prepared(
+  (db, { id, read_up_to, to_come }: { id: string; read_up_to: string; to_come: string }) =>
+    db
+      .updateTable("schedules")
+      .set({ read_up_to })
+      .where("id", "=", id)
+      .where((eb) => {
+        const known = eb.fn.coalesce("read_up_to", eb.val(""));
+        return eb.or([eb(known, "<", read_up_to), eb(known, ">=", to_come)]);
+      }),
 );
+
+/** An id before which all ids lie that are given by now, but for those of a clock that was ahead by more than a month. */
+export function idToCome({ orderNow }: App): string {
+  return firstIdAt(orderNow() + 2);
+}
 
 /** Says on a schedule that goes on why its last run left mail to the next one. The next run takes that back. */
 export const noteHeldUp = prepared((db, { id, reason }: { id: string; reason: string }) =>
