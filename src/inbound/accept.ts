@@ -224,6 +224,7 @@ export function sameAs(
 
 /** Stores a message that does the work of a failed one again, with a credit reserved and a job of its own. */
 export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
+  app.refuseIntake();
   const { failed, inbox, user } = retry;
   await refuseFull(app, tx, user, sizeOf(retry));
   const row: MessageRow = {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { StorageError } from "../../src/db/storage-faults.ts";
 import { planAllDue } from "../../src/resources/schedules/plan.ts";
 import { forgetNotices } from "../support/notices.ts";
 import { leapForGood, pass, roomAt } from "./room.ts";
@@ -171,6 +172,37 @@ describe("a schedule made over HTTP", () => {
     expect(mails).toContain("Your Mailwright credits are used up");
     expect(mails).toContain("A schedule of yours has been paused");
   });
+});
+
+test("while the disk has room only for what was begun, no run is made, and none is lost", async () => {
+  let is_full = false;
+  const refuseIntake = () => {
+    if (is_full) throw new StorageError("SQLITE_FULL", "only 3 MB are free");
+  };
+  const answers = [400, 200, 200];
+  const reply = () => (answers.shift() === 400 ? new Response("no", { status: 400 }) : "Done.");
+  await using room = await roomAt({ parts: { refuseIntake }, model: { reply } });
+  const { body } = await room.owner.post("/v1/schedules", {
+    ...DIGEST,
+    every: "daily 9:00",
+    timezone: "UTC",
+  });
+  await room.owner.post(`/v1/schedules/${body.id}/run`);
+  await room.drain();
+  const { id: failed } = await room.newest();
+  const count = async () => (await room.app.db.selectFrom("messages").select("id").execute()).length;
+  const before = await count();
+  is_full = true;
+  for (let minute = 0; minute < 90; minute += 10) await pass(room, "10m");
+  expect((await room.owner.post(`/v1/schedules/${body.id}/run`)).status).toBe(503);
+  expect((await room.owner.post(`/messages/${failed}/retry`)).status).toBe(503);
+  expect(await count()).toBe(before);
+  is_full = false;
+  await pass(room, "10m");
+  expect(room.model.requests).toHaveLength(2);
+  const shown = await room.owner.get(`/v1/schedules/${body.id}`);
+  expect(shown.body).toMatchObject({ status: "active", failures: 0 });
+  expect((await room.owner.post(`/messages/${failed}/retry`)).status).toBe(202);
 });
 
 describe("a clock that leaps", () => {

@@ -84,7 +84,7 @@ export interface TestApp extends AsyncDisposable {
 /** The whole server over a fresh database in memory, without listening on HTTP. */
 export async function testApp(
   overrides: ConfigOverrides = {},
-  parts: Pick<AppOverrides, "smtp_port" | "guard" | "ca" | "metrics"> = {},
+  parts: Pick<AppOverrides, "smtp_port" | "guard" | "ca" | "metrics" | "refuseIntake"> = {},
 ): Promise<TestApp> {
   await using built = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "mailwright-test-"));

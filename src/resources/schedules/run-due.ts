@@ -36,7 +36,10 @@ export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal:
   const { schedule_id } = job.payload;
   const [planned] = await scheduleById(app.db, { id: schedule_id });
   const due = await dueOf(app.db, planned);
-  const material = due && isDue(app, due.schedule) ? await materialOrWhy(app, due.origin) : undefined;
+  const is_due = due !== undefined && isDue(app, due.schedule);
+  // Asked here, where the job then waits for the disk, and not while its outcome is written, which is tried until it can be.
+  if (is_due) app.refuseIntake();
+  const material = is_due ? await materialOrWhy(app, due.origin) : undefined;
   await writeOutcome(app, signal, async (tx) => {
     // Looked up again: it may have been changed meanwhile.
     const [row] = await scheduleById(tx, { id: schedule_id });
@@ -62,6 +65,7 @@ export async function runScheduleAtOnce(
   const found = await dueOf(app.db, await ownSchedule(app.db, user, id));
   const material = found && (await materialOrWhy(app, found.origin));
   const message_id = await app.write(async (tx) => {
+    app.refuseIntake();
     const due = await dueOf(tx, await ownSchedule(tx, user, id));
     if (due === undefined || material === undefined) throw conflict(NOTHING_TO_RUN, "Make another schedule.");
     if ("why" in material) throw conflict(material.why, "Make another schedule.");
