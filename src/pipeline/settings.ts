@@ -198,11 +198,15 @@ function slips(options: Options): string[] {
   return unknown.map(([name, value]) => {
     const near = closestName(name, [...KNOWN]);
     const no = value === false ? "no-" : "";
-    const is_like =
-      near !== undefined && (near.startsWith(name.slice(0, ALIKE_CHARS)) || isSwapped(near, name));
+    const is_like = near !== undefined && (sharesAnEnd(near, name) || isSwapped(near, name));
     const meant = is_like ? ` Did you mean --${no}${near}?` : "";
     return `--${no}${name} is no option here; the model was told of it.${meant}`;
   });
+}
+
+/** "--formt" for "--format", or "--alow-destructive" for "--allow-destructive". */
+function sharesAnEnd(one: string, other: string): boolean {
+  return one.startsWith(other.slice(0, ALIKE_CHARS)) || one.endsWith(other.slice(-ALIKE_CHARS));
 }
 
 /** "--fromat" for "--format". */

@@ -91,6 +91,10 @@ describe("targets and flags", () => {
     ["--privat", "--privat is no option here; the model was told of it. Did you mean --private?"],
     ["--no-tool", "--no-tool is no option here; the model was told of it. Did you mean --no-tools?"],
     ["--foo=bar", "--foo is no option here; the model was told of it."],
+    [
+      "--alow-destructive",
+      "--alow-destructive is no option here; the model was told of it. Did you mean --allow-destructive?",
+    ],
     ["--fromat=html", "--fromat is no option here; the model was told of it. Did you mean --format?"],
     ["--attach=md --format=text", "--attach=md asks for markdown, but --format=text was done."],
     ["--attach=json", "answer.json is not valid JSON: the model answered in another form."],
