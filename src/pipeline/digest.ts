@@ -167,10 +167,10 @@ async function readBefore(
   schedule: ScheduleRow,
   { id: before }: Pick<MessageRow, "id">,
 ): Promise<string> {
-  const noted = schedule.read_up_to ?? beginningOf(schedule);
+  const begun = beginningOf(schedule);
+  const noted = schedule.read_up_to ?? begun;
   if (noted < idToCome(app)) return noted;
   const [last] = await lastDone(app.db, { schedule_id: schedule.id, before });
-  const begun = beginningOf(schedule);
   return last?.id ?? (begun < before ? begun : firstIdAt(app.now() - MONTH_SECONDS));
 }
 

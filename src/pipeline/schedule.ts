@@ -79,42 +79,32 @@ async function makeOrChange(
   const over = await overOf(app, run);
   if ("problem" in over) return failed(over.problem);
   if ("unclear" in read) return askBack(app, run, { user, unclear: read.unclear, over: over.over, changes });
-  const ordered = { user, times: read.times, over: over.over };
-  if (changes) return change(app, run, { ...ordered, changes });
   const is_empty = asked.instruction === "" && run.input.plain && over.over === null;
-  return is_empty ? failed(NOTHING_TO_DO) : make(app, run, ordered);
+  if (is_empty && !changes) return failed(NOTHING_TO_DO);
+  return settle(app, run, { user, times: read.times, over: over.over, changes });
 }
 
 interface Ordered {
   user: UserRow;
   times: Times;
   over: Over | null;
+  /** The schedule that gets these times; undefined where a new one is made. */
+  changes: ScheduleRow | undefined;
 }
 
-async function make(app: App, run: Run, ordered: Ordered): Promise<Scheduled> {
-  if (run.settings.dry_run) return dryRun(app, ordered);
-  const full = await refusalOf(() => refuseTooMany(app, app.db, ordered.user));
-  if (full !== undefined) return failed(full);
-  return { ending: promised(app, ordered), alongside: (tx) => add(app, tx, run, ordered) };
-}
-
-async function change(
-  app: App,
-  run: Run,
-  { user, changes, ...given }: Ordered & { changes: ScheduleRow },
-): Promise<Scheduled> {
-  if (run.settings.dry_run) return dryRun(app, given);
-  const gone = await refusalOf(() => refuseRevival(app, app.db, user, changes));
-  if (gone !== undefined) return failed(gone);
-  return { ending: promised(app, given), alongside: (tx) => giveTimes(app, tx, changes, given) };
-}
-
-function dryRun(app: App, { times }: Pick<Ordered, "times">): Scheduled {
-  return { ending: free(`Nothing was done and nothing was charged.\n\n${promiseOf(times, app.now())}`) };
-}
-
-function promised(app: App, { times }: Pick<Ordered, "times">): Ending {
-  return free(`${promiseOf(times, app.now())}\n\n${HOW_TO_END}`);
+async function settle(app: App, run: Run, ordered: Ordered): Promise<Scheduled> {
+  const { user, times, changes } = ordered;
+  const promise = promiseOf(times, app.now());
+  if (run.settings.dry_run)
+    return { ending: free(`Nothing was done and nothing was charged.\n\n${promise}`) };
+  const refused = await refusalOf(() =>
+    changes ? refuseRevival(app, app.db, user, changes) : refuseTooMany(app, app.db, user),
+  );
+  if (refused !== undefined) return failed(refused);
+  return {
+    ending: free(`${promise}\n\n${HOW_TO_END}`),
+    alongside: (tx) => (changes ? giveTimes(app, tx, changes, ordered) : add(app, tx, run, ordered)),
+  };
 }
 
 /** Asks what was meant, and keeps the order so that an answer with a time is enough. */

@@ -13,7 +13,7 @@ import { namedOrDefaultInboxId } from "../inboxes/default-inbox.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { refuseBadTexts } from "../messages/call-texts.ts";
-import { messageById } from "../messages/messages.ts";
+import { attachmentsOf, messageById } from "../messages/messages.ts";
 import { sizeOfRaw } from "../messages/retry.ts";
 import { forgetDue, planDue } from "./plan.ts";
 import { whyNoRule } from "./named-rule.ts";
@@ -245,14 +245,8 @@ async function anotherOrder(
 
 /** Throws where the message of a schedule has files, which another instruction would leave behind. */
 async function refuseLossOfFiles(tx: Db, { message_id }: ScheduleRow): Promise<void> {
-  const file = await tx
-    .selectFrom("attachments")
-    .select("id")
-    .where("message_id", "=", message_id)
-    .where("direction", "=", "in")
-    .limit(1)
-    .executeTakeFirst();
-  if (file)
+  const files = (await attachmentsOf(tx, [message_id])).get(message_id) ?? [];
+  if (files.some(({ direction }) => direction === "in"))
     throw new AppError("conflict", "Another instruction would lose the files of this schedule.", {
       fix: "Make another schedule with them: send them to the inbox with the new instruction, then delete this one.",
     });
