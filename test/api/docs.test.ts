@@ -172,7 +172,7 @@ describe.skipIf(!hasChromium)("in a browser", () => {
     });
     // Drawing a hundred operations is much for a busy machine.
     context.setDefaultTimeout(BROWSER_MS);
-    const strange = watch(context, [door], (line) => ["error", "warning"].includes(line.type()));
+    const { strange } = watch(context, [door], (line) => ["error", "warning"].includes(line.type()));
     const page = await context.newPage();
     await page.goto(`${door}${path}`);
     return {

@@ -272,7 +272,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
   }, 60_000);
 
   test("says how long ago a message came, for as long as it shows", async () => {
-    await using visit = await at.visit();
+    await using visit = await at.visit({ alone: true });
     const { page } = visit;
     await page.clock.install();
     await page.reload();
@@ -372,7 +372,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     }, 60_000);
 
     test("comes back by itself after refusals, with growing pauses, and until then says that it is not live", async () => {
-      await using visit = await at.visit({ refusals: [429] });
+      await using visit = await at.visit({ alone: true, refusals: [429] });
       const { page } = visit;
       await page.route(`**${STREAM}`, (route) => route.fulfill({ status: 429 }));
       await page.addInitScript(COUNT_STREAMS);

@@ -2,8 +2,8 @@ import { expect } from "bun:test";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AxeBuilder } from "@axe-core/playwright";
-import type { ConsoleMessage, Page } from "playwright-core";
+import axe, { type AxeResults } from "axe-core";
+import type { Browser, BrowserContext, ConsoleMessage, Page } from "playwright-core";
 import { builtBinary } from "../support/binary.ts";
 import { launchChromium, watch } from "../support/chromium.ts";
 
@@ -32,15 +32,12 @@ const DESK = { width: 1440, height: 900 };
 const TABLET = { width: 768, height: 1024 };
 const PHONE = { width: 390, height: 844 };
 /** What is in order is not told of, which takes half of the time. */
-const ONLY_FAULTS = { resultTypes: ["violations" as const] };
-/** By the axe that the builder has left in the page: bringing half a megabyte again takes longer than its rules. */
-const AGAIN = `"axe" in window && axe.run(${JSON.stringify(ONLY_FAULTS)})`;
-const CONTRAST = `axe.run({ runOnly: ["color-contrast"], resultTypes: ["violations"] })`;
+const ONLY_FAULTS = `resultTypes: ["violations"]`;
+const ALL_RULES = `axe.run({ ${ONLY_FAULTS} })`;
+const CONTRAST = `axe.run({ runOnly: ["color-contrast"], ${ONLY_FAULTS} })`;
 const THEMES = ["light", "dark"] as const;
 
 export const OWNER = { email: "ada@example.org", password: "quiet river 42" };
-
-type AxeResults = Awaited<ReturnType<AxeBuilder["analyze"]>>;
 
 export interface Look {
   viewport: { width: number; height: number };
@@ -75,6 +72,8 @@ interface VisitOptions {
   refusals?: number[];
   /** Other origins that this visit leads to, such as a stand-in for a provider's sign-in. */
   elsewhere?: string[];
+  /** In a browser of its own, for what would outlive the visit: a clock that was set, a permission. */
+  alone?: boolean;
 }
 
 export interface Dashboard extends AsyncDisposable {
@@ -82,7 +81,7 @@ export interface Dashboard extends AsyncDisposable {
   dir: string;
   /** The link that makes the first account; used already unless `fresh` was asked for. */
   setup: string;
-  /** A browser of its own with a page at the start. Its end fails if the console or the network had anything strange. */
+  /** A page at the start, in a browser that knows nothing. Its end fails if the console or the network had anything strange. */
   visit(options?: VisitOptions): Promise<Visit>;
   /** The public API in the name of the owner. Throws what the server said when it refuses. */
   api<T>(method: string, path: string, body?: unknown): Promise<T>;
@@ -107,6 +106,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   const url = await said(/ready http=(\S+)/);
   const browser = await launchChromium();
   stack.defer(() => browser.close());
+  const free: Tabs[] = [];
   let cookie = "";
 
   async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -124,30 +124,56 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   if (!fresh) await api("POST", "/setup", { token: new URL(setup).searchParams.get("token"), ...OWNER });
 
   async function visit({
-    look,
+    look = { viewport: DESK, colorScheme: "light" },
     signed_out = false,
     refusals = [],
     elsewhere = [],
+    alone = false,
   }: VisitOptions = {}): Promise<Visit> {
-    const context = await browser.newContext({ viewport: DESK, reducedMotion: "reduce", ...look });
-    context.setDefaultTimeout(WAIT_MS);
+    const tabs = (alone ? undefined : free.pop()) ?? (await openTabs(browser, url));
+    const { context } = tabs;
     const [name = "", value = ""] = cookie.split("=");
     if (!signed_out && cookie !== "") await context.addCookies([{ name, value, url }]);
-    const strange = watch(context, [url, ...elsewhere], (line) => isFault(line, refusals));
+    const watching = watch(context, [url, ...elsewhere], (line) => isFault(line, refusals));
     const page = await context.newPage();
+    await page.setViewportSize(look.viewport);
+    await page.emulateMedia({ colorScheme: look.colorScheme });
     await page.goto(`${url}/app`);
     await page.getByRole("heading", { level: 1 }).waitFor();
     return {
       page,
       open: (place) => open(page, place),
-      look: (shot) => hold(page, shot, { viewport: DESK, colorScheme: "light", ...look }),
+      look: (shot) => hold(page, shot, look),
       async [Symbol.asyncDispose]() {
-        await context.close();
-        expect(strange).toEqual([]);
+        await (alone ? context.close() : forget(tabs));
+        watching[Symbol.dispose]();
+        if (!alone) free.push(tabs);
+        expect(watching.strange).toEqual([]);
       },
     };
   }
   return { url, dir, setup, said, api, visit, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+/** A browser that visits use one after the other. */
+interface Tabs {
+  context: BrowserContext;
+  /** A page of the server without code: it keeps the process, which has compiled the dashboard, from ending. */
+  keeper: Page;
+}
+
+async function openTabs(browser: Browser, url: string): Promise<Tabs> {
+  const context = await browser.newContext({ reducedMotion: "reduce" });
+  context.setDefaultTimeout(WAIT_MS);
+  const keeper = await context.newPage();
+  await keeper.goto(`${url}/app/icon.svg`);
+  return { context, keeper };
+}
+
+async function forget({ context, keeper }: Tabs): Promise<void> {
+  await Promise.all(context.pages().map((page) => (page === keeper ? undefined : page.close())));
+  await context.clearCookies();
+  await keeper.evaluate("localStorage.clear()");
 }
 
 async function startServer(stack: AsyncDisposableStack, dir: string, env: Record<string, string>) {
@@ -208,10 +234,8 @@ export async function settled(page: Page): Promise<void> {
 async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): Promise<void> {
   await settled(page);
   const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth");
-  const faults = await page.evaluate<AxeResults | false>(AGAIN);
-  const serious = seriousOf(
-    faults || (await new AxeBuilder({ page }).setLegacyMode().options(ONLY_FAULTS).analyze()),
-  );
+  if (await page.evaluate(`!("axe" in window)`)) await page.evaluate(axe.source);
+  const serious = seriousOf(await page.evaluate<AxeResults>(ALL_RULES));
   for (const theme of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
     await takePicture(page, `${shot}-${viewport.width}-${theme}`, { fullPage: true });

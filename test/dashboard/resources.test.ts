@@ -101,7 +101,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   test.each(ONE_LOOK)(
     "an inbox is handed on, restricted, moved and deleted (%s)",
     async (name, look) => {
-      await using visit = await at.visit({ look, refusals: [422] });
+      await using visit = await at.visit({ look, alone: true, refusals: [422] });
       const { page } = visit;
       await inboxPage(visit, `Invoices ${name}`);
       const address = await page.getByText(/^invoices-\S+@/).innerText();
@@ -386,7 +386,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   test.each(TASK_LOOKS)(
     "a domain's records are seen one after another, and the page finds by itself that all are there (%s)",
     async (name, look) => {
-      await using visit = await at.visit({ look });
+      await using visit = await at.visit({ look, alone: true });
       const { page } = visit;
       // The page's own clock, so that nobody waits for its next look.
       await page.clock.install();

@@ -1,4 +1,11 @@
-import { type Browser, type BrowserContext, chromium, type ConsoleMessage } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type ConsoleMessage,
+  type Request,
+  type WebError,
+} from "playwright-core";
 
 /** Without a window of its own it needs less of a busy machine. */
 const CHROMIUM = Bun.which("chromium-headless-shell") ?? Bun.which("chromium");
@@ -12,6 +19,8 @@ const ARGUMENTS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // Pages of one context share a process, which has then compiled the code of the page before.
+  "--renderer-process-limit=1",
 ];
 
 export const hasChromium = CHROMIUM !== null;
@@ -21,21 +30,30 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM ?? "", args: ARGUMENTS });
 }
 
+export interface Watch extends Disposable {
+  /** What was seen until the watch ended. */
+  strange: string[];
+}
+
 /** All that a user's browser should not have to say: faults on the console, broken pages, calls to elsewhere. */
 export function watch(
   context: BrowserContext,
   places: string[],
   isFault: (line: ConsoleMessage) => boolean,
-): string[] {
+): Watch {
   const strange: string[] = [];
   const origins = new Set(places.map((place) => new URL(place).origin));
-  context.on("console", (line) => {
+  const hear = (line: ConsoleMessage) => {
     if (isFault(line)) strange.push(line.text());
-  });
-  context.on("weberror", (error) => strange.push(error.error().message));
-  context.on("request", (request) => {
+  };
+  const breaks = (error: WebError) => strange.push(error.error().message);
+  const ask = (request: Request) => {
     const { origin, protocol } = new URL(request.url());
     if (!origins.has(origin) && protocol !== "data:" && protocol !== "blob:") strange.push(request.url());
-  });
-  return strange;
+  };
+  context.on("console", hear).on("weberror", breaks).on("request", ask);
+  return {
+    strange,
+    [Symbol.dispose]: () => context.off("console", hear).off("weberror", breaks).off("request", ask),
+  };
 }
