@@ -10,6 +10,7 @@ import {
   symlink,
   utimes,
   writeFile,
+  rm,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -228,6 +229,7 @@ test("says nothing of what is in an archive in a way that a terminal would obey"
 
 test("a folder without a Mailwright has nothing to back up", async () => {
   await using empty = await house();
+  await rm(join(empty.dir, "mailwright.db"));
   const { code, err } = await empty.cli("backup", join(away, "seven.zip"));
   expect({ code, err }).toMatchObject({
     code: 1,

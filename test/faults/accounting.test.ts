@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { startModelServer } from "../support/model-server.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, untilIdle } from "./load.ts";
@@ -64,6 +66,7 @@ describe("user set-plan", () => {
 
   test("refuses an account or a plan that is not there, with a sentence, and changes nothing", async () => {
     await using at = await house({ plans: PLANS });
+    await rm(join(at.dir, "mailwright.db"));
     const nowhere = await at.cli("user", "set-plan", OWNER, "pro");
     expect([nowhere.code, nowhere.err]).toMatchObject([
       1,

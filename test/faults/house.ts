@@ -3,8 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { stringify } from "smol-toml";
+import { withApp } from "../../src/cli/with-app.ts";
+import { createVerifiedUser } from "../../src/resources/accounts/accounts.ts";
+import { createApiKey } from "../../src/resources/accounts/api-keys.ts";
 import { builtBinary } from "../support/binary.ts";
 import { layKeys } from "../support/keys.ts";
+import { migratedImage } from "../support/migrated-image.ts";
 
 const BINARY = await builtBinary();
 const READY_MS = 15_000;
@@ -25,6 +29,8 @@ export interface ServerProcess extends AsyncDisposable {
 
 export interface House extends AsyncDisposable {
   dir: string;
+  /** The path of its configuration. */
+  config: string;
   /** Runs a command line next to the server, or without one. */
   cli(...words: string[]): Promise<{ code: number; out: string; err: string }>;
   /** Resolves when the server is ready; rejects with its log when it ends before. `env` is added to its environment. */
@@ -43,7 +49,10 @@ export async function house(settings: Settings = {}, folder?: string): Promise<H
   const dir = folder ?? join(base, "data");
   await mkdir(dir, { recursive: true });
   // A folder that is given may hold what a server has left behind.
-  if (folder === undefined) await layKeys(dir);
+  if (folder === undefined) {
+    await layKeys(dir);
+    await writeFile(join(dir, "mailwright.db"), await migratedImage(), { mode: 0o600 });
+  }
   const config = join(base, "config.toml");
   await writeFile(config, stringify(merged(settings, dir)));
   const command = (...words: string[]) => [BINARY, ...words, "--config", config];
@@ -59,6 +68,7 @@ export async function house(settings: Settings = {}, folder?: string): Promise<H
     Bun.spawn(command(...words), { cwd: base, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   return {
     dir,
+    config,
     spawn,
     start: (env) => untilReady(spawn(env)),
     run,
@@ -81,11 +91,14 @@ export interface Account {
   api_key: string;
 }
 
-/** Makes a verified account from the command line. */
-export async function account(at: House, email: string): Promise<Account> {
-  const made = await at.cli("user", "create", email, "--api-key", "--json");
-  if (made.code !== 0) throw new Error(made.err);
-  return { email, api_key: (JSON.parse(made.out) as { api_key: string }).api_key };
+/** Makes a verified account as the command line does, without a process of its own. */
+export async function account({ config }: House, email: string): Promise<Account> {
+  let api_key = "";
+  await withApp({ config, create: true }, async (app) => {
+    await createVerifiedUser(app, { email });
+    api_key = (await createApiKey(app, { email })).key;
+  });
+  return { email, api_key };
 }
 
 /** Makes an inbox and gives its address. */

@@ -1,13 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Sqlite from "better-sqlite3";
 import { createApiKey } from "../../src/resources/accounts/api-keys.ts";
 import { createVerifiedUser, type User } from "../../src/resources/accounts/accounts.ts";
 import { type App, type AppOverrides, createApp } from "../../src/app.ts";
 import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
-import { openDatabase } from "../../src/db/database.ts";
-import { migrateToLatest } from "../../src/db/migrate.ts";
 import { createFileReader } from "../../src/files/reader.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { openApiOf } from "../../src/http/openapi.ts";
@@ -21,10 +18,8 @@ import type { Examination, MailToExamine } from "../../src/inbound/examine.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
 import { layKeys } from "./keys.ts";
+import { migratedImage } from "./migrated-image.ts";
 import "./savings.ts";
-
-/** A database that has been migrated, which costs half as much as all else that a server is made of. */
-let migrated: Promise<Buffer> | undefined;
 
 /** One for all tests of a process: the document does not depend on the configuration. */
 let contract: Contract | undefined;
@@ -112,7 +107,7 @@ export async function testApp(
       nowMs: clock.now,
       steadyMs: clock.steady,
       log,
-      image: await (migrated ??= migratedImage()),
+      image: await migratedImage(),
       threads: readers,
       ...parts,
     }),
@@ -154,21 +149,6 @@ export async function testApp(
 /** Has another worker do the jobs, or none. */
 export function setWorker(app: App, worker: App["worker"]): void {
   Object.assign(app, { worker });
-}
-
-async function migratedImage(): Promise<Buffer> {
-  const dir = await mkdtemp(join(tmpdir(), "mailwright-image-"));
-  const path = join(dir, "image.db");
-  {
-    await using database = openDatabase(`sqlite:${path}`);
-    await migrateToLatest(database.db);
-  }
-  const sqlite = new Sqlite(path);
-  sqlite.pragma("journal_mode = DELETE");
-  const image = sqlite.serialize();
-  sqlite.close();
-  await rm(dir, { recursive: true, force: true });
-  return image;
 }
 
 async function caller(app: App, email: string, request: TestApp["request"]): Promise<Caller> {
