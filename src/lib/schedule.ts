@@ -30,7 +30,9 @@ function hasTime(text: string): boolean {
  * of the clock leaves out comes right after the gap, and one that it brings twice comes once.
  */
 export function nextTime(pattern: string, after: number, timezone = "UTC"): number {
-  const next = new Cron(pattern, { timezone }).nextRun(new Date(after * 1_000));
+  // With an offset no table of time zones is read, which each start would wait for.
+  const zone = timezone === "UTC" ? { utcOffset: 0 } : { timezone };
+  const next = new Cron(pattern, zone).nextRun(new Date(after * 1_000));
   if (next === null) throw new Error(`"${pattern}" names no time to come`);
   return Math.floor(next.getTime() / 1_000);
 }

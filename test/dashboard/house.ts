@@ -123,6 +123,11 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   }
   if (!fresh) await api("POST", "/setup", { token: new URL(setup).searchParams.get("token"), ...OWNER });
 
+  function sessionCookies() {
+    const [name = "", value = ""] = cookie.split("=");
+    return cookie === "" ? [] : [{ name, value, url }];
+  }
+
   async function visit({
     look = { viewport: DESK, colorScheme: "light" },
     signed_out = false,
@@ -132,8 +137,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   }: VisitOptions = {}): Promise<Visit> {
     const tabs = (alone ? undefined : free.pop()) ?? (await openTabs(browser, url));
     const { context } = tabs;
-    const [name = "", value = ""] = cookie.split("=");
-    if (!signed_out && cookie !== "") await context.addCookies([{ name, value, url }]);
+    await context.addCookies(signed_out ? [] : sessionCookies());
     const watching = watch(context, [url, ...elsewhere], (line) => isFault(line, refusals));
     const page = await context.newPage();
     await page.setViewportSize(look.viewport);

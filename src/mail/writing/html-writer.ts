@@ -1,4 +1,4 @@
-import sanitizeHtml from "sanitize-html";
+import type sanitizeHtml from "sanitize-html";
 
 import { HtmlRoom } from "./html-room.ts";
 import { LOOK, QUIET_CLASS } from "./look.ts";
@@ -12,6 +12,7 @@ import {
   type Token,
 } from "./markdown.ts";
 import { MAX_PICTURE_PX } from "./pictures.ts";
+import { sanitizer } from "./sanitizer.ts";
 import { type Column, type Table, tableAt } from "./tables.ts";
 
 /** Length up to which a cell is not wrapped, and a word too long for a telephone's screen. */
@@ -79,7 +80,7 @@ export function writeHtml(tokens: readonly Token[], { room, own }: Wanted): { ht
   const auto = tokens.some(({ content }) => RIGHT_TO_LEFT.test(content));
   const page = { html, own, auto, whole_code: room / 4 };
   for (let at = 0; at < tokens.length && !html.full;) at = writeBlock(page, tokens, at);
-  return { html: sanitizeHtml(html.text(), ALLOWED), cut: html.full };
+  return { html: sanitizer()(html.text(), ALLOWED), cut: html.full };
 }
 
 /** Writes the block that begins with a token. Returns the index behind it. */

@@ -1,7 +1,8 @@
-import sanitizeHtml from "sanitize-html";
+import type sanitizeHtml from "sanitize-html";
 
 import { LOOK, OUTLOOK_SHEET, PAGE_CLASS, QUIET_CLASS, SHEET } from "./look.ts";
 import { escapeHtml, type LinkGuard } from "./markdown.ts";
+import { sanitizer } from "./sanitizer.ts";
 
 /** A safe CSS value: no function except for colours, so nothing is fetched, and no escape that could spell one. */
 const SAFE_VALUE = /^(?:[\w\s#.,%!'-]|(?:rgb|hsl)a?\([\d\s.,%]*\))*$/i;
@@ -36,7 +37,7 @@ const PAGE: sanitizeHtml.IOptions = {
 export function harmlessPage(html: string, guard: LinkGuard): string {
   return page(
     ofFile(titleOf(html)),
-    sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }),
+    sanitizer()(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }),
   );
 }
 

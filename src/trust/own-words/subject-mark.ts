@@ -130,11 +130,8 @@ const LIKENESS = new Map(
   Array.from(LIKE_LATIN.matchAll(/(.)(.)/gu), ([, one = "", other = ""]) => [one, other]),
 );
 
-const KNOWN = new Set(
-  [...MARKS, ...PROGRAMS, ...OUTLOOK]
-    .flatMap((line) => line.split(" "))
-    .map((mark) => plain(mark.replaceAll("_", " "))),
-);
+/** Made by the first subject that needs them: folding thousands of words would be a thirtieth of a start. */
+let known: Set<string> | undefined;
 
 /** How many labels may precede a mark: "[EXT] Desk: Re: …". */
 const MAX_LABELS = 6;
@@ -166,7 +163,12 @@ export function hasReplyMark(subject: string): boolean {
 }
 
 function isMark(label: string): boolean {
-  return KNOWN.has(label.trim()) || KNOWN.has(label.replace(COUNTER, "").trim());
+  known ??= new Set(
+    [...MARKS, ...PROGRAMS, ...OUTLOOK]
+      .flatMap((line) => line.split(" "))
+      .map((mark) => plain(mark.replaceAll("_", " "))),
+  );
+  return known.has(label.trim()) || known.has(label.replace(COUNTER, "").trim());
 }
 
 /** Returns a text in lower case without accents, with letters that look Latin as Latin ones. */
