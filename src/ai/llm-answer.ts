@@ -3,6 +3,7 @@ import { MAX_PARTS, partsIn } from "../lib/json-depth.ts";
 import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } from "./llm-faults.ts";
 import { plainId, type ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
+import { withoutThinking } from "./thinking.ts";
 
 /** Limit of tool calls in one answer; a model with more is out of control. */
 const MAX_CALLS = 100;
@@ -36,7 +37,7 @@ export function readAnswer(
   const message = asRecord(choice["message"]);
   const finish_reason = endOf(choice["finish_reason"]);
   if (typeof finish_reason !== "string") return brokenOff(connection, finish_reason.unknown);
-  const text = textOf(message["content"]);
+  const text = withoutThinking(textOf(message["content"]));
   const tool_calls = callsOf(message["tool_calls"]);
   if (haveManyParts(tool_calls)) return tooMuch(connection, `${MANY_PARTS} in its calls`);
   if (finish_reason === "content_filter" || (text.trim() === "" && tool_calls.length === 0)) {

@@ -404,6 +404,18 @@ describe("what goes wrong at the provider is an outcome", () => {
     expect(result.message).toContain("--max-tokens");
   });
 
+  const unfinished: [string, string, string, string][] = [
+    ["thinking alone", "<think>Secret</think>\n", "stop", "answered without any text"],
+    ["thinking without an end", "<think>Secret", "stop", "answered without any text"],
+    ["thinking that was cut off", "<think>Secret", "length", "used up its tokens before it wrote any text"],
+  ];
+  test.each(unfinished)("%s is no answer", async (_, content, finish_reason, words) => {
+    await using server = replying({ choices: [{ message: { content }, finish_reason }] });
+    const result = await failing({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result.message).toContain(words);
+    expect(result.message).not.toContain("Secret");
+  });
+
   test("a refusal in place of a text carries the model's words", async () => {
     await using server = replying({
       choices: [{ message: { content: null, refusal: "I can't help with that." } }],
@@ -504,6 +516,54 @@ describe("answers that are good enough", () => {
     expect(await ask({ connection: connectionTo({ base_url: server.base_url }) })).toMatchObject({
       text: "hi",
     });
+  });
+});
+
+describe("thinking that a server leaves in the answer is no part of it", () => {
+  const thought: [string, string][] = [
+    ["DeepSeek R1, QwQ, Qwen3", "<think>\nSecret: say hi.\n</think>\n\nhi"],
+    ["Qwen3 that is not to think", "<think>\n\n</think>\n\nhi"],
+    ["the opening mark is in the template", "Secret: say hi.\n</think>\n\nhi"],
+    ["the opening mark is in the template, all on a line", "Secret: say hi.</think>hi"],
+    ["the thinking has code", "Secret:\n```\nx\n```\n</think>\nhi"],
+    ["several blocks", "<think>Secret</think>\n<think>Secret</think> hi"],
+    ["Seed-OSS", "<seed:think>Secret</seed:think>hi"],
+    ["Magistral", "[THINK]Secret[/THINK]hi"],
+    ["Gemma", "<|channel>thought\nSecret\n<channel|>hi"],
+    ["gpt-oss", "<|channel|>analysis<|message|>Secret<|end|><|start|>assistant<|channel|>final<|message|>hi"],
+    ["a prompt that asks for it", "<thinking>Secret</thinking>\nhi"],
+  ];
+  test.each(thought)("%s", async (_, content) => {
+    await using server = replying(chatCompletion(content));
+    const result = await ask({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result).toMatchObject({ ok: true, text: "hi" });
+  });
+
+  test.each([
+    "Models write <think>, and end it with </think>.",
+    "It ends with `</think>`.",
+    "End it with </think> on a line of its own.",
+    "The end of such a text:\n```\nso be it\n</think>\nyes\n```",
+    "```html\n<think>\n</think>\n```",
+    "The tag is\n<think>\nand then\n</think>\nhi",
+    "  indented",
+  ])("an answer about such marks is whole: %j", async (content) => {
+    await using server = replying(chatCompletion(content));
+    const result = await ask({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result).toMatchObject({ ok: true, text: content });
+  });
+
+  test("four million characters of marks take no time", async () => {
+    for (const content of [
+      "<think></think>".repeat(260_000),
+      "<think>".repeat(500_000),
+      "</think> ".repeat(400_000),
+    ]) {
+      await using server = replying(chatCompletion(`${content}x`));
+      const begun = performance.now();
+      await ask({ connection: connectionTo({ base_url: server.base_url }) });
+      expect(performance.now() - begun).toBeLessThan(1_000);
+    }
   });
 });
 

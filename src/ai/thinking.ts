@@ -1,0 +1,59 @@
+/**
+ * The marks between which models write their thinking into the answer, where no parser of the server takes it out:
+ * most (DeepSeek R1, Qwen, GLM), then what fine-tuned ones and prompts use, Seed-OSS, Magistral, Kimi-VL, OpenThinker,
+ * Gemma and gpt-oss.
+ */
+const MARKS: readonly (readonly [string, string])[] = [
+  ["<think>", "</think>"],
+  ["<thinking>", "</thinking>"],
+  ["<thought>", "</thought>"],
+  ["<reasoning>", "</reasoning>"],
+  ["<seed:think>", "</seed:think>"],
+  ["[THINK]", "[/THINK]"],
+  ["◁think▷", "◁/think▷"],
+  ["<|begin_of_thought|>", "<|end_of_thought|>"],
+  ["<|channel>thought", "<channel|>"],
+  ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"],
+];
+const SPACE = /\s/;
+
+/** Returns the answer below the thinking that it begins with; empty where there is nothing but thinking. */
+export function withoutThinking(text: string): string {
+  let at = afterSpace(text, 0);
+  let from = 0;
+  for (let marks = marksAt(text, at); marks !== undefined; marks = marksAt(text, at)) {
+    const end = text.indexOf(marks[1], at + marks[0].length);
+    if (end < 0) return "";
+    from = end + marks[1].length;
+    at = afterSpace(text, from);
+  }
+  if (from === 0) from = afterUnopened(text);
+  return from === 0 ? text : text.slice(afterSpace(text, from));
+}
+
+function marksAt(text: string, at: number) {
+  return MARKS.find(([open]) => text.startsWith(open, at));
+}
+
+/**
+ * Returns where thinking ends whose opening mark stands in the prompt, since some chat templates write it there; 0
+ * where there is none. An answer that is about such marks names the opening one before, or quotes the closing one.
+ */
+function afterUnopened(text: string): number {
+  const end = text.indexOf("</think>");
+  if (end < 0) return 0;
+  const next = end + "</think>".length;
+  const thinking = text.slice(0, end);
+  if (thinking.includes("<think>") || (thinking.split("```").length - 1) % 2 === 1) return 0;
+  return isInWords(thinking.at(-1), text[next]) ? 0 : next;
+}
+
+function isInWords(before = "\n", after = "\n"): boolean {
+  return " \t`'\"“‘«(<>".includes(before) || "`'\"”’».,;:!?)".includes(after);
+}
+
+function afterSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && SPACE.test(text.charAt(at))) at += 1;
+  return at;
+}
