@@ -1,11 +1,10 @@
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
-import type { ReadFor } from "../files/reader.ts";
-import { parseJson } from "../lib/foreign-json.ts";
 import { escapeHtml } from "../mail/writing/markdown.ts";
 import { filePage } from "../mail/writing/page.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
+import { isInForm, notInForm, withoutFence } from "./form.ts";
 import { MAX_TEXT_BYTES, namedApart } from "./made-files.ts";
 import type { AttachType } from "./settings.ts";
 import { warningStep } from "./steps.ts";
@@ -26,40 +25,32 @@ export async function filesOut(app: App, run: Run, result: string): Promise<Tool
     sourceOf(run.message),
   );
   if (!("refusal" in file)) {
-    if (settings.attach === "json" && parseJson(new TextDecoder().decode(file.bytes)) === undefined)
-      steps.push(warningStep(`${file.filename} is not valid JSON: the model answered in another form.`));
+    if (isSpoilt(run, result, new TextDecoder().decode(file.bytes)))
+      steps.push(notInForm(file.filename, settings.attach));
     return [namedApart(made, file), ...made];
   }
   steps.push(warningStep(file.refusal));
   return made;
 }
 
+/** Whether no program can read the file as what it is called, and no step has said so of the answer yet. */
+function isSpoilt({ settings }: Run, result: string, text: string): boolean {
+  const { attach, form } = settings;
+  if ((attach !== "json" && attach !== "csv") || isInForm(text, attach)) return false;
+  return attach !== form || isInForm(result, form);
+}
+
 async function textOf(
   app: App,
-  { trust, message }: Run,
+  run: Run,
   { result, attach }: { result: string; attach: AttachType },
 ): Promise<string> {
   if (attach === "md" || attach === "txt") return result;
   // Text that is too long for a file is not read first.
   if (result.length > MAX_TEXT_BYTES) return result;
-  const from = sourceOf(message);
-  const bare = await withoutFence(app, { markdown: result, language: attach }, from);
+  const bare = await withoutFence(app, run, { markdown: result, language: attach });
   if (attach !== "html") return bare.endsWith("\n") ? bare : `${bare}\n`;
   if (/^\s*<(?:!doctype|[a-z][a-z0-9]*[\s>])/i.test(bare)) return bare;
-  const html = await workOnText(app, "html", { markdown: bare, trust }, from);
+  const html = await workOnText(app, "html", { markdown: bare, trust: run.trust }, sourceOf(run.message));
   return filePage(html?.text ?? `<pre>${escapeHtml(bare)}</pre>`);
-}
-
-/**
- * Returns the content of the only fenced block, as models like to put a file between fences, with a word before and
- * after.
- */
-async function withoutFence(
-  app: App,
-  { markdown, language }: { markdown: string; language: string },
-  from: ReadFor,
-): Promise<string> {
-  const fences = (await workOnText(app, "fences", { markdown }, from)) ?? [];
-  const [only, other] = fences.filter((fence) => ["", language].includes(fence.language));
-  return only === undefined || other !== undefined ? markdown : only.content;
 }

@@ -9,6 +9,7 @@ import { type Written, written, writtenPlain } from "../mail/writing/written.ts"
 import { type Answerable, answerNow, type Withheld } from "../resources/messages/withheld.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Ending, Run } from "./close.ts";
+import { asBlock } from "./form.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
@@ -49,7 +50,8 @@ export async function answerTo(
     const mailed = mailedFiles(run, files, { ...room, captures });
     const stranger = !hasAuthority(message);
     const pictures = mailed.flatMap((file) => pictureOf(file) ?? []);
-    const words = await answerWords(app, run, { result: ending.result, pictures, lacking, stranger });
+    const result = ending.form === undefined ? ending.result : asBlock(ending.result, ending.form);
+    const words = await answerWords(app, run, { result, pictures, lacking, stranger });
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,

@@ -24,6 +24,7 @@ import type { Command } from "./command.ts";
 import { countTokens } from "./count-tokens.ts";
 import { type Journal, notAsked } from "./earlier-calls.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
+import { type DataForm, inForm } from "./form.ts";
 import { type RunInput } from "./input.ts";
 import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "../trust/shown/links.ts";
@@ -55,6 +56,8 @@ export type Ending =
       usage: { input_tokens: number; output_tokens: number } | null;
       /** Set if nothing was done that costs a credit. */
       free?: true;
+      /** Set if the result is data of that form, and so no Markdown. */
+      form?: DataForm;
     }
   | { state: "failed"; reason: FailureReason; error: string };
 
@@ -98,8 +101,9 @@ export async function closeRun(app: App, run: Run, whole: Ending): Promise<void>
   await closed;
 }
 
-async function close(app: App, run: Run, whole: Ending): Promise<void> {
+async function close(app: App, run: Run, ended: Ending): Promise<void> {
   const { message } = run;
+  const whole = await inForm(app, run, ended);
   run.steps.push(...stepsOfEarlier(notAsked(run.journal)));
   const files =
     whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];

@@ -1,6 +1,7 @@
 import type { MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
 import type { Command } from "./command.ts";
+import type { DataForm } from "./form.ts";
 
 /** What the flags of an instruction say about its run. */
 export interface RunSettings {
@@ -11,6 +12,8 @@ export interface RunSettings {
   temperature: number | null;
   /** Sentences for the model about the form of its answer. */
   wishes: string[];
+  /** The form of data in which the answer itself is wanted. */
+  form: DataForm | null;
   /** Whether the answer has a form in which nothing may stand below it. */
   for_programs: boolean;
   /** False when no answer is to be mailed. */
@@ -136,6 +139,7 @@ export function readSettings(
       ...otherWishes(options),
       ...tagWish(tags),
     ],
+    form: dataForm(options),
     for_programs: /^(json|csv|html)$/i.test(String(options["format"] ?? attach ?? "")),
     reply: turned("reply", true),
     fresh: turned("new", false),
@@ -147,6 +151,11 @@ export function readSettings(
     by_rule,
   };
   return { settings, warnings };
+}
+
+function dataForm({ format }: Options): DataForm | null {
+  const form = String(format).toLowerCase();
+  return form === "json" || form === "csv" ? form : null;
 }
 
 function attachType({ attach: value }: Options, warn: (sentence: string) => null): AttachType | null {

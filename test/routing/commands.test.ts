@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { asked, call, context, withContexts } from "../support/commands.ts";
+import { simpleParser } from "mailparser";
 import { mailroom } from "../support/mailroom.ts";
 
 describe("macros", () => {
@@ -97,12 +98,24 @@ describe("targets and flags", () => {
     ],
     ["--fromat=html", "--fromat is no option here; the model was told of it. Did you mean --format?"],
     ["--attach=md --format=text", "--attach=md asks for markdown, but --format=text was done."],
-    ["--attach=json", "answer.json is not valid JSON: the model answered in another form."],
-  ])("%s is done as it is written, and what is odd about it is said", async (flag, output) => {
-    await using room = await mailroom();
-    const { steps } = await call(room, `Sum up ${flag}`);
-    expect(steps).toMatchObject([{ type: "warning", output }]);
-  });
+    ...[
+      ["--format=json", "The answer is not valid JSON"],
+      ["--format=JSON --attach=json", "The answer is not valid JSON"],
+      ["--format=csv", "The answer is not valid CSV"],
+      ["--attach=json", "answer.json is not valid JSON"],
+      ["--attach=csv", "answer.csv is not valid CSV"],
+    ].map(([flag, what]) => [
+      flag,
+      `${what}: the model answered in another form. Try again, or use another model.`,
+    ]),
+  ] as [string, string][])(
+    "%s is done as it is written, and what is odd about it is said",
+    async (flag, output) => {
+      await using room = await mailroom({ model: { reply: () => "The sum, in words:\n\n2, and more." } });
+      const { steps } = await call(room, `Sum up ${flag}`);
+      expect(steps).toMatchObject([{ type: "warning", output }]);
+    },
+  );
 
   test.each([
     ["--format=exe", "--format must be one of text, markdown, html, json, csv; it was left out."],
@@ -122,6 +135,23 @@ describe("targets and flags", () => {
     const done = await call(room, `Sum up ${flag}`);
     expect(done).toMatchObject({ status: "done", steps: [{ type: "warning", output }] });
     expect(asked(room).user).toBe("Sum up");
+  });
+
+  const data: [string, string, string][] = [
+    ["--format=json", '[{"shop":"*Pyhä*","sold":2}]', '[{"shop":"*Pyhä*","sold":2}]'],
+    ["--format=json", '```json\n{"a": "_b_"}\n```', '{"a": "_b_"}\n'],
+    ["--format=JSON", 'Here it is:\n```\n{"a": "_b_"}\n```\nAnything else?', '{"a": "_b_"}\n'],
+    ["--format=csv", "shop,sold\n*Pyhä*,2\n", "shop,sold\n*Pyhä*,2\n"],
+    ["--format=csv", '```csv\nshop,"of ""ours"", 5"\n"a\nb",2\n```', 'shop,"of ""ours"", 5"\n"a\nb",2\n'],
+  ];
+  test.each(data)("an answer with %s is its data alone: %j", async (flag, answer, result) => {
+    await using room = await mailroom({ model: { reply: () => answer } });
+    expect(await call(room, `Sum up ${flag}`)).toMatchObject({ status: "done", result, steps: [] });
+    await room.send({ text: `Sum up ${flag}` });
+    await room.drain();
+    const [mail] = await room.outgoing();
+    const { text } = await simpleParser(Buffer.from(mail?.raw ?? ""));
+    expect(text).toStartWith(`${result.trim()}\n`);
   });
 
   test.each(["--dry-run=true", "--dry-run=yes", "--dry-run=TRUE", "--no-reply --dry-run"])(

@@ -27,6 +27,9 @@ interface Margin {
 
 /** Returns the blocks as plain text: no marks except those of lists, quotes and large headings. */
 export function writeText(tokens: readonly Token[], guard?: LinkGuard): string {
+  const [only, ...others] = tokens;
+  // Nothing else is there from which code would have to be told, and a program may read it.
+  if (only?.type === "fence" && others.length === 0) return only.content.trimEnd();
   const page: Page = { tokens, at: 0, lines: [], guard };
   writeBlocks(page, { first: "", rest: "" });
   return page.lines.join("\n");
