@@ -26,7 +26,7 @@ export function backupCommand(): Command {
     .option(...JSON_OPTION)
     .action(async (file: string, options: CommonOptions & { overwrite?: boolean }) => {
       const config = configOf(options);
-      refuseMissing(config);
+      refuseMissing(options, config);
       refuseAsRoot(config.data.dir);
       await lookForLoss(config);
       const { backupToFile, backupToStream, sourceOf } = await import("../backup/write-backup.ts");

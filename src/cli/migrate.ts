@@ -19,7 +19,7 @@ export function migrateCommand(): Command {
       // Both commands have these options, and commander assigns them to the outer one.
       const options = command.optsWithGlobals<CommonOptions>();
       const config = configOf(options);
-      refuseMissing(config);
+      refuseMissing(options, config);
       await lookForLoss(config);
       await using database = openDatabase(config.database.url);
       const migrations = await migrationStatus(database.db);
@@ -32,7 +32,7 @@ export function migrateCommand(): Command {
     .option(...JSON_OPTION)
     .action(async (options: CommonOptions) => {
       const config = configOf(options);
-      refuseMissing(config);
+      refuseMissing(options, config);
       refuseAsRoot(config.data.dir);
       using lock = lockStores(config);
       if (!lock)

@@ -1,15 +1,9 @@
 import { Command } from "commander";
-import { dirname, isAbsolute, join, resolve } from "node:path";
-import { hasNoServer } from "../backup/swap.ts";
-import {
-  type Config,
-  type ConfigOverrides,
-  defaultConfig,
-  findConfigFile,
-  supervisor,
-} from "../config/config.ts";
+import { resolve } from "node:path";
+import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "../config/config.ts";
 import { type Server, serve } from "../serve.ts";
 import { messageOf } from "../errors.ts";
+import { folderApart } from "./folder-apart.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
 import { misfits } from "./misfits.ts";
 import { reportToManager } from "./supervision.ts";
@@ -45,7 +39,7 @@ export function serveCommand(): Command {
       // First, because a signal may arrive as soon as the server is up.
       const stopped = firstSignal();
       const found = await misfits(config);
-      const apart = folderApart(options, config);
+      const apart = beganApart(options, config);
       const server = await serve(config);
       // Warned about now, because otherwise only the first backup would show it; what prevents a start was already
       // reported as an error.
@@ -59,13 +53,11 @@ export function serveCommand(): Command {
  * Returns a warning when a new server begins in another folder than that of the configuration file: started from
  * another working directory than before, it would refuse all mail with an empty database.
  */
-function folderApart({ config: file }: CommonOptions, config: Config): string | undefined {
+function beganApart(options: CommonOptions, config: Config): string | undefined {
+  const apart = folderApart(options, config);
+  if (apart === undefined) return undefined;
   const { dir } = config.data;
-  const named = findConfigFile({ file });
-  if (named === undefined || isAbsolute(dir) || !hasNoServer(config)) return undefined;
-  const home = dirname(resolve(named));
-  if (home === resolve()) return undefined;
-  return `data.dir "${dir}" is taken from the folder in which the server is started, and not from that of ${named}: a new server began in ${resolve(dir)}. If it was to be that in ${join(home, dir)}, stop this one, set data.dir to that path, and start it again.`;
+  return `data.dir "${dir}" is taken from the folder in which the server is started, and not from that of ${apart.named}: a new server began in ${resolve(dir)}. If it was to be that in ${apart.beside}, stop this one, set data.dir to that path, and start it again.`;
 }
 
 /** Resolves to the signal that tells the program to stop; a second one ends it at once. */

@@ -8,6 +8,7 @@ import { lockStores } from "../db/locks.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot, refuseReadOnly } from "../lib/start-faults.ts";
 import { createLog } from "../lib/log.ts";
+import { folderApart } from "./folder-apart.ts";
 import { type CommonOptions, configOf } from "./options.ts";
 
 /**
@@ -21,7 +22,7 @@ export async function withApp(
 ): Promise<void> {
   const config = configOf(options);
   const isNamed = isPlaceGiven(options, config);
-  if (options.create === undefined || (options.create !== true && !isNamed)) refuseMissing(config);
+  if (options.create === undefined || (options.create !== true && !isNamed)) refuseMissing(options, config);
   else if (!isNamed && hasNoServer(config))
     console.error(
       `Note: a new server begins in ${resolve(config.data.dir)}: there was none, and neither a config.toml is here nor a folder named.`,
@@ -42,7 +43,7 @@ export async function besideServer(
   work: (app: App, running: boolean) => Promise<void>,
 ): Promise<void> {
   const config = configOf(options);
-  refuseMissing(config);
+  refuseMissing(options, config);
   const running = (await lookForLoss(config)) === "running";
   const log = createLog({ level: "warn", format: "text", aside: true });
   await using app = await createApp(config, { log, may_migrate: false });
@@ -64,16 +65,20 @@ export async function lookForLoss(config: Config): Promise<"running" | "looked">
   return "looked";
 }
 
-export function refuseMissing(config: Config): void {
+export function refuseMissing(options: CommonOptions, config: Config): void {
   if (!hasNoServer(config)) return;
   refuseLost(config);
-  throw new AppError(
-    "unavailable",
-    `There is no Mailwright in the data folder ${resolve(config.data.dir)}.`,
-    {
-      fix: "Go to the folder of your config.toml, name that file with --config, or begin with `mailwright serve` or `mailwright user create`.",
-    },
-  );
+  const { dir } = config.data;
+  const apart = folderApart(options, config);
+  const here = `There is no Mailwright in the data folder ${resolve(dir)}`;
+  if (apart !== undefined) {
+    const why = `data.dir "${dir}" is taken from the folder in which you are, and not from that of ${apart.named}`;
+    const fix = `Run this in the folder in which the server is started, such as ${apart.home}, or set data.dir to the whole path, such as ${apart.beside}.`;
+    throw new AppError("unavailable", `${here}: ${why}.`, { fix });
+  }
+  throw new AppError("unavailable", `${here}.`, {
+    fix: "Go to the folder of your config.toml, name that file with --config, or begin with `mailwright serve` or `mailwright user create`.",
+  });
 }
 
 function isPlaceGiven({ config: file }: CommonOptions, { data }: Config): boolean {
