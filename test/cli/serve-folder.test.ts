@@ -85,24 +85,29 @@ test.each(["--config", "MAILWRIGHT_CONFIG"])(
   },
 );
 
-test.each([
+const COMMANDS = [
   ["queue", "list"],
   ["migrate", "status"],
   ["backup", "x.zip"],
-])("%s %s says why a configuration that is named from another folder finds no server", async (...words) => {
-  await using at = await place();
-  const main = join(import.meta.dir, "../../src/main.ts");
-  const run = (file: string) =>
-    Bun.spawnSync([process.execPath, main, ...words, "--config", file], { cwd: at.elsewhere });
-  const data = join(at.elsewhere, "data");
-  const { exitCode, stderr } = run("../home/config.toml");
-  expect([exitCode, stderr.toString()]).toEqual([
-    1,
-    `There is no Mailwright in the data folder ${data}: data.dir "./data" is taken from the folder in which you are, and not from that of ../home/config.toml. ` +
-      `Run this in the folder in which the server is started, such as ${at.home}, or set data.dir to the whole path, such as ${at.home}/data.\n`,
-  ]);
-  await writeFile(at.file, `${CONFIG}[data]\ndir = "${at.home}/other"\n`);
-  expect(run(at.file).stderr.toString()).toStartWith(
-    `There is no Mailwright in the data folder ${at.home}/other. Go to`,
-  );
-});
+].map((words) => ({ words }));
+
+test.each(COMMANDS)(
+  "$words says why a configuration named from another folder finds no server",
+  async ({ words }) => {
+    await using at = await place();
+    const main = join(import.meta.dir, "../../src/main.ts");
+    const run = (file: string) =>
+      Bun.spawnSync([process.execPath, main, ...words, "--config", file], { cwd: at.elsewhere });
+    const data = join(at.elsewhere, "data");
+    const { exitCode, stderr } = run("../home/config.toml");
+    expect([exitCode, stderr.toString()]).toEqual([
+      1,
+      `There is no Mailwright in the data folder ${data}: data.dir "./data" is taken from the folder in which you are, and not from that of ../home/config.toml. ` +
+        `Run this in the folder in which the server is started, such as ${at.home}, or set data.dir to the whole path, such as ${at.home}/data.\n`,
+    ]);
+    await writeFile(at.file, `${CONFIG}[data]\ndir = "${at.home}/other"\n`);
+    expect(run(at.file).stderr.toString()).toStartWith(
+      `There is no Mailwright in the data folder ${at.home}/other. Go to`,
+    );
+  },
+);
