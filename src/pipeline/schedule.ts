@@ -122,7 +122,8 @@ async function askBack(
   const typed = worded(run.command.options[member]) ?? "";
   const is_asked = code === "unclear_time" && (member === "every" || member === "at") && typed !== "";
   const from_model = is_asked ? await askForTimes(app, run, { typed, member, user }) : undefined;
-  const proposals = from_model ?? unclear.proposals.map((line) => ({ line, words: "" }));
+  const proposals =
+    from_model ?? unclear.proposals.map((value) => ({ line: asFlag(member, value), words: "" }));
   const list = proposals.map(({ line, words }) => `${words === "" ? "" : `${words}:\n\n`}    ${line}`);
   const result = [
     unclear.message,
@@ -134,6 +135,10 @@ async function askBack(
   const full = await refusalOf(() => refuseTooMany(app, app.db, user));
   if (full !== undefined) return failed(full);
   return { ending, alongside: (tx) => add(app, tx, run, { user, times: null, over }) };
+}
+
+function asFlag(name: string, value: string): string {
+  return `--${name}=${value.includes(" ") ? `"${value}"` : value}`;
 }
 
 async function stopped(app: App, run: Run): Promise<Scheduled | undefined> {

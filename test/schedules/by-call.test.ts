@@ -112,6 +112,10 @@ describe("a schedule made over HTTP", () => {
     [{ every: undefined, at: "2026-07-14" }, "body.at", "in_the_past"],
     [{ until: "2026-07-15" }, "body.until", "in_the_past"],
     [{ until: "never" }, "body.until", "unclear_time"],
+    [{ every: "*/5 * * * *" }, "body.every", "too_often"],
+    [{ every: "yearly 30 february" }, "body.every", "no_such_time"],
+    [{ every: undefined, at: "2026-02-30 09:00" }, "body.at", "no_such_time"],
+    [{ every: undefined, at: "yesterday 9:00" }, "body.at", "in_the_past"],
     [{ timezone: "Mars/Olympus" }, "body.timezone", "unknown_timezone"],
     [{ instruction: "   " }, "body.instruction", "too_short"],
     [{ instruction: "x".repeat(10_001) }, "body.instruction", "too_long"],
@@ -123,6 +127,17 @@ describe("a schedule made over HTTP", () => {
     expect([status, body.errors?.[0]?.path, body.errors?.[0]?.code]).toEqual([422, path, code]);
     expect((await room.owner.get("/v1/schedules")).body).toEqual([]);
     expect((await room.owner.get("/messages")).body.items).toEqual([]);
+  });
+
+  test("is told what its members could be, and no flags", async () => {
+    await using room = await roomAt();
+    const said = async (wrong: object): Promise<string> =>
+      (await room.owner.post("/v1/schedules", { ...DIGEST, ...wrong })).body.detail;
+    expect(await said({ every: "now and then" })).toContain(
+      'It is not clear when “now and then” is. Such as: "weekday 8:00", "monday 9:00", "monthly 1 9:00".',
+    );
+    expect(await said({ timezone: "Mars/Olympus" })).toContain('Such as: "Europe/Berlin", ');
+    expect(await said({ every: "30 minutes" })).not.toContain("--");
   });
 
   test("of somebody else is not there", async () => {

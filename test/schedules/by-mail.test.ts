@@ -120,6 +120,9 @@ describe("a mail that says when", () => {
       ["--every=daily --tz=Europe/Berlon", "Did you mean Europe/Berlin?"],
       ["--every=daily --at=tomorrow", "not both"],
       ["--tz=UTC", "Say when"],
+      ['--every="30 minutes"', "at least an hour lies between two runs"],
+      ['--every="30 minutes"', "--every=hourly"],
+      ['--at="2026-02-30 09:00"', "There is no day “2026-02-30”"],
       ['--at="whenever"', '--at="tomorrow 9:00"'],
     ] as const) {
       await room.send({ text: `${flags}\nSay hello.` });

@@ -3,6 +3,7 @@ import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { readEvery } from "../../src/resources/schedules/every.ts";
 import { readMoment, readZone } from "../../src/resources/schedules/moments.ts";
 import { momentWords, patternWords } from "../../src/resources/schedules/shown-times.ts";
+import { timesFor } from "../../src/resources/schedules/times-for.ts";
 import { timesAfter } from "../../src/resources/schedules/times.ts";
 
 const BERLIN = "Europe/Berlin";
@@ -146,6 +147,53 @@ describe("what is typed as a single time", () => {
       undefined,
     ]);
     expect(momentWords(NOW, BERLIN)).toBe("Wed, 15 Jul 2026, 10:20");
+  });
+});
+
+describe("words that are clear, but no time of a schedule, are told why", () => {
+  const why = (every?: string, at?: string) => {
+    const read = timesFor({ every, at, tz: undefined, until: undefined }, { now: NOW, timezone: BERLIN });
+    return "unclear" in read ? [read.unclear.code, read.unclear.message] : [];
+  };
+
+  test.each([
+    ["*/5 * * * *", "too_often", "names more than one minute of an hour"],
+    ["* * * * *", "too_often", "names more than one minute of an hour"],
+    ["0,30 8 * * *", "too_often", "give its minute as one number"],
+    ["30 minutes", "too_often", "“30 minutes” is too often: at least an hour lies between two runs."],
+    ["every 10 minutes", "too_often", "at least an hour lies between two runs"],
+    ["5min", "too_often", "at least an hour lies between two runs"],
+    ["every minute", "too_often", "at least an hour lies between two runs"],
+    ["every 5 hours", "no_such_time", "come at the same times each day"],
+    ["15 8 30 2 *", "no_such_time", "never comes"],
+    ["0 25 * * *", "no_such_time", "hour (0 to 23)"],
+    ["yearly 30 february", "no_such_time", "There is no day “30 february”"],
+    ["weekday 25:00", "no_such_time", "There is no time of day “25:00”"],
+    ["daily 8:60", "no_such_time", "There is no time of day “8:60”"],
+    ["now and then", "unclear_time", "It is not clear"],
+    ["jede Stunde", "unclear_time", "It is not clear"],
+    ["8:00 9:00", "unclear_time", "It is not clear"],
+    ["x".repeat(5_000), "unclear_time", "It is not clear"],
+  ])("every %p", (typed, code, message) => {
+    expect(why(typed)).toEqual([code, expect.stringContaining(message)]);
+  });
+
+  test.each([
+    ["2026-02-30 09:00", "no_such_time", "There is no day “2026-02-30” in the calendar."],
+    ["2026-13-01", "no_such_time", "There is no day “2026-13-01”"],
+    ["2026-12-24T25:00", "no_such_time", "There is no time of day “25:00”"],
+    ["31 february", "no_such_time", "There is no day “31 february 2026”"],
+    ["29 february 2027 8:00", "no_such_time", "There is no day “29 february 2027”"],
+    ["tomorrow 25:00", "no_such_time", "There is no time of day “25:00”"],
+    ["13pm", "no_such_time", "There is no time of day “13pm”"],
+    ["yesterday 9:00", "in_the_past", "“yesterday 9:00” is in the past."],
+    ["3 days ago", "in_the_past", "is in the past"],
+    ["last friday", "in_the_past", "is in the past"],
+    ["soon", "unclear_time", "It is not clear"],
+    ["2026-12-24Z", "unclear_time", "It is not clear"],
+    ["tomorrow tomorrow", "unclear_time", "It is not clear"],
+  ])("at %p", (typed, code, message) => {
+    expect(why(undefined, typed)).toEqual([code, expect.stringContaining(message)]);
   });
 });
 

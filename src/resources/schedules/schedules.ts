@@ -289,6 +289,8 @@ function timesOf(
   throw invalid(
     `body.${member === "tz" ? "timezone" : member}`,
     code,
-    [message, ...proposals.map((one) => `Such as: ${one}.`)].join(" "),
+    proposals.length === 0
+      ? message
+      : `${message} Such as: ${proposals.map((one) => `"${one}"`).join(", ")}.`,
   );
 }

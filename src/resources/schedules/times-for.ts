@@ -1,8 +1,10 @@
 import { closestName } from "../../lib/closest-name.ts";
+import { isPattern } from "../../lib/schedule.ts";
 import { readEvery } from "./every.ts";
 import { type Now, readMoment, readZone } from "./moments.ts";
 import { momentWords } from "./shown-times.ts";
 import { type Times, timesAfter } from "./times.ts";
+import { whyNotEvery, whyNotMoment } from "./why-not.ts";
 
 /** Words about times, as they were typed. */
 export interface TimeWords {
@@ -17,16 +19,16 @@ export interface Unclear {
   member: keyof TimeWords;
   code: string;
   message: string;
-  /** What could have been meant, each as it would be typed. */
+  /** Values that are read, and may have been meant. */
   proposals: string[];
 }
 
 /** Ways to say a time that are always read. */
 const PROPOSALS = {
-  every: ['--every="weekday 8:00"', '--every="monday 9:00"', '--every="monthly 1 9:00"'],
-  at: ['--at="tomorrow 9:00"', '--at="in 3 days"', '--at="2027-01-31 17:00"'],
-  until: ['--until="2027-01-31"', '--until="in 3 months"', '--until="friday"'],
-  tz: ["--tz=Europe/Berlin", "--tz=America/New_York", "--tz=UTC"],
+  every: ["weekday 8:00", "monday 9:00", "monthly 1 9:00"],
+  at: ["tomorrow 9:00", "in 3 days", "2027-01-31 17:00"],
+  until: ["2027-01-31", "in 3 months", "friday"],
+  tz: ["Europe/Berlin", "America/New_York", "UTC"],
 } as const;
 
 export const TOO_LATE = [
@@ -66,15 +68,18 @@ function readEach(
   here: Now,
 ): { given: Pick<Times, "pattern" | "at"> | undefined; until: number | null } | { unclear: Unclear } {
   const pattern = every === undefined ? null : readEvery(every);
-  if (pattern === undefined) return unclearTime("every", every);
+  if (pattern === undefined || (pattern !== null && !isPattern(pattern)))
+    return unclearTime("every", every, here);
   const moment = at === undefined ? null : readMoment(at, here);
-  if (moment === undefined) return unclearTime("at", at);
+  if (moment === undefined) return unclearTime("at", at, here);
   const end = until === undefined ? null : readMoment(until, here, true);
-  if (end === undefined) return unclearTime("until", until);
+  if (end === undefined) return unclearTime("until", until, here);
   return { given: pattern === null && moment === null ? undefined : { pattern, at: moment }, until: end };
 }
 
-function unclearTime(member: "every" | "at" | "until", typed = ""): { unclear: Unclear } {
+function unclearTime(member: "every" | "at" | "until", typed = "", here: Now): { unclear: Unclear } {
+  const why = member === "every" ? whyNotEvery(typed) : whyNotMoment(typed, here);
+  if (why !== undefined) return unclear(member, why.code, why.message, why.proposals ?? PROPOSALS[member]);
   return unclear(member, "unclear_time", `It is not clear when “${typed}” is.`, PROPOSALS[member]);
 }
 
