@@ -4,6 +4,8 @@ import { AppError, type FieldFault } from "../errors.ts";
 import { badJson } from "./json-text.ts";
 
 const MAX_FAULTS = 20;
+/** The most members of an object that a sentence names. */
+const MAX_MEMBERS = 5;
 
 interface SchemaFault {
   type: ValueErrorType;
@@ -19,6 +21,7 @@ interface SchemaFault {
     format?: string;
     minItems?: number;
     maxItems?: number;
+    properties?: Record<string, unknown>;
     anyOf?: { const?: unknown; type?: string }[];
   };
   /** The faults of a union: one iterator for each branch. */
@@ -53,9 +56,7 @@ interface Explained {
 function explain(fault: SchemaFault): Explained {
   if (fault.value === undefined) return { code: "missing", message: "is required" };
   if (fault.type === ValueErrorType.Union) return explainChoice(fault.schema);
-  return (
-    EXPLANATIONS[fault.type]?.(fault.schema) ?? { code: "invalid", message: plainSentence(fault.message) }
-  );
+  return EXPLANATIONS[fault.type]?.(fault.schema) ?? { code: "invalid", message: plainSentence(fault) };
 }
 
 const tooSmall = ({ minimum }: SchemaFault["schema"]): Explained => ({
@@ -100,10 +101,12 @@ const FORMS: Record<string, string> = { uuid: "must be an id (a UUID)" };
 /**
  * Returns a sentence in place of TypeBox's "Expected string". Its messages on patterns say more than a reader can use.
  */
-function plainSentence(message: string): string {
+function plainSentence({ message, schema: { properties = {} } }: SchemaFault): string {
   const kind = /^Expected (string|boolean|integer|number|array|object)\b(?! to match)/.exec(message)?.[1];
   if (kind === undefined) return "has the wrong form";
-  return `must be ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}`;
+  const members = kind === "object" ? Object.keys(properties).slice(0, MAX_MEMBERS) : [];
+  const such = members.length === 0 ? "" : ` with members such as ${members.join(", ")}`;
+  return `must be ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}${such}`;
 }
 
 /** Returns the fault to report: for a nullable member, the fault of its non-null branch. */

@@ -137,6 +137,9 @@ describe("a schedule made over HTTP", () => {
       'It is not clear when “now and then” is. Such as: "weekday 8:00", "monday 9:00", "monthly 1 9:00".',
     );
     expect(await said({ timezone: "Mars/Olympus" })).toContain('Such as: "Europe/Berlin", ');
+    expect(await said({ over: "inbox" })).toBe(
+      "body.over must be an object with members such as inbox_id, tag, rule.",
+    );
     expect(await said({ every: "30 minutes" })).not.toContain("--");
   });
 
