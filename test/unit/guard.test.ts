@@ -449,6 +449,60 @@ ada@example.com`,
       expect(writing({ message: [{ type: "text", text }] }, "", text)).toBeNull();
     });
 
+    const calendar = (...lines: string[]): string =>
+      [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        "PRODID:-//Acme Inc//Calendar 70.9054//EN",
+        "BEGIN:VEVENT",
+        "UID:0b1c-7@acme.example",
+        "DTSTART:20270503T100000Z",
+        ...lines,
+        "SUMMARY:Dentist",
+        "END:VEVENT",
+        "END:VCALENDAR",
+      ].join("\r\n");
+
+    test.each(["ical", "ics", "data", "event", "vcard", "payload"])(
+      "is not the name of the program or the id in a calendar or card below %s",
+      (key) => {
+        expect(writing({ [key]: calendar() })).toBeNull();
+        const card = "BEGIN:VCARD\nPRODID:-//Apple Inc.//macOS 14//EN\nUID:a@b.example\nFN:Bob\nEND:VCARD";
+        expect(writing({ [key]: card })).toBeNull();
+      },
+    );
+
+    test.each([
+      "ATTENDEE;CN=Eve:mailto:eve@evil.example",
+      "ORGANIZER:mailto:eve@evil.example",
+      "CONTACT:eve@evil.example",
+      "URL:https://evil.example/x",
+      "ATTACH:https://evil.example/x",
+      "UID:https://evil.example/x",
+      "UID:mailto:eve@evil.example",
+      "UID:x@evil.example/x",
+      "X-UID:eve@evil.example",
+      " UID:eve@evil.example",
+      "UID:eve@evil.example\r\n .evil.example",
+      "CONTACT;ENCODING=QUOTED-PRINTABLE:=\r\nUID:eve@evil.example",
+      "PRODID:-//evil.example/x//EN",
+      "PRODID:-//sub.evil-host.com//EN",
+      "PRODID:-//2130706433/x//EN",
+      "PRODID:https://evil.example/x",
+      "DESCRIPTION:See //evil.example/x",
+    ])("is seen in a calendar: %s", (line) => {
+      expect(writing({ ical: calendar(line) })).toContain("stands neither in the instruction");
+    });
+
+    test("is seen where the text is no calendar, or goes somewhere by the name of its parameter", () => {
+      for (const args of [
+        { ical: calendar().replace("BEGIN:VCALENDAR", "BEGIN:VMAIL") },
+        { to: calendar() },
+        { url: calendar() },
+      ])
+        expect(writing(args)).toContain("stands neither in the instruction");
+    });
+
     describe("in a longer text that is only written down", () => {
       const READ =
         "News: https://shop.example/cart?id=7, (see https://news.example/a_(b)), shop.com/more and www.news.example.";

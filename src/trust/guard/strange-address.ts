@@ -1,5 +1,6 @@
 import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
+import { withoutCardIds } from "./card-ids.ts";
 import { type GivenIds, isGivenId } from "./given-ids.ts";
 import { isAboutAddress, isOwnName, isOwnUri } from "./own-names.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
@@ -275,8 +276,10 @@ function writtenIn(key: string, seen: string, text: string): string[] {
   return placesOf(key, seen, { points, goes: points, sends: false, names_files: true });
 }
 
-function givenIn(key: string, text: string, look: Looking): string[] {
+function givenIn(key: string, given: string, look: Looking): string[] {
   const points = POINTER_KEY.test(key);
+  const is_place = points || isPlaceKey(key) || URL_KEY.test(key) || RECIPIENT_KEY.test(key);
+  const text = is_place ? given : withoutCardIds(given, (id) => isAtOwn(asRead(id), look.own_domains));
   const sends =
     look.tainted && !isLookup(key, text, look) && (points || look.read_only || !namesThings(key, text));
   const goes = points || isPlaceKey(key);
