@@ -2,6 +2,10 @@
 const SAME_COLOR_WITHIN = 20;
 const COLOR_NAMES: Record<string, string> = {
   white: "ffffff",
+  // System colours as a page in the light has them.
+  canvas: "ffffff",
+  field: "ffffff",
+  window: "ffffff",
   black: "000000",
   snow: "fffafa",
   ivory: "fffff0",

@@ -25,6 +25,7 @@ const HARMLESS: [Property, RegExp | null][] = [
   ["mask-image", null],
   ["mix-blend-mode", null],
   ["opacity", /^(?:1(?:\.0{1,9})?|0?\.(?:1[6-9]|[2-9])\d{0,9}|(?:1[6-9]|[2-9]\d|100)(?:\.\d{1,9})?%)$/],
+  ["rotate", /^-?\d{1,2}(?:\.\d{1,9})?deg$/],
   ["scale", /^(?:[1-9]|0?\.[3-9]|[3-9]\d%|\d{3}%)$/],
   ["transform", MOVED],
   ["translate", /^(?:-?\d{1,2}(?:\.\d{1,9})?(?:px)?(?: |$)){1,3}$/],
@@ -38,10 +39,12 @@ const PUSHES = [
   "bottom",
   "inset",
   "inset-inline-end",
+  "left",
   "padding",
   "padding-left",
   "right",
   "text-indent",
+  "top",
 ] as const;
 /** With a more negative spacing, letters or words overlap. */
 const CLOSEST_PX = -4;

@@ -71,6 +71,7 @@ const PROPERTIES = [
   "padding",
   "padding-left",
   "right",
+  "rotate",
   "scale",
   "text-decoration",
   "text-decoration-line",
@@ -169,13 +170,27 @@ function declarations(text: string): Declarations {
   const found: Declarations = new Map();
   for (const one of withoutComments(text.slice(0, MAX_STYLE_CHARS)).toLowerCase().split(";")) {
     const colon = one.indexOf(":");
-    const property = one.slice(0, Math.max(0, colon)).trim();
+    const property = unescaped(one.slice(0, Math.max(0, colon))).trim();
     if (!isProperty(property)) continue;
-    const [value = "", mark] = one.slice(colon + 1).split("!", 2);
+    const [value = "", mark] = unescaped(one.slice(colon + 1)).split("!", 2);
     put(found, property, shortened(value) + (mark?.trim() === "important" ? IMPORTANT : ""));
   }
   return found;
 }
+
+/** Returns a text without its escapes (CSS Syntax 3 §4.3.7): `n\6fne` is `none`. */
+function unescaped(text: string): string {
+  if (!text.includes("\\")) return text;
+  return text
+    .replaceAll(/\\([0-9a-f]{1,6})\s?/g, (_, code: string) => {
+      const point = Number.parseInt(code, 16);
+      return point > MAX_CODE_POINT ? "\ufffd" : String.fromCodePoint(point);
+    })
+    .replaceAll("\\", "")
+    .toLowerCase();
+}
+
+const MAX_CODE_POINT = 0x10_ff_ff;
 
 function isProperty(name: string): name is Property {
   return IS_READ.has(name);

@@ -3,6 +3,7 @@ import { CLIPS_ALL, type Declarations, type Property, SCALES_AWAY } from "./html
 
 const FAR_OUTSIDE_PX = -500;
 const MOVES = [
+  "bottom",
   "inset",
   "inset-block-start",
   "inset-inline-start",
@@ -12,6 +13,7 @@ const MOVES = [
   "margin-inline-start",
   "margin-left",
   "margin-top",
+  "right",
   "text-indent",
   "top",
 ] as const;
@@ -184,6 +186,8 @@ function smallestIn(value: string): number {
 function sizeOr(value: string | undefined, inherited: number): number {
   if (value === undefined || /inherit|unset|smaller|larger/.test(value)) return inherited;
   if (value.includes("(")) return smallestIn(value) < LEAST_SIZE_PX ? 0 : PAGE_SIZE_PX;
+  // Only to say that letters are tiny does anybody need an exponent.
+  if (/\de-\d/.test(value)) return 0;
   const found =
     /(?:^|\s)(\d{0,6}\.?\d{1,20})([a-z]{2,3}|%)(?=\s|$)/.exec(value) ??
     /(?:^|\s)(\d{0,6}\.?\d{1,20})()(?=\s|$)/.exec(value);
