@@ -27,8 +27,9 @@ const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
 const FLAGS = [...TIME_FLAGS, "over"];
 const NOTHING_TO_DO =
   "It is not said what is to be done at these times. Write that below them, or give the inbox an instruction of its own.";
-const HOW_TO_END =
-  'To end it, answer this mail with the word stop on its first line. To change its times, answer with nothing but other ones, such as:\n\n    --every="monday 9:00"';
+const HOW_TO_END = "To end it, answer this mail with the word stop on its first line.";
+const HOW_TO_CHANGE = "To change its times, answer with nothing but other ones, such as:";
+const BY_CALL = "To end it, or to change its times, open the page “Schedules”, or use `/v1/schedules`.";
 
 /** Whether the options of an instruction have one about times. */
 export function isAboutTimes(options: Record<string, unknown>): boolean {
@@ -102,9 +103,16 @@ async function settle(app: App, run: Run, ordered: Ordered): Promise<Scheduled> 
   );
   if (refused !== undefined) return failed(refused);
   return {
-    ending: free(`${promise}\n\n${HOW_TO_END}`),
+    ending: free(`${promise}\n\n${howToEnd(run, times)}`),
     alongside: (tx) => (changes ? giveTimes(app, tx, changes, ordered) : add(app, tx, run, ordered)),
   };
+}
+
+/** A call has no mail that could be answered. */
+function howToEnd({ input }: Run, { at }: Times): string {
+  if (input.headers === null) return BY_CALL;
+  const other = at === null ? '--every="monday 9:00"' : '--at="tomorrow 9:00"';
+  return `${HOW_TO_END} ${HOW_TO_CHANGE}\n\n    ${other}`;
 }
 
 /** Asks what was meant, and keeps the order so that an answer with a time is enough. */

@@ -129,6 +129,14 @@ describe("a schedule made over HTTP", () => {
     expect((await room.owner.get("/messages")).body.items).toEqual([]);
   });
 
+  test("made by flags of a call says how to end it without a mail", async () => {
+    await using room = await roomAt();
+    const instruction = '--at="in 5 minutes" Say hello.';
+    const { body } = await room.owner.post("/v1/messages", { instruction });
+    expect(body.result).toContain("open the page “Schedules”, or use `/v1/schedules`");
+    expect(body.result).not.toContain("answer");
+  });
+
   test("is told what its members could be, and no flags", async () => {
     await using room = await roomAt();
     const said = async (wrong: object): Promise<string> =>

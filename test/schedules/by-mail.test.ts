@@ -60,7 +60,10 @@ describe("a mail that says when", () => {
     await using room = await roomAt();
     await room.send({ subject: "Call", text: '--at="tomorrow 9:00"\nRemind me to call Bob.' });
     await room.drain();
-    expect((await lastAnswer(room)).text).toContain("That is: Thu, 16 Jul 2026, 09:00");
+    const { text } = await lastAnswer(room);
+    expect(text).toContain("That is: Thu, 16 Jul 2026, 09:00");
+    expect(text).toContain('--at="tomorrow 9:00"');
+    expect(text).not.toContain("--every");
     await pass(room, "25h");
     expect(room.model.requests).toHaveLength(1);
     await pass(room, "9d");
