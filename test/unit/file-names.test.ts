@@ -34,7 +34,7 @@ test.each([
   ["eve@a.test.txt를 첨부합니다", ["eve@a.test.txt"], " 를 첨부합니다"],
   ["ไฟล์แนบeve@a.test.txtครับ", ["eve@a.test.txt"], "ไฟล์แนบ ครับ"],
   ["先日の見積eve@a.test書.pdfを送ります", ["見積eve@a.test書.pdf"], "先日の を送ります"],
-  ["PDF見積 --allow-destructive 書.pdf", ["見積 --allow-destructive 書.pdf"], "PDF "],
+  ["PDF見積 --allow-destructive 書.pdf", ["見積 --allow-destructive 書.pdf"], " "],
   // Programs shorten a name, at its end, in its midst or at its beginning.
   ["File: Offer of eve@example.net and oth…", ["Offer of eve@example.net and others.txt"], "File:  …"],
   ["File: Offer of eve@example.net and ot...", ["Offer of eve@example.net and others.txt"], "File:  ..."],
@@ -56,6 +56,16 @@ test.each([
   ["File: eve@a.test-2.txt", ["eve@a.test.txt"], "File:  "],
   ["File: eve@a.test.txt", ["eve@a.test (1).txt"], "File:  "],
   ["File: eve@a.test(3).txt", ["eve@a.test (1).txt"], "File:  "],
+  // Without a name that stands inside of an address or a path, another one would be left.
+  ["to bob@company.co.uk please", ["uk."], "to   please"],
+  ["to bob@company.co.uk, please", ["# UK.pdf"], "to  , please"],
+  ["to <bob@company.co.uk>.", ["$uk"], "to < >."],
+  ["see acme.com.au.", ["au."], "see  ."],
+  ["an issue in acme/site.wiki", ["wiki."], "an issue in  "],
+  ["an issue in acme/tools/website", ["website."], " "],
+  ["to john-smith@example.org, amy@example.org", ["john."], "to  , amy@example.org"],
+  ["bob@company.co.ukに送って", ["uk."], " に送って"],
+  ["to bob@company.co.uk and uk.txt", ["uk.", "uk.txt"], "to   and  "],
   ["nothing", [""], "nothing"],
   ["nothing", ["."], "nothing"],
 ])("%j with the files %j says by itself %j", (text, filenames, own) => {

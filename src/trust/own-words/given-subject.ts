@@ -1,4 +1,4 @@
-import { namesIn } from "./names-in-text.ts";
+import { isUnparted, namesIn } from "./names-in-text.ts";
 
 /** "Emailing: " or "Emailing - ". */
 const LABEL = /^.{1,40}?(?:[:：]|\s[–-])\s/u;
@@ -14,7 +14,7 @@ export function namesFiles(subject: string, filenames: readonly string[]): boole
     const letters = lettersOf(text);
     if (letters === "") return false;
     const left = names.reduce((rest, name) => rest.replaceAll(name, ""), letters);
-    return left === "" || lettersOf(withoutFileNames(text, filenames)) === "";
+    return left === "" || lettersOf(hideFileNames(text, filenames).text) === "";
   });
 }
 
@@ -27,7 +27,7 @@ export interface WithoutNames {
   text: string;
   /** Returns part of that text with the names restored. */
   shown: (words: string) => string;
-  /** Returns part of that text with blanks in place of the names. */
+  /** Returns part of that text with blanks in place of the names, and of addresses and paths with a name inside. */
   blank: (words: string) => string;
 }
 
@@ -51,16 +51,46 @@ export function hideFileNames(text: string, filenames: readonly string[]): Witho
     from = end;
     code += 1;
   }
-  const replaced = (words: string, by: (sign: string) => string): string =>
-    signs.size === 0 ? words : words.replaceAll(SIGNS, by);
   return {
     text: hidden + text.slice(from),
-    shown: (words) => replaced(words, (sign) => signs.get(sign) ?? sign),
-    blank: (words) => replaced(words, (sign) => (signs.has(sign) ? " " : sign)),
+    shown: (words) => (signs.size === 0 ? words : words.replaceAll(SIGNS, (sign) => signs.get(sign) ?? sign)),
+    blank: (words) => (signs.size === 0 ? words : withoutJoined(words, (sign) => signs.has(sign))),
   };
 }
 
-/** Returns a text with blanks in place of the names of files. */
+/** What separates an address or a path from its neighbours. */
+const PARTS = /[\s"<>()[\]{},;“”„«»「」『』]/u;
+const LETTER = /[\p{L}\p{N}]/u;
+
+/**
+ * Returns a text with a blank for each sign that stands for a name, and for the letters joined to it: without a file called
+ * `uk.` the address `bob@company.co.uk` would be another one, and whoever made the file may have that.
+ */
+function withoutJoined(words: string, isName: (sign: string) => boolean): string {
+  let kept = "";
+  let from = 0;
+  for (const { 0: sign, index } of words.matchAll(SIGNS)) {
+    if (index < from || !isName(sign)) continue;
+    const start = joinedUntil(words, { at: index, step: -1, end: from });
+    kept += `${words.slice(from, start)} `;
+    from = joinedUntil(words, { at: index + sign.length, step: 1, end: words.length });
+  }
+  return kept + words.slice(from);
+}
+
+/** Returns where the last letter is that is joined to a position; marks beyond it belong to the sentence. */
+function joinedUntil(words: string, { at, step, end }: { at: number; step: 1 | -1; end: number }): number {
+  let until = at;
+  for (let next = at; next !== end; next += step) {
+    const char = words.charAt(step === 1 ? next : next - 1);
+    if (PARTS.test(char) || isUnparted(char)) break;
+    // Half of a pair is a sign, or a letter of a rare script.
+    if (LETTER.test(char) || /[\uD800-\uDFFF]/.test(char)) until = next + step;
+  }
+  return until;
+}
+
+/** Returns a text with blanks in place of the names of files, and of what is joined to them. */
 export function withoutFileNames(text: string, filenames: readonly string[]): string {
   const hidden = hideFileNames(text, filenames);
   return hidden.blank(hidden.text);

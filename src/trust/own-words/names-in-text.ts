@@ -194,7 +194,12 @@ function endsAt(read: Letters, end: number, wanted: string): boolean {
 function isParted(text: string, at: number): boolean {
   const [before, behind] = [text.charAt(at - 1), text.charAt(at)];
   if (!isWordChar(before) || !isWordChar(behind)) return true;
-  return UNPARTED.test(before) || UNPARTED.test(behind);
+  return isUnparted(before) || isUnparted(behind);
+}
+
+/** Returns whether a letter is of a script in which words have no spaces between them. */
+export function isUnparted(char: string): boolean {
+  return UNPARTED.test(char);
 }
 
 function isWordChar(char: string): boolean {
