@@ -1,5 +1,6 @@
 import { LASTING_FAULTS } from "../reasons.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
+import { literalMarkdown } from "../trust/shown/harmless-text.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { MessageRow } from "../db/schema.ts";
@@ -129,7 +130,14 @@ async function answerWords(
   const warnings = sentencesToRepeat(steps, { stranger }).map(asCode);
   const said = (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text;
   const notes = await workOnText(app, "notes", { markdown: said, trust }, sourceOf(message));
-  return { words: wrote ?? writtenPlain(markdown), notes: notes ?? writtenPlain(said) };
+  return { words: wrote ?? plainWords(markdown, run), notes: notes ?? plainWords(said, run) };
+}
+
+/** The words of Markdown that takes too long to read, and so is not looked through for what is hidden in it. */
+function plainWords(markdown: string, { trust }: Run): Written {
+  const words = writtenPlain(markdown);
+  const { whole } = words;
+  return { ...words, whole: whole !== null && trust.tainted ? literalMarkdown(whole) : whole };
 }
 
 async function guarded(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {

@@ -11,6 +11,7 @@ import { type Written, written, writtenNotes } from "../mail/writing/written.ts"
 import { type Found, findSought, type Sought } from "../resources/inboxes/rules/words.ts";
 import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
+import { harmlessWhole } from "../trust/shown/harmless-text.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
 import { hashesToNote } from "./written-texts.ts";
@@ -36,7 +37,10 @@ export const TEXT_WORK = {
   /** Returns an answer as the words of a mail. */
   write: ({ markdown, trust, pictures }: { markdown: string; trust: Trust; pictures: Picture[] }): Wrote => {
     const guard = linkGuard(trust);
-    return { ...written(markdown, { guard, pictures }), left_out: guard.left_out };
+    const words = written(markdown, { guard, pictures });
+    const { left_out } = guard;
+    const whole = words.whole !== null && trust.tainted ? harmlessWhole(words.whole, guard) : words.whole;
+    return { ...words, whole, left_out };
   },
   notes: ({ markdown, trust }: { markdown: string; trust: Trust }): Written =>
     writtenNotes(markdown, linkGuard(trust)),

