@@ -2,8 +2,7 @@ import { integrationCalled } from "../trust/target-names.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
-import { cardsOf, textsOf } from "../resources/contexts/match.ts";
-import { MAX_BODY_BYTES } from "../resources/contexts/contexts.ts";
+import { cardsOf } from "../resources/contexts/match.ts";
 import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import {
   NO_TARGETS,
@@ -18,9 +17,9 @@ import { closestName } from "../lib/closest-name.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import type { Scope } from "../trust/guard/guard.ts";
 import type { Command, Parsed, ParseOptions } from "./command.ts";
+import { instructionOf, macroWordsOf } from "./macro.ts";
 import { lessening, readTyped, type Typed } from "./read-typed.ts";
 import {
-  expandMacro,
   type Folded,
   type FoldedContext,
   foldContexts,
@@ -44,6 +43,8 @@ export interface Understanding {
   is_standing: boolean;
   /** As `instruction`, but from the part of the command that is surely its author's. */
   sure: string;
+  /** In a mail that has only a subject, what a macro says itself, without the words that it was given; else empty. */
+  macro_words: string;
   contexts: FoldedContext[];
   settings: RunSettings;
   /** What the run may use of the tools of its inbox. */
@@ -107,6 +108,7 @@ export async function readInstruction(
     instruction,
     is_standing: standing.length > 0,
     sure,
+    macro_words: await macroWordsOf(app, shelf, { command, input }),
     contexts,
     settings,
     powers,
@@ -334,13 +336,6 @@ function refusalOf(asked: string, hindrance: string | null, available: string[])
 function tooLong({ macro }: Pick<Parsed, "macro">): Understanding["refusal"] {
   const error = `The macro $${macro} is too long with its input in all the places it has for it.`;
   return { reason: "macro_too_long", error };
-}
-
-async function instructionOf(app: App, shelf: Shelf, { macro, command }: Command): Promise<string | null> {
-  const card = macro === null ? undefined : shelf.macros.find(({ slug }) => slug === macro);
-  if (!card) return command;
-  const texts = await textsOf(app, [card.id], MAX_BODY_BYTES);
-  return expandMacro(texts.get(card.id) ?? "", command);
 }
 
 /** Warnings about names of no context or macro, each with the nearest name that the sender may use. */

@@ -184,12 +184,11 @@ function ownWords({ input }: Run, { sure }: Understanding): string[] {
 }
 
 /**
- * The words in which an address counts as named. If the mail has only a subject, these are what a macro added to it.
+ * The words in which an address counts as named. If the mail has only a subject, these are what a macro says itself: without
+ * the words of the subject its text could be another address.
  */
 function namingWords(run: Run, asked: Understanding): string[] {
-  const { sure, command } = asked;
-  if (run.input.names) return ownWords(run, asked);
-  return command.command === "" ? [sure] : [sure.replaceAll(command.command, "\n")];
+  return run.input.names ? ownWords(run, asked) : [asked.macro_words];
 }
 
 /** The subject if it is part of what its author wants; empty if it is the instruction itself. */

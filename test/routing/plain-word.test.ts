@@ -197,6 +197,21 @@ describe("a subject above an empty text", () => {
     expect(made(room)).toEqual(["create_event"]);
   });
 
+  test.each([
+    ["ops@acme.com.au", true],
+    ["ops@acme.com", false],
+  ])("makes no other address of that of a macro: %s", async (to, isMade) => {
+    await using room = await toolRoom([[create({ attendee: to })], "Done."]);
+    await room.owner.post("/contexts", {
+      title: "Note",
+      slug: "note",
+      kind: "command",
+      body: "Add an event with ops@acme.com.au: {{input}}",
+    });
+    await send(room, { subject: "$note au", text: "" });
+    expect(made(room)).toEqual(isMade ? ["create_event"] : []);
+  });
+
   test("names no target, and the answer says where it would be named", async () => {
     await using room = await toolRoom([[list()], [create()], "Done.", [list()], [create()], "Done."]);
     await send(room, { subject: "@calendar Add lunch", text: "" });
