@@ -292,7 +292,7 @@ function fits(row: Judged, { tag, rule }: Over): boolean {
 
 /** Whether its author wanted nothing of it kept, whatever became of it. */
 function asksForPrivacy({ command }: Judged): boolean {
-  return optionsOf(command)["private"] === true;
+  return /^(?:true|yes)$/i.test(String(optionsOf(command)["private"]));
 }
 
 /** Whether a mail is about schedules, and so no news to whoever wrote it. */

@@ -318,9 +318,11 @@ describe("a digest never reads", () => {
       },
     });
     await makeDigest(room);
-    await room.send({ text: "--private\nMy diagnosis is a fever." });
-    await room.drain();
-    expect(await room.newest()).toMatchObject({ state: "failed", reason: "invalid_credentials" });
+    for (const flag of ["--private", "--private=yes", "--private=TRUE"]) {
+      await room.send({ text: `${flag}\nMy diagnosis is a fever (${flag}).` });
+      await room.drain();
+      expect(await room.newest()).toMatchObject({ state: "failed", reason: "invalid_credentials" });
+    }
     await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
     for (const text of ["--private\nMy diagnosis is gout.", "—private\nMy diagnosis is the flu."]) {
       await room.send({ text });
