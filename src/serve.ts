@@ -26,6 +26,7 @@ import { startHttp } from "./api.ts";
 import { keepHandlesBack } from "./http/spare-handles.ts";
 import { sweepLater } from "./jobs/erase.ts";
 import { clockWarning, planAtStart } from "./jobs/clock.ts";
+import { mendJobs } from "./jobs/mend.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { createLog } from "./lib/log.ts";
@@ -133,7 +134,11 @@ export async function takeOver(app: App): Promise<void> {
       { inboxes: moved, domain: smtp.domain },
       "inboxes have moved to smtp.domain; their old addresses are refused, unless you go back to the old domain and list it in smtp.former_domains before the change",
     );
-  await app.write((tx) => planAtStart(app, tx, jobHandlers(app)));
+  const handlers = jobHandlers(app);
+  await app.write(async (tx) => {
+    await mendJobs(app, tx, handlers);
+    await planAtStart(app, tx, handlers);
+  });
   await app.write((tx) => sweepLater(app, tx));
   if (outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
   while ((await app.write((tx) => endOrphans(app, tx, { share: null }))).length > 0);

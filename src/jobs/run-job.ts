@@ -194,12 +194,25 @@ async function bury(
 
 /** Marks a job with a damaged payload as dead, because its work cannot be done. */
 async function setAside(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
-  const error = "What it is for cannot be read: the database is damaged there";
-  app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
+  app.log.error({ kind: job.kind, error: UNREADABLE }, "job given up; it is kept in the table");
   await writeOutcome(app, signal, async (tx) => {
-    await buryJob(tx, job, error);
-    await handlerOf(handlers, job).lost?.(app, tx, job);
+    await buryJob(tx, job, UNREADABLE);
+    await endLost(app, tx, handlerOf(handlers, job), job);
   });
+}
+
+/** Why a job with a damaged row is set aside. */
+export const UNREADABLE = "What it is for cannot be read: the database is damaged there";
+
+/** Ends the work of a damaged job. Where work is planned by what it is for, it is planned again instead. */
+export async function endLost(
+  app: App,
+  tx: Db,
+  { lost, plan }: Pick<JobHandlers[JobKind], "lost" | "plan">,
+  job: Pick<Job, "share">,
+): Promise<void> {
+  await lost?.(app, tx, job);
+  await plan?.(app, tx);
 }
 
 function handlerOf(handlers: JobHandlers, job: Job): JobHandler<JobKind> {

@@ -4,6 +4,7 @@ import { withoutLogFields } from "../lib/log.ts";
 import { watchClock } from "./clock.ts";
 import { waitAtMost } from "../lib/deadline.ts";
 import { hastenThese } from "./hasten.ts";
+import { mendHourly } from "./mend.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
@@ -181,6 +182,7 @@ function lookNowAndThen(
   wakeAll: () => void,
 ): ReturnType<typeof setInterval> {
   const lookAtClock = watchClock(app, handlers);
+  const mend = mendHourly(app, handlers);
   // Counts from now on: the pools' first search sees what was written before.
   app.upkeep.changedElsewhere();
   const timer = setInterval(() => {
@@ -190,6 +192,7 @@ function lookNowAndThen(
     // Errors are ignored: callers that cannot write are told so, and the jobs are planned again at the next leap or
     // start.
     void lookAtClock().catch(() => undefined);
+    void mend().catch(() => undefined);
   }, LOOK_MS);
   timer.unref();
   return timer;

@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test";
+import { sql } from "kysely";
 import { sweepUnproven } from "../../src/resources/accounts/unproven.ts";
 import { namedSegments } from "../../src/db/segment-rows.ts";
 import { JOB_RULES, type JobKind } from "../../src/jobs/kinds.ts";
+import { mendHourly } from "../../src/jobs/mend.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
+import { takeOver } from "../../src/serve.ts";
 import { signIn } from "../api/browser.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
@@ -87,4 +92,102 @@ test("what is damaged of a mail about changes keeps nobody from the next change"
   await t.drain();
   const last = (await t.app.db.selectFrom("outgoing_mails").selectAll().orderBy("id").execute()).at(-1);
   expect(Buffer.from(last?.raw ?? "").toString()).toContain("once more");
+});
+
+/** Damages a column of the one job of a kind, as a disk does it: no trigger of the database hears of it. */
+async function damage({ app }: TestApp, kind: JobKind, column: string, value: unknown): Promise<void> {
+  const { rows } = await sql<{ sql: string; name: string }>`
+    select name, sql from sqlite_master where type = 'trigger' and tbl_name = 'jobs'`.execute(app.db);
+  for (const { name } of rows) await sql`drop trigger ${sql.ref(name)}`.execute(app.db);
+  const { numAffectedRows } = await sql`
+    update jobs set ${sql.ref(column)} = ${value} where kind = ${kind}`.execute(app.db);
+  expect(numAffectedRows).toBe(1n);
+  for (const { sql: made } of rows) await sql.raw(made).execute(app.db);
+}
+
+const AWAY: [string, unknown][] = [
+  ["run_at", 1e15],
+  ["run_at", "x"],
+  ["behind", 7],
+  ["behind", "x"],
+  ["later", 7],
+  ["later", "x"],
+  ["weight", "x"],
+];
+const UNKNOWN: [string, unknown][] = [
+  ["kind", "soute_message"],
+  ["status", "qending"],
+];
+
+test.each(AWAY)("a job whose %s became %p is begun by the next start", async (column, value) => {
+  await using room = await mailroom();
+  await room.send({ text: "Say hello." });
+  await damage(room, "route_message", column, value);
+  await room.drain();
+  expect((await room.newest()).state).toBe("received");
+  await takeOver(room.app);
+  await room.drain();
+  expect((await room.newest()).state).toBe("done");
+  expect(await room.outgoing()).toHaveLength(1);
+});
+
+test.each(UNKNOWN)(
+  "a job whose %s became %p is set aside by the next start, and its message ends",
+  async (column, value) => {
+    await using room = await mailroom();
+    await room.send({ text: "Say hello." });
+    await damage(room, "route_message", column, value);
+    await room.drain();
+    expect((await room.newest()).state).toBe("received");
+    await takeOver(room.app);
+    await room.drain();
+    expect((await room.newest()).state).toBe("failed");
+    expect((await room.outgoing()).map(({ kind }) => kind)).toEqual(["notice"]);
+    expect((await queueWarnings(room.app)).dead).toBeDefined();
+  },
+);
+
+test("while the server runs, that is seen to within the hour", async () => {
+  await using room = await mailroom();
+  const mend = mendHourly(room.app, jobHandlers(room.app));
+  await room.send({ text: "Say hello." });
+  await damage(room, "route_message", "behind", 7);
+  room.clock.advance("59m");
+  await mend();
+  await room.drain();
+  expect((await room.newest()).state).toBe("received");
+  room.clock.advance("1m");
+  await mend();
+  await room.drain();
+  expect((await room.newest()).state).toBe("done");
+});
+
+test("an answer whose job is of no kind any more is shown as not sent", async () => {
+  const outbound = { mode: "relay", relay_url: "smtp://127.0.0.1:1" } as const;
+  await using room = await mailroom({ config: { outbound, egress: { allow: ["127.0.0.1"] } } });
+  await room.send({ text: "Say hello." });
+  await room.drain();
+  await damage(room, "send_mail", "kind", "tend_mail");
+  await takeOver(room.app);
+  expect((await room.outgoing()).map(({ status }) => status)).toEqual(["bounced"]);
+});
+
+test.each([...AWAY, ["kind", "sun_schedule"], ["status", "qending"], ["payload", '{"sched']] as [
+  string,
+  unknown,
+][])("a schedule goes on though the %s of its job became %p", async (column, value) => {
+  await using room = await mailroom();
+  await room.owner.post("/v1/schedules", { instruction: "Say hello.", every: "daily 14:00" });
+  await damage(room, "run_schedule", column, value);
+  await takeOver(room.app);
+  room.clock.advance("3h");
+  await room.drain();
+  // The first one finds out that nobody can read what it is for.
+  await room.drain();
+  const runs = await room.app.db
+    .selectFrom("messages")
+    .select("state")
+    .where("schedule_id", "is not", null)
+    .execute();
+  expect(runs).toEqual([{ state: "done" }]);
 });

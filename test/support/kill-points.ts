@@ -198,6 +198,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "http/auth.ts administrators",
       "jobs/clock.ts watchClock",
       "jobs/hasten.ts hastenThese",
+      "jobs/mend.ts mendHourly",
       "jobs/worker.ts lookNowAndThen",
       "mail/writing/dkim-start.ts completeDomains",
       "mail/sending/mta-sts.ts keep",
