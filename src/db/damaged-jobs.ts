@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import type { Db } from "./group-commit.ts";
 import type { JobRow } from "./schema.ts";
 
-const STATES: JobRow["status"][] = ["pending", "running", "dead"];
-const COUNTS = ["attempts", "failures", "weight"] as const;
+export const JOB_STATES: JobRow["status"][] = ["pending", "running", "dead"];
+export const JOB_COUNTS = ["attempts", "failures", "weight"] as const;
 
 /**
  * Returns the jobs that no claim would ever find, because a damaged disk has changed a word or a number of their rows. Those that
@@ -21,46 +21,20 @@ export function damagedJobs(
     .where((eb) =>
       eb.or([
         eb("kind", "not in", kinds),
-        eb("status", "not in", STATES),
+        eb("status", "not in", JOB_STATES),
         eb("behind", "not in", [0, 1]),
         eb("later", "not in", [0, 1]),
         eb("run_at", ">", last),
-        ...(["run_at", ...COUNTS] as const).map(
-          (name) => sql<boolean>`typeof(${sql.ref(name)}) <> 'integer'`,
+        ...(["run_at", ...JOB_COUNTS] as const).map(
+          (name) => sql<boolean>`typeof(${sql.ref(name)}) not in ('integer', 'real')`,
         ),
-        sql<boolean>`typeof(account_slots) not in ('integer', 'null')`,
+        sql<boolean>`typeof(account_slots) not in ('integer', 'real', 'null')`,
       ]),
     )
     .execute();
 }
 
-/** Whether the row of a damaged job still says how far it was. */
-export function hasState({ status }: JobRow): boolean {
-  return STATES.includes(status);
-}
-
-/** Has a claim find a damaged job: at its time, or now where there is none any more. `last`: the latest time of a job. */
-export async function beginAnew(
-  tx: Db,
-  row: JobRow,
-  { now, last }: { now: number; last: number },
-): Promise<void> {
-  const lost = COUNTS.filter((name) => !Number.isInteger(row[name]));
-  const is_time = Number.isInteger(row.run_at) && row.run_at <= last;
-  await tx
-    .updateTable("jobs")
-    .set({
-      ...Object.fromEntries(lost.map((name) => [name, 0])),
-      ...(is_time ? {} : { run_at: now }),
-      ...(Number.isInteger(row.account_slots) ? {} : { account_slots: null }),
-      // The next claim sees whether its time has come.
-      later: 1,
-      behind: sql<number>`case when lane is null then 0 else id > (
-        select id from jobs as first where first.lane = jobs.lane and first.status in ('pending', 'running')
-        order by id limit 1) end`,
-      status: "pending",
-      lease_until: null,
-    })
-    .where("id", "=", row.id)
-    .execute();
-}
+/** The value of `behind` that a job should have: whether an earlier one of its lane waits or runs. */
+export const PLACE_IN_LANE = sql<number>`case when lane is null then 0 else id > (
+  select id from jobs as first where first.lane = jobs.lane and first.status in ('pending', 'running')
+  order by id limit 1) end`;

@@ -1,10 +1,11 @@
 import type { App } from "../app.ts";
-import { beginAnew, damagedJobs, hasState } from "../db/damaged-jobs.ts";
+import { damagedJobs, JOB_COUNTS, JOB_STATES, PLACE_IN_LANE } from "../db/damaged-jobs.ts";
 import type { Db } from "../db/database.ts";
+import type { JobRow } from "../db/schema.ts";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 import { JOB_KINDS, type JobKind } from "./kinds.ts";
 import { PAUSED_AT } from "./paused.ts";
-import { shareOf } from "./queue.ts";
+import { shareOf, UNCLAIMED } from "./queue.ts";
 import { endLost, type JobHandlers, UNREADABLE } from "./run-job.ts";
 
 /**
@@ -12,13 +13,16 @@ import { endLost, type JobHandlers, UNREADABLE } from "./run-job.ts";
  * knows what it is for or how far it was; any other begins anew.
  */
 export async function mendJobs(app: App, tx: Db, handlers: JobHandlers): Promise<void> {
-  const last = PAUSED_AT;
-  for (const row of await damagedJobs(tx, { kinds: JOB_KINDS, last, steady_now: app.steadyNow() })) {
+  for (const row of await damagedJobs(tx, {
+    kinds: JOB_KINDS,
+    last: PAUSED_AT,
+    steady_now: app.steadyNow(),
+  })) {
     const { id, kind } = row;
     app.log.error({ job_id: id, kind }, "the row of a job is damaged in the database");
     const is_known = JOB_KINDS.includes(kind as JobKind);
-    if (is_known && hasState(row)) {
-      await beginAnew(tx, row, { now: app.now(), last });
+    if (is_known && JOB_STATES.includes(row.status)) {
+      await beginAnew(app, tx, row);
       continue;
     }
     const dead = { status: "dead", lease_until: null, lane: null, dedupe_key: null } as const;
@@ -42,4 +46,23 @@ export function mendHourly(app: App, handlers: JobHandlers): () => Promise<void>
     await app.write((tx) => mendJobs(app, tx, handlers));
     app.worker?.wakeAll();
   };
+}
+
+/** Has a claim find a damaged job: at its time, or now where there is none any more. */
+async function beginAnew(app: App, tx: Db, row: JobRow): Promise<void> {
+  const lost = JOB_COUNTS.filter((name) => typeof row[name] !== "number");
+  const is_time = typeof row.run_at === "number" && row.run_at <= PAUSED_AT;
+  await tx
+    .updateTable("jobs")
+    .set({
+      ...UNCLAIMED,
+      ...Object.fromEntries(lost.map((name) => [name, 0])),
+      ...(is_time ? {} : { run_at: app.now() }),
+      ...(typeof row.account_slots === "number" ? {} : { account_slots: null }),
+      // The next claim sees whether its time has come.
+      later: 1,
+      behind: PLACE_IN_LANE,
+    })
+    .where("id", "=", row.id)
+    .execute();
 }
