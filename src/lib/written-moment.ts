@@ -1,3 +1,5 @@
+import { isTime } from "./is-time.ts";
+
 /** Limit of cached formatters, above the number of time zones and their aliases: names in odd case would add more. */
 const MAX_FORMATTERS = 1_000;
 /** Formatters by time zone, because creating one costs far more than using it. */
@@ -5,6 +7,7 @@ const formatters = new Map<string, Intl.DateTimeFormat>();
 
 /** Returns a time for people and models: "Saturday, 2026-11-28, 18:10 (Europe/Berlin, UTC+01:00)". */
 export function writtenMoment(second: number, zone: string): string {
+  if (!isTime(second)) return "a time that cannot be read any more";
   const { weekday, year, month, day, hour, minute, timeZoneName } = partsOf(second, zone);
   const where = zone === "UTC" ? zone : `${zone}, ${timeZoneName?.replace("GMT", "UTC")}`;
   return `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${where})`;

@@ -1,4 +1,4 @@
-import type { FailureReason } from "../reasons.ts";
+import { type FailureReason, MESSAGE_STATES } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../resources/billing/ledger.ts";
 import type { Db } from "../db/database.ts";
@@ -46,8 +46,15 @@ export async function failMessage(app: App, tx: Db, job: RunJob, failure: Failur
   const [message] = await messageById(tx, { id: job.payload.message_id });
   // The message may have been deleted. Or the job is damaged, and there is a message that now has no job.
   if (!message) return endOrphans(app, tx, job, failure);
-  if (message.state !== "received") return [message];
+  if (hasLostState(message))
+    app.log.error("the state of a message is damaged in the database: it has failed");
+  else if (message.state !== "received") return [message];
   return [await endMessage(app, tx, message, failure)];
+}
+
+/** Whether a damaged disk has left a message that had not ended without a state: only its job still tells of it. */
+export function hasLostState({ state, completed }: Pick<MessageRow, "state" | "completed">): boolean {
+  return completed === null && !MESSAGE_STATES.includes(state);
 }
 
 /**

@@ -18,7 +18,7 @@ import { closeRun, type Ending, type Run } from "./close.ts";
 import { journalOf } from "./earlier-calls.ts";
 import { endByRule } from "./end-by-rule.ts";
 import { messageById } from "../resources/messages/messages.ts";
-import { failMessage } from "./fail.ts";
+import { failMessage, giveUpRun, hasLostState } from "./fail.ts";
 import { readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
@@ -204,6 +204,7 @@ async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<voi
     const [message] = await messageById(tx, { id: job.payload.message_id });
     const [user] = message === undefined ? [] : await userById(tx, { id: message.user_id });
     if (user !== undefined && user.deleted_at !== null) return;
+    if (message !== undefined && hasLostState(message)) return giveUpRun(app, tx, job);
     await failMessage(app, tx, job, {
       reason: "inbox_deleted",
       error: "The inbox was deleted before the message was worked on.",

@@ -191,3 +191,31 @@ test.each([...AWAY, ["kind", "sun_schedule"], ["status", "qending"], ["payload",
     .execute();
   expect(runs).toEqual([{ state: "done" }]);
 });
+
+test("a message whose state became another word fails, and its sender is told", async () => {
+  await using room = await mailroom();
+  await room.send({ text: "Say hello." });
+  await room.app.db
+    .updateTable("messages")
+    .set({ state: "seceived" as never })
+    .execute();
+  await room.drain();
+  const { state, reason, credits_charged } = await room.newest();
+  expect([state, reason, credits_charged]).toEqual(["failed", "internal", 0]);
+  expect((await room.outgoing()).map(({ kind }) => kind)).toEqual(["notice"]);
+});
+
+test("a mail of which nobody can read when it came keeps no digest from the others", async () => {
+  await using room = await mailroom();
+  await room.owner.post("/v1/schedules", { instruction: "Sum up.", every: "daily 14:00", over: {} });
+  for (const text of ["About zeppelins.", "About gliders."]) await room.send({ text });
+  await room.drain();
+  const { id } = await room.newest();
+  await room.app.db.updateTable("messages").set({ created: 1e15 }).where("id", "=", id).execute();
+  room.clock.advance("3h");
+  await room.drain();
+  expect((await room.newest()).state).toBe("done");
+  const asked = String(room.model.requests.at(-1)?.body?.messages.at(-1)?.content);
+  expect(asked).toContain("zeppelins");
+  expect(asked).toContain("gliders");
+});
