@@ -42,7 +42,7 @@ import { atSending } from "../pipeline/at-sending.ts";
 import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../pipeline/fail.ts";
 import { runNow } from "../pipeline/run.ts";
 import { settleForwardNow } from "../pipeline/forward.ts";
-import { planAllDue } from "../resources/schedules/plan.ts";
+import { planSchedules } from "../resources/schedules/plan-all.ts";
 import { runScheduleNow } from "../resources/schedules/run-due.ts";
 import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
 
@@ -250,7 +250,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   },
   run_schedule: {
     run: runScheduleNow,
-    plan: planAllDue,
+    plan: planSchedules,
     room: { slots: SCHEDULE_SLOTS },
     about: aboutSchedule,
     drop: null,

@@ -219,3 +219,20 @@ test("a mail of which nobody can read when it came keeps no digest from the othe
   expect(asked).toContain("zeppelins");
   expect(asked).toContain("gliders");
 });
+
+test.each([
+  ["status", "`ctive", "paused"],
+  ["next_at", "x", "active"],
+])("a schedule whose %s became %p is %s after the next start", async (column, value, status) => {
+  await using room = await mailroom();
+  await room.owner.post("/v1/schedules", { instruction: "Say hello.", every: "daily 14:00" });
+  await sql`update schedules set ${sql.ref(column)} = ${value}`.execute(room.app.db);
+  await takeOver(room.app);
+  room.clock.advance("3h");
+  await room.drain();
+  const schedules = (await room.owner.get("/v1/schedules")).body;
+  expect(schedules).toMatchObject([{ status }]);
+  const mails = (await room.outgoing()).map(({ raw }) => Buffer.from(raw ?? "").toString());
+  const word = status === "paused" ? "cannot be read any more" : "Say hello.";
+  expect(mails.filter((mail) => mail.includes(word))).toHaveLength(1);
+});

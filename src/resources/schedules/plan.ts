@@ -4,6 +4,7 @@ import type { ScheduleRow } from "../../db/schema.ts";
 import { enqueue } from "../../jobs/queue.ts";
 import { deleteWaitingJobWithKey } from "../../jobs/remove.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
+import { isTime } from "../../lib/is-time.ts";
 import { ALL_TIMES_OVER, timeAfterRun } from "./times.ts";
 
 /** Schedules that are looked at in one step. */
@@ -84,5 +85,7 @@ function nextOf(row: ScheduleRow, now: number): number | null {
   // A run of such a clock says nothing about the next one either; one of a clock that was a little ahead was made.
   const last = row.last_at !== null && row.last_at <= now + DAY_SECONDS ? row.last_at : null;
   const soonest = timeAfterRun(row, { now, last });
-  return row.next_at === null || (soonest !== null && soonest < row.next_at) ? soonest : row.next_at;
+  // A damaged disk may have left what is no time.
+  const planned = isTime(row.next_at) ? row.next_at : null;
+  return planned === null || (soonest !== null && soonest < planned) ? soonest : planned;
 }
