@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { HeldKindRow } from "../db/schema.ts";
+import { isTime } from "../lib/is-time.ts";
 import { JOB_KINDS, JOB_RULES, type JobKind } from "./kinds.ts";
 
 /** Why a mail that was queued for delivery waits while outgoing mail is captured. */
@@ -39,7 +40,10 @@ export async function restingKinds({
   const resting = new Map<JobKind, string>();
   if (config.outbound.mode === "capture") resting.set("send_mail", HELD_HERE);
   for (const { kind, since } of await heldKinds(db))
-    resting.set(kind as JobKind, `held since ${new Date(since * 1_000).toISOString()}`);
+    resting.set(
+      kind as JobKind,
+      isTime(since) ? `held since ${new Date(since * 1_000).toISOString()}` : "held",
+    );
   return resting;
 }
 

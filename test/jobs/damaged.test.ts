@@ -236,3 +236,31 @@ test.each([
   const word = status === "paused" ? "cannot be read any more" : "Say hello.";
   expect(mails.filter((mail) => mail.includes(word))).toHaveLength(1);
 });
+
+test("what is damaged of a connection, or of what is paid, keeps nothing else from being shown", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  await ada.post("/connections", { kind: "openai", credential: "sk-0123456789", model: "m" });
+  await t.app.db.updateTable("users").set({ is_admin: 1, plan: "pro" }).execute();
+  await t.app.db.updateTable("connections").set({ kind: "npenai" }).execute();
+  const paid = { customer_id: "cus_1", changed: 0, cancel_at_period_end: 0, plan: "pro" } as const;
+  const times = { period_start: 1e15, period_end: t.app.now() + 86_400, interval: "month" } as const;
+  await t.app.db
+    .insertInto("billing_accounts")
+    .values({
+      user_id: ada.user.id,
+      ...paid,
+      ...times,
+      subscription_id: "sub_1",
+      status: "active",
+      price_id: null,
+    })
+    .execute();
+  await t.app.db.insertInto("held_kinds").values({ kind: "send_mail", since: 1e15 }).execute();
+  const headers = { "x-api-key": ada.key };
+  // The contract of the tests knows no such kind.
+  const connections = await ada.get("/connections").catch((error: unknown) => String(error));
+  expect(connections).toContain("answered 200");
+  for (const path of ["/auth/me", "/admin/users", "/admin/overview", "/admin/queue"])
+    expect([path, (await t.request(path, { headers })).status]).toEqual([path, 200]);
+});

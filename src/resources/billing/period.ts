@@ -1,4 +1,5 @@
 import type { BillingAccountRow, Plan } from "../../db/schema.ts";
+import { isTime } from "../../lib/is-time.ts";
 
 /** The time that an allowance is for, in unix seconds; `end` is the first second of the next one. */
 export interface Period {
@@ -19,6 +20,8 @@ export function periodOf(paid: Paid, now: number): Period {
   const { period_start: start, period_end: end } = paid;
   // A subscription that has ended has no times.
   if (paid.plan === "free" || start === null || end === null) return calendarMonth(now);
+  // A damaged disk may have left other numbers; the provider's next word brings the right ones.
+  if (!isTime(start) || !isTime(end) || start < 0 || end <= start) return calendarMonth(now);
   if (now >= end) return monthFrom(end, Number.POSITIVE_INFINITY, now);
   return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
 }

@@ -34,7 +34,7 @@ function viewConnection(
   return {
     id: row.id,
     kind: row.kind,
-    category: KIND_INFO[row.kind as ConnectionKind].category,
+    category: categoryOf(row),
     label: row.label,
     target,
     model: row.model,
@@ -52,6 +52,11 @@ function viewConnection(
     created: row.created,
     updated: row.updated,
   };
+}
+
+/** A kind that a damaged disk has left is none that a run would use. */
+function categoryOf({ kind }: ConnectionRow): (typeof KIND_INFO)[ConnectionKind]["category"] {
+  return Object.hasOwn(KIND_INFO, kind) ? KIND_INFO[kind as ConnectionKind].category : "integration";
 }
 
 /** The number of inboxes that use each connection of an account: for their model, in a rule, or among their tools. */
