@@ -43,7 +43,7 @@ import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../p
 import { runNow } from "../pipeline/run.ts";
 import { settleForwardNow } from "../pipeline/forward.ts";
 import { planSchedules } from "../resources/schedules/plan-all.ts";
-import { runScheduleNow } from "../resources/schedules/run-due.ts";
+import { giveUpSchedule, runScheduleNow } from "../resources/schedules/run-due.ts";
 import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
 
 const MB = 1_048_576;
@@ -250,6 +250,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   },
   run_schedule: {
     run: runScheduleNow,
+    giveUp: giveUpSchedule,
     plan: planSchedules,
     room: { slots: SCHEDULE_SLOTS },
     about: aboutSchedule,

@@ -123,6 +123,18 @@ test.each([{ pattern: "x 9 * * *" }, { timezone: "Mars/Olympus" }])(
   },
 );
 
+test("one in the middle of whose job the server has ended 15 times pauses, and its owner is told", async () => {
+  await using room = await roomAt();
+  await room.owner.post("/v1/schedules", { instruction: "Hello.", every: "daily 9:00" });
+  await room.app.db.updateTable("jobs").set({ attempts: 15 }).where("kind", "=", "run_schedule").execute();
+  await pass(room, "24h");
+  await pass(room, "1h");
+  expect(await schedules(room)).toMatchObject([
+    { status: "paused", reason: expect.stringContaining("The server ended 15 times in the middle of it.") },
+  ]);
+  expect((await lastAnswer(room)).subject).toBe("A schedule of yours has been paused");
+});
+
 describe("a schedule without its mail", () => {
   test("that has ended is given no other times, and says why", async () => {
     await using room = await roomAt();

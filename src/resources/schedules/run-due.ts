@@ -56,6 +56,18 @@ export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal:
   });
 }
 
+/** Pauses a schedule whose job was given up, as the server ended again and again in the middle of it: nothing else would tell. */
+export async function giveUpSchedule(
+  app: App,
+  tx: Db,
+  { payload }: Job<"run_schedule">,
+  error: string,
+): Promise<void> {
+  const [schedule] = await scheduleById(tx, { id: payload.schedule_id });
+  if (schedule?.status !== "active") return;
+  await pauseSchedule(app, tx, schedule, `${error}. Tell the operator of this server, and let it go on.`);
+}
+
 /** Runs a schedule at once, whatever its times are; its next time stays. Throws where its message cannot be worked on. */
 export async function runScheduleAtOnce(
   app: App,
