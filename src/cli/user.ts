@@ -44,7 +44,8 @@ function createCommand(): Command {
           `Account ${user.email} made (plan ${user.plan}${user.is_admin ? ", administrator" : ""}) in ${app.config.data.dir}.`,
         ];
         if (key) lines.push(`API key, shown this once: ${key.key}`);
-        print(options, { ...viewUser(user), ...(key ? { api_key: key.key } : {}) }, lines);
+        // `key` is its name everywhere else.
+        print(options, { ...viewUser(user), ...(key ? { api_key: key.key, key: key.key } : {}) }, lines);
       }),
     );
 }

@@ -172,3 +172,11 @@ test("says when what it shows once could not be written", async () => {
   expect(said).toContain("The output could not be written");
   expect(said).toContain("make another one");
 });
+
+test("a new account's key has the name that keys have everywhere, beside its own", async () => {
+  await using at = await house();
+  const { out } = await at.cli("user", "create", EMAIL, "--api-key", "--json");
+  const { api_key, key } = JSON.parse(out) as { api_key: string; key: string };
+  expect(key).toStartWith("mw_live_");
+  expect(key).toBe(api_key);
+});
