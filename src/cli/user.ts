@@ -5,7 +5,13 @@ import {
   NAME_ADMINISTRATOR,
   NO_ADMINISTRATOR,
 } from "../resources/accounts/administrator.ts";
-import { createVerifiedUser, listUsers, setPlan, type User } from "../resources/accounts/accounts.ts";
+import {
+  createVerifiedUser,
+  listUsers,
+  normalizeEmail,
+  setPlan,
+  type User,
+} from "../resources/accounts/accounts.ts";
 import { resetPassword } from "../resources/accounts/passwords.ts";
 import { PLANS } from "../resources/billing/plans.ts";
 import type { Plan } from "../db/schema.ts";
@@ -33,8 +39,10 @@ function createCommand(): Command {
     .option("--api-key", "also make an API key and print it")
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
-    .action((email: string, options: CommonOptions & { plan?: Plan; apiKey?: boolean }) =>
-      withApp({ ...options, create: true }, async (app) => {
+    .action(async (written: string, options: CommonOptions & { plan?: Plan; apiKey?: boolean }) => {
+      // Before a data folder is made: one that a refusal leaves behind passes for a server's later.
+      const email = normalizeEmail(written);
+      await withApp({ ...options, create: true }, async (app) => {
         const user = await createVerifiedUser(app, {
           email,
           ...(options.plan ? { plan: options.plan } : {}),
@@ -46,8 +54,8 @@ function createCommand(): Command {
         if (key) lines.push(`API key, shown this once: ${key.key}`);
         // `key` is its name everywhere else.
         print(options, { ...viewUser(user), ...(key ? { api_key: key.key, key: key.key } : {}) }, lines);
-      }),
-    );
+      });
+    });
 }
 
 function listCommand(): Command {

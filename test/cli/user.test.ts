@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "../support/binary.ts";
@@ -150,6 +150,19 @@ test("a folder in which a new server begins, and that nobody has named, is said"
   };
   expect(await run(EMAIL)).toContain(`a new server begins in ${join(folder, "data")}`);
   expect(await run("bob@example.com")).toBe("");
+  await rm(folder, { recursive: true });
+});
+
+test("an address that is refused leaves no folder behind", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mailwright-nowhere-"));
+  const create = (email: string) =>
+    Bun.spawn([BINARY, "user", "create", email], { cwd: folder, stdout: "ignore", stderr: "pipe" });
+  const refused = create("notanaddress");
+  expect(await new Response(refused.stderr).text()).toContain("address");
+  expect(await refused.exited).not.toBe(0);
+  expect(await readdir(folder)).toEqual([]);
+  expect(await create(EMAIL).exited).toBe(0);
+  expect(await readdir(folder)).toEqual(["data"]);
   await rm(folder, { recursive: true });
 });
 
