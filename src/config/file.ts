@@ -9,12 +9,13 @@ const MAX_FILE_BYTES = 1024 * 1024;
 
 /** Reads a TOML file into `reading`. `file` is the path as the operator wrote it, relative to `cwd`. */
 export function readConfigFile(reading: Reading, file: string, cwd: string): void {
+  let text = "";
   try {
-    const text = readSmallFile(resolve(cwd, file));
+    text = readSmallFile(resolve(cwd, file));
     const lines = linesOf(text);
     readTable(reading, parse(text), (path) => `${file}${placeOf(lines, path)}`);
   } catch (error) {
-    reading.problems.push(fileProblem(file, error));
+    reading.problems.push(fileProblem(file, text, error));
   }
 }
 
@@ -27,11 +28,20 @@ export function readSmallFile(path: string): string {
 /**
  * Returns a problem with only the first line of the parser's message: the rest quotes the file, maybe with a secret.
  */
-function fileProblem(file: string, error: unknown): string {
+function fileProblem(file: string, text: string, error: unknown): string {
   if ((error as NodeJS.ErrnoException).code === "ENOENT")
     return `There is no file ${file}. Name the right one with --config or MAILWRIGHT_CONFIG`;
   if (!(error instanceof TomlError)) return `${file}: the file cannot be read (${messageOf(error)})`;
-  return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}`;
+  const mend = lacksQuotes(text.split("\n")[error.line - 1] ?? "")
+    ? "; put the text after the = in quotes"
+    : "";
+  return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}${mend}`;
+}
+
+/** Whether the value on a line that TOML refuses is a text as other formats let it be written. */
+function lacksQuotes(line: string): boolean {
+  const value = /^[^=#]*=\s*([^\s"'[{#][^#]*)/.exec(line)?.[1]?.trim() ?? "";
+  return /[a-z:/@]|\.\d*\./i.test(value) && !/^(?:true|false|yes|no|on|off)$/i.test(value);
 }
 
 /** Returns the line on which each key and section first occurs, by dotted path. */

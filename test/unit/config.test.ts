@@ -270,6 +270,28 @@ describe("problems", () => {
     expect(problems[0]).not.toContain("sk-secret");
   });
 
+  test.each([
+    "127.0.0.1:80",
+    "localhost",
+    "mail.example.com # here",
+    "/var/lib/x",
+    "you@example.com",
+    "10.0.0.1",
+  ])("of %s without quotes it is said what is missing", (value) => {
+    const [problem] = problemsOf(() => load(`[server]\nlisten = ${value}\n`));
+    expect(problem).toStartWith("config.toml line 2, column ");
+    expect(problem).toEndWith("; put the text after the = in quotes");
+  });
+
+  test.each(['"127.0.0.1:80', "08", "True", '["a", b', "[", "", '"a" b'])(
+    "quotes are not said to be missing where %s is wrong for another reason",
+    (value) => {
+      const [problem] = problemsOf(() => load(`[server]\nlisten = ${value}\n`));
+      expect(problem).toStartWith("config.toml line ");
+      expect(problem).not.toContain("quotes");
+    },
+  );
+
   test("a key written with dots or inside braces is found by its line", () => {
     expect(problemsOf(() => load('\nserver . "lisen" = "x"\n'))[0]).toStartWith(
       "config.toml line 2: server.lisen ",
