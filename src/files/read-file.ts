@@ -12,7 +12,7 @@ import {
 import { shownName } from "./shown-name.ts";
 import { textExtract } from "./text.ts";
 
-type Reader = (file: FileToRead) => Promise<Extract>;
+type Reader = (file: FileToRead, content_type: string) => Promise<Extract>;
 
 /** Readers by kind, loaded at first use: some of the libraries are large. */
 const READERS: Record<FileKind, Reader> = {
@@ -27,10 +27,10 @@ const READERS: Record<FileKind, Reader> = {
   contact: async (file) => (await import("./contact.ts")).readContact(file),
   image: async ({ bytes }) => (await import("./image.ts")).readImage(bytes),
   archive: async ({ bytes }) => (await import("./archive.ts")).listArchive(bytes),
-  other: ({ filename }) => Promise.reject(new Unreadable(otherThanNamed(filename) ?? UNKNOWN)),
+  other: ({ filename }, content_type) =>
+    Promise.reject(new Unreadable(otherThanNamed(filename) ?? unreadable(content_type))),
 };
 
-const UNKNOWN = "is of a type that can't be read; send it as PDF, or as text";
 /** What people take a file for by its name, of those that are recognized by their bytes. */
 const NAMED: [RegExp, string][] = [
   [/\.pdf$/i, "PDF"],
@@ -50,7 +50,7 @@ export async function readFile(file: FileToRead): Promise<FileReading> {
     // An empty text file is not an error.
     if (size === 0 && found.kind === "text") return { ...about, text: "", note: "", summary: "empty" };
     if (size === 0) throw new Unreadable("is empty");
-    const extract = await READERS[found.kind](file);
+    const extract = await READERS[found.kind](file, found.content_type);
     if (extract.text.trim() === "" && extract.image === undefined) throw new Unreadable("has no text in it");
     return { ...about, ...shownPart(filename, extract) };
   } catch (error) {
@@ -63,6 +63,15 @@ export async function readFile(file: FileToRead): Promise<FileReading> {
 function otherThanNamed(filename: string): string | undefined {
   const [, what] = NAMED.find(([name]) => name.test(filename)) ?? [];
   return what && `is called a ${what}, but is none, or is damaged`;
+}
+
+/** A recording cannot be sent as PDF, and whether anything else could be is for its sender to know. */
+function unreadable(content_type: string): string {
+  if (content_type.startsWith("video/"))
+    return "is a video, which can't be read; send pictures of it, or its words as text";
+  if (content_type.startsWith("audio/"))
+    return "is a sound recording, which can't be read; send its words as text";
+  return "is of a type that can't be read; if it is a document, send it as PDF, or as text";
 }
 
 function shownPart(

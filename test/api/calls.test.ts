@@ -171,7 +171,8 @@ test("reads attached text, tells the model every name and says which file it cou
     {
       name: "scan.bin",
       status: "error",
-      output: "Not read: scan.bin is of a type that can't be read; send it as PDF, or as text.",
+      output:
+        "Not read: scan.bin is of a type that can't be read; if it is a document, send it as PDF, or as text.",
     },
     { name: "empty.txt", status: "ok", output: "empty" },
     { name: "lines.txt", status: "ok", output: "9 characters" },

@@ -116,7 +116,10 @@ describe("documents made by real programs", () => {
   test.each([
     ["scan.pdf", "Not read: scan.pdf has no text layer."],
     ["locked.pdf", "Not read: locked.pdf is protected with a password."],
-    ["report.rtf", "Not read: report.rtf is of a type that can't be read; send it as PDF, or as text."],
+    [
+      "report.rtf",
+      "Not read: report.rtf is of a type that can't be read; if it is a document, send it as PDF, or as text.",
+    ],
   ])("of %s it is said why it was not read", async (name, note) => {
     expect(await readFixture(name)).toMatchObject({ text: "", note, summary: "" });
   });
@@ -181,7 +184,30 @@ describe("what a file is, is told from its bytes", () => {
     expect(await read(fileOf("x.bin", new Uint8Array([1, 2, 3, 0])))).toMatchObject({
       kind: "other",
       content_type: "application/octet-stream",
-      note: "Not read: x.bin is of a type that can't be read; send it as PDF, or as text.",
+      note: "Not read: x.bin is of a type that can't be read; if it is a document, send it as PDF, or as text.",
+    });
+  });
+
+  const MP4 = Buffer.from("\0\0\0\u0018ftypisom\0\0\u0002\0isomiso2");
+  const NO_MARK = new Uint8Array([1, 2, 3, 0]);
+  test.each([
+    [
+      "v.mp4",
+      MP4,
+      "application/octet-stream",
+      "is a video, which can't be read; send pictures of it, or its words as text",
+    ],
+    [
+      "v.bin",
+      NO_MARK,
+      "video/x-own",
+      "is a video, which can't be read; send pictures of it, or its words as text",
+    ],
+    ["a.ogg", NO_MARK, "audio/ogg", "is a sound recording, which can't be read; send its words as text"],
+  ])("%s is not asked for as PDF", async (name, bytes, type, why) => {
+    expect(await read(fileOf(name, bytes, type))).toMatchObject({
+      kind: "other",
+      note: `Not read: ${name} ${why}.`,
     });
   });
 
