@@ -749,7 +749,7 @@ export async function identify(
   raw: Buffer,
   mail: Mail,
   dns: TestDnsServer,
-  maxWaitMs = 5_000,
+  { max_wait_ms = 5_000, dns_ms = 500 } = {},
 ): Promise<Identity> {
   const headers = readHeaders(raw);
   const author = fromMailbox(headers);
@@ -761,10 +761,10 @@ export async function identify(
     helo: mail.helo ?? "client.test",
     mail_from: mail.mail_from ?? "bounces@elsewhere.test",
     hostname: "mx.mailwright.test",
-    resolver: createResolver({ servers: [dns.address], timeout_ms: 500 }),
+    resolver: createResolver({ servers: [dns.address], timeout_ms: dns_ms }),
     arc_sealers: mail.sealers ?? [],
   };
-  return authenticateSender(input, maxWaitMs);
+  return authenticateSender(input, max_wait_ms);
 }
 
 export async function writeMail(mail: Mail): Promise<Buffer> {
