@@ -119,11 +119,20 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await dialog.getByLabel("Model").fill("small");
       await dialog.getByLabel("Address").fill("localhost:24001/v1");
       await dialog.getByRole("button", { name: "Connect and test" }).click();
-      await dialog.getByText("must begin with http:// or https://").waitFor();
+      const unclear = dialog.getByText("must begin with http:// or https://");
+      await unclear.waitFor();
       await dialog.getByLabel("Address").fill("http://192.168.1.5:1234/v1");
+      await unclear.waitFor({ state: "detached" });
       await dialog.getByRole("button", { name: "Connect and test" }).click();
-      await dialog.getByText('writes allow = ["192.168.1.5"] under [egress]').waitFor();
+      const refused = dialog.getByText('writes allow = ["192.168.1.5"] under [egress]');
+      await refused.waitFor();
       await visit.look("connect-refused");
+      await dialog.getByLabel("Address").fill("http://192.168.1.5:1234/");
+      await refused.waitFor({ state: "detached" });
+      await dialog.getByRole("button", { name: "Show its models" }).click();
+      await refused.waitFor();
+      await dialog.getByLabel("Address").fill(`${server.origin}/v1`);
+      await refused.waitFor({ state: "detached" });
     },
     LOOK_MS,
   );

@@ -49,6 +49,9 @@ export function useConnecting(provider: Provider, onMade?: (connection: Connecti
     setFields((before) => ({ ...before, ...change }));
     const elsewhere = Object.keys(change).some((name) => name !== "label" && name !== "model");
     setVerdict((before) => (elsewhere ? undefined : before && withoutFault(before)));
+    // What was said is about what was entered before. An attempt that still runs is not given up by this.
+    if (create.isError) create.reset();
+    if (look.isError) look.reset();
   };
   const connect = (tried: Fields, untested = false): void => {
     setVerdict((before) => before && withoutFault(before));
