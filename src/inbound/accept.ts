@@ -66,6 +66,7 @@ export interface AcceptedCall {
   inbox: InboxRow;
   user: UserRow;
   source: "api" | "test";
+  subject: string;
   instruction: string;
   content: string | null;
   conversation_id: string | null;
@@ -172,7 +173,7 @@ export async function acceptCall(
   const bytes = sizeOf(call);
   const metadata = JSON.stringify(call.metadata ?? {});
   await refuseFull(app, tx, call.user, bytes + Buffer.byteLength(call.instruction + metadata));
-  const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
+  const subject = call.subject.slice(0, MAX_SUBJECT_CHARS);
   const conversation_id =
     call.conversation_id === null
       ? await startConversation(app, tx, { inbox: call.inbox, subject })

@@ -229,6 +229,7 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { instruction, content = null, conversation_id = null, metadata = {} } = input;
   // Looked at now, as nobody knows later whose key it came with.
   const lasts = isAboutTimes(parseCommand(instruction).options);
+  const subject = subjectOf(instruction);
   const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
   return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
@@ -236,13 +237,20 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     takeRate(app, user, accepting.onRate);
     // The inbox is looked up again, because it may have been deleted or paused since.
     refusePaused(await ownInbox(tx, user, inbox.id));
-    const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
+    const call = { user, inbox, subject, instruction, content, conversation_id, files, metadata, slot };
     const accepted = await acceptCall(app, tx, { ...call, source: "api" });
     if (lasts) await tellWhatStays(app, tx, caller, [BY_CALL]);
     if (keyed && accepted.row.state !== "limited")
       await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;
   });
+}
+
+/** The first line of what is asked. Flags and tags are nothing that a conversation is about. */
+function subjectOf(instruction: string): string {
+  const stays = (): boolean => false;
+  const asked = parseCommand(instruction, { aims: false, isContext: stays, isMacro: stays }).command;
+  return (asked || instruction).split("\n", 1)[0]?.trim() ?? "";
 }
 
 /** What is told of a call by a key that makes a schedule, or changes the times of one. */

@@ -33,6 +33,20 @@ test("runs an instruction through the only inbox and answers in exactly the docu
   expect(polled.body).toEqual(answer.body);
 });
 
+test.each([
+  ["Shops --format=json", "Shops"],
+  ["--no-reply --format=json\n\nShops of Bern #trip\nand more", "Shops of Bern"],
+  ["@nobody +brand $weekly Shops", "@nobody +brand $weekly Shops"],
+  ["Explain `--format`", "Explain `--format`"],
+  ["--private=no", "--private=no"],
+])("a call that says %j is about %j", async (instruction, subject) => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const { ada } = await deskOf(t);
+  const { body } = await ada.post("/v1/messages", { instruction });
+  expect(body.subject).toBe(subject);
+  expect((await ada.get("/conversations")).body.items[0].subject).toBe(subject);
+});
+
 test("shows the model the instruction as the instruction and the content as fenced data", async () => {
   await using model = startModelServer();
   await using t = await testApp(modelAt(model));
