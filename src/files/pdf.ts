@@ -87,7 +87,7 @@ function withoutText({ pages, all, hasLost }: PdfText): string {
     return "is in an East Asian encoding that can't be read; print it to a new PDF, or send it as pictures";
   return pages.length < all
     ? `has no text layer on its first ${counted(pages.length, "page")}`
-    : "has no text layer";
+    : "has no text layer; send pictures of its pages";
 }
 
 function partOf({ pages, all, hasLost }: PdfText): string | undefined {

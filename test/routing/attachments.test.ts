@@ -55,7 +55,7 @@ test.each(DOORS)("documents of %s are read, and what was not is said", async (_c
   expect(prompt).toContain("Ask the supplier first.");
   expect(prompt).toContain("Sheet Costs:\\nItem,Price,Bought,Paid");
   expect(await warningsOf(t)).toEqual([
-    "Not read: scan.pdf has no text layer.",
+    "Not read: scan.pdf has no text layer; send pictures of its pages.",
     "Not read: x.bin is of a type that can't be read; if it is a document, send it as PDF, or as text.",
   ]);
 });
@@ -76,7 +76,9 @@ test("the reply of a mail says what was not read", async () => {
   await using t = await mailroom();
   await sendMail(t, [await fixture("scan.pdf", "application/pdf")]);
   const [reply] = await t.outgoing();
-  expect(Buffer.from(reply?.raw ?? "").toString()).toContain("Not read: scan.pdf has no text layer.");
+  expect(Buffer.from(reply?.raw ?? "").toString()).toContain(
+    "Not read: scan.pdf has no text layer; send pictures of its pages.",
+  );
 });
 
 test("the run knows every file with its name, type, size and what was read of it", async () => {

@@ -114,7 +114,7 @@ describe("documents made by real programs", () => {
   });
 
   test.each([
-    ["scan.pdf", "Not read: scan.pdf has no text layer."],
+    ["scan.pdf", "Not read: scan.pdf has no text layer; send pictures of its pages."],
     ["locked.pdf", "Not read: locked.pdf is protected with a password."],
     [
       "report.rtf",
