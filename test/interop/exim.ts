@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 const ROOT = process.env["EXIM_ROOT"] ?? "/";
 const EXIM = join(ROOT, "usr/sbin/exim4");
 const USER = "Debian-exim";
-const START_MS = 15_000;
+const START_MS = 50_000;
 
 const uid = Number(Bun.spawnSync(["id", "-u", USER]).stdout.toString());
 const gid = Number(Bun.spawnSync(["id", "-g", USER]).stdout.toString());

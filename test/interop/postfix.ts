@@ -9,7 +9,7 @@ const POSTFIX = "/usr/sbin/postfix";
 const SENDMAIL = "/usr/sbin/sendmail";
 /** Debian's "nobody": owns the mailboxes. */
 const MAIL_UID = 65_534;
-const START_MS = 15_000;
+const START_MS = 50_000;
 const DELIVERY_MS = 15_000;
 
 export interface Postfix extends AsyncDisposable {

@@ -4,13 +4,11 @@ import { account, house, inbox, type ServerProcess } from "../faults/house.ts";
 import { type ModelFault, type ModelServerOptions, startModelServer } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { rawClient, upToData } from "./raw-client.ts";
-import { startClock } from "../support/own-time.ts";
 import { until } from "../support/until.ts";
 
 const OWNER = "ann@peer.test";
-const HARD_CAP_SECONDS = 2;
-const PROMPT_MS = 2_000;
-const ALL_ENDED_MS = 18_000;
+const HARD_CAP_SECONDS = 6;
+const ALL_ENDED_MS = 25_000;
 
 /** What each sick provider ends in, and how often it is asked: twice where another try may help, else once. */
 const CASES: [ModelFault, reason: string, requests: number, ModelServerOptions?][] = [
@@ -69,14 +67,13 @@ test("each way a provider can fail ends its mail as failed with one notice, and 
     const { address } = await api("/inboxes", { label: fault, default_connection_id: id });
     expect(await mailTo(server, address as string, fault)).toBe("250 2.6.0 Message accepted");
   }
-  // While some of them hang, a mail to a healthy inbox is answered at once.
-  using clock = startClock();
+  // A mail to a healthy inbox is answered while others hang.
   expect(await mailTo(server, healthy, "healthy")).toBe("250 2.6.0 Message accepted");
   const messages = async (): Promise<Item[]> => (await api("/messages?limit=50"))["items"] as Item[];
   const isAnswered = async (): Promise<boolean> =>
     (await messages()).some(({ subject, reply_status }) => subject === "healthy" && reply_status === "sent");
   await until(isAnswered);
-  expect(clock.ms()).toBeLessThan(PROMPT_MS);
+  expect((await messages()).find(({ subject }) => subject === "hang")?.status).toBe("received");
 
   const isOver = async (): Promise<boolean> =>
     (await messages()).every(({ reply_status }) => reply_status === "sent");
@@ -105,7 +102,7 @@ test("each way a provider can fail ends its mail as failed with one notice, and 
     "select (select count(*) from jobs where kind in ('route_message', 'send_mail', 'fan_out_event')) as jobs, (select count(*) from outgoing_mails) as mails",
   );
   expect(left.get()).toEqual({ jobs: 0, mails: CASES.length + 1 });
-}, 40_000);
+}, 60_000);
 
 async function expectOneNoticeEach(raws: Buffer[], ended: Map<string, Item>): Promise<void> {
   const mails = await Promise.all(raws.map((raw) => simpleParser(raw)));
