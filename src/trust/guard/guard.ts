@@ -274,7 +274,7 @@ function objectionToText(asked: Going): Objection | null {
   if (acts !== undefined) return { reason: `${tool.name} was to ${acts}`, lacks: null };
   const address = madeUpAddress(args, { trusted_text, material: `${said}\n${material}` });
   if (address === undefined) return null;
-  const reason = `${tool.name} was to write the address ${address.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or name it in the instruction if it is meant.`;
+  const reason = `${tool.name} was to write the address ${address.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or just as it stands there with a space behind it, or name it in the instruction if it is meant.`;
   return { reason, lacks: null };
 }
 

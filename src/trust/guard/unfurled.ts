@@ -41,25 +41,67 @@ export function madeUpAddress(
     // Such a call was already refused, because its destination cannot be determined.
     if (given === TOO_MUCH) return undefined;
     if (typeof given.value !== "string" || !isProseKey(given.key)) continue;
-    const stray = linksIn(given.value).find((ways) => !isKnown(ways));
-    if (stray !== undefined) return stray[0];
+    const stray = linksIn(given.value).find(({ ways }) => !isKnown(ways));
+    if (stray !== undefined) return stray.raw;
   }
   return undefined;
 }
 
+interface Link {
+  raw: string;
+  /** Where it begins. */
+  at: number;
+  /** What it may be meant as; empty if it has no certain end. */
+  ways: string[];
+}
+
 /** The links in a text, as it stands and as programs read it, each in all ways to end it. */
-function linksIn(text: string): string[][] {
+function linksIn(text: string): Link[] {
   if (!MAY_LEAD.test(text) && !MAY_BE_READ.test(text)) return [];
-  const links: string[][] = [];
-  for (const form of formsOf(isJson(text) ? text.replaceAll(JSON_ESCAPE, " ") : text)) {
+  const links: Link[] = [];
+  const is_json = isJson(text);
+  for (const form of formsOf(is_json ? text.replaceAll(JSON_ESCAPE, " ") : text)) {
     if (!MAY_LEAD.test(form)) continue;
-    let last = { at: -1, ways: [""] };
+    let last: Link = { at: -1, raw: "", ways: [] };
     for (const { raw, at } of rawLinks(form)) {
-      if (at === last.at) last.ways.push(raw);
-      else if (isFetched(raw)) links.push((last = { at, ways: [raw] }).ways);
+      if (at !== last.at) {
+        if (!isFetched(raw)) continue;
+        links.push((last = { at, raw, ways: [] }));
+      }
+      const ends = { at, end: at + raw.length, is_whole: raw === last.raw, is_json };
+      if (endsAt(form, ends)) last.ways.push(raw);
     }
   }
   return links;
+}
+
+/**
+ * So few marks that which ones there are tells hardly anything, up to a blank at which every program ends an address: many
+ * take other blanks of Unicode for a part of it.
+ */
+const ENDS = /^[)\]}(*_~.,;:!?|`'"’”“»›…]{0,4}(?:$|[\t\n\v\f\r <])/;
+/** Behind a link that is read as far as it goes another one is judged by itself. */
+const GOES_ON = /^[)\]}(*_~.,;:!?|`'"’”“»›…]{0,4}https?:/;
+/** In JSON what is open says which brackets follow. */
+const ENDS_IN_JSON = /^"[\]}]{0,20},?(?:$|[\t\n\v\f\r <])/;
+/** What stands before an address in angle brackets, or in an attribute of HTML, and behind it. */
+const OPENS_TAG = /<(?:[a-z][^<>]{0,500}=\s?["']?)?$/i;
+const ENDS_TAG = /^["']?\s?\/?>/;
+const MAX_TAG_CHARS = 520;
+const MAX_END_CHARS = 30;
+
+/**
+ * Returns whether an address ends here for every program. Some make a link of all up to the next blank, so a letter behind
+ * a known address would make it another one of the same site, and could tell something there.
+ */
+function endsAt(
+  text: string,
+  { at, end, is_whole, is_json }: { at: number; end: number; is_whole: boolean; is_json: boolean },
+): boolean {
+  const behind = text.slice(end, end + MAX_END_CHARS);
+  if (ENDS.test(behind) || (is_json && ENDS_IN_JSON.test(behind))) return true;
+  if (is_whole && GOES_ON.test(behind)) return true;
+  return ENDS_TAG.test(behind) && OPENS_TAG.test(text.slice(Math.max(0, at - MAX_TAG_CHARS), at));
 }
 
 /** An escape that stands for a character in a text of JSON, whose values are looked at by themselves. */
