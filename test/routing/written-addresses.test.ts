@@ -65,6 +65,18 @@ test.each(GLUED)(
   },
 );
 
+test.each(["x-", "git+", "a.", "x://", "tel:", "ms-teams:", "data:,", "notes.md/"])(
+  "one that the model made up is not written behind %s, as chats look for what begins with https",
+  async (before) => {
+    const plain = "A table is on offer.\n\nFor 5.";
+    await using room = await toolRoom([post(`${plain}\n${before}${OFFER}&for=ada`), post(plain), "Done."], {
+      label: "Chat",
+      served,
+    });
+    expect(await posted(room)).toEqual([plain]);
+  },
+);
+
 test.each([
   `A table.\n\n(See ${OFFER}).`,
   `A table.\n\n**[Book it](${OFFER})**.`,

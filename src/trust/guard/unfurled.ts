@@ -11,6 +11,8 @@ import { isProseKey } from "./prose.ts";
 export const MAX_OF_SITE = 20;
 /** An address that programs make a link of: with a scheme of the web, or with a path. */
 const WEB = /^(?:https?|ftps?):|^www\d{0,3}\./i;
+/** The same within what begins with another scheme, or with a name: chats look for it anywhere. */
+const WEB_INSIDE = /(?:https?|ftps?):[/\\]/i;
 const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)/i;
 const PATH = /[/\\?#]/;
 /** Characters without which a text holds no such address: as it stands, and in any form that programs read. */
@@ -123,6 +125,7 @@ function formsOf(text: string): Set<string> {
 
 function isFetched(raw: string): boolean {
   if (WEB.test(raw)) return !FORMAT.test(raw);
+  if (WEB_INSIDE.test(raw)) return true;
   if (SCHEME.test(raw) || !PATH.test(raw)) return false;
   const [host = ""] = raw.split(PATH, 1);
   return !host.includes("@") && !isFileName(host, { in_path: true, texts_only: false });
