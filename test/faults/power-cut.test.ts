@@ -8,7 +8,7 @@ import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
 
 /** `POWER_CUTS=20 bun test test/faults/power-cut.test.ts` for the full run, `FAULT_SEED=…` for the moments of an earlier one. */
 const CUTS = Number(process.env["POWER_CUTS"] ?? 2);
-const CUT_MS = 15_000;
+const CUT_MS = 30_000;
 const IMAGE_MB = 512;
 const LOAD_MS = 600;
 /** Few enough that no checkpoint, which syncs in either mode, comes to their rescue. */
