@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db } from "./group-commit.ts";
 import type { JobRow } from "./schema.ts";
 
-export const JOB_STATES: JobRow["status"][] = ["pending", "running", "dead"];
+export const JOB_STATUSES: JobRow["status"][] = ["pending", "running", "dead"];
 export const JOB_COUNTS = ["attempts", "failures", "weight"] as const;
 
 /**
@@ -21,7 +21,7 @@ export function damagedJobs(
     .where((eb) =>
       eb.or([
         eb("kind", "not in", kinds),
-        eb("status", "not in", JOB_STATES),
+        eb("status", "not in", JOB_STATUSES),
         eb("behind", "not in", [0, 1]),
         eb("later", "not in", [0, 1]),
         eb("run_at", ">", last),

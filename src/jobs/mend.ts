@@ -1,11 +1,11 @@
 import type { App } from "../app.ts";
-import { damagedJobs, JOB_COUNTS, JOB_STATES, PLACE_IN_LANE } from "../db/damaged-jobs.ts";
+import { damagedJobs, JOB_COUNTS, JOB_STATUSES, PLACE_IN_LANE } from "../db/damaged-jobs.ts";
 import type { Db } from "../db/database.ts";
 import type { JobRow } from "../db/schema.ts";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 import { JOB_KINDS, type JobKind } from "./kinds.ts";
 import { PAUSED_AT } from "./paused.ts";
-import { shareOf, UNCLAIMED } from "./queue.ts";
+import { DEAD, shareOf, UNCLAIMED } from "./queue.ts";
 import { endLost, type JobHandlers, UNREADABLE } from "./run-job.ts";
 
 /**
@@ -21,14 +21,13 @@ export async function mendJobs(app: App, tx: Db, handlers: JobHandlers): Promise
     const { id, kind } = row;
     app.log.error({ job_id: id, kind }, "the row of a job is damaged in the database");
     const is_known = JOB_KINDS.includes(kind as JobKind);
-    if (is_known && JOB_STATES.includes(row.status)) {
+    if (is_known && JOB_STATUSES.includes(row.status)) {
       await beginAnew(app, tx, row);
       continue;
     }
-    const dead = { status: "dead", lease_until: null, lane: null, dedupe_key: null } as const;
     await tx
       .updateTable("jobs")
-      .set({ ...dead, last_error: UNREADABLE })
+      .set({ ...DEAD, last_error: UNREADABLE })
       .where("id", "=", id)
       .execute();
     const share = row.account === null ? null : shareOf(row.account, null);

@@ -269,15 +269,12 @@ export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> 
   await updateHeld(tx, job, { ...UNCLAIMED, ...anew, run_at });
 }
 
-/** Marks a job as dead, for the operator to look at; it no longer holds up others. */
+/** The columns of a dead job: it no longer holds up others. */
+export const DEAD = { status: "dead", lease_until: null, lane: null, dedupe_key: null } as const;
+
+/** Marks a job as dead, for the operator to look at. */
 export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {
-  await updateHeld(tx, job, {
-    status: "dead",
-    lease_until: null,
-    lane: null,
-    dedupe_key: null,
-    last_error: error.slice(0, MAX_ERROR_CHARS),
-  });
+  await updateHeld(tx, job, { ...DEAD, last_error: error.slice(0, MAX_ERROR_CHARS) });
 }
 
 async function updateHeld(tx: Db, job: Job, change: Partial<JobRow>): Promise<void> {

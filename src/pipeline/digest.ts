@@ -25,6 +25,7 @@ import { newNonce } from "../trust/shown/fence.ts";
 import { readStoredMail, type RunInput } from "./input.ts";
 import { materialOf as shownOf, MAX_CONTENT_CHARS } from "./prompt.ts";
 import { isAboutTimes } from "./schedule.ts";
+import { switchOf } from "./settings.ts";
 
 /** Mails of one run: more are left to the next one. */
 const MAX_MAILS = 100;
@@ -292,7 +293,7 @@ function fits(row: Judged, { tag, rule }: Over): boolean {
 
 /** Whether its author wanted nothing of it kept, whatever became of it. */
 function asksForPrivacy({ command }: Judged): boolean {
-  return /^(?:true|yes)$/i.test(String(optionsOf(command)["private"]));
+  return switchOf(optionsOf(command)["private"]) === true;
 }
 
 /** Whether a mail is about schedules, and so no news to whoever wrote it. */

@@ -17,7 +17,7 @@ import { closestName } from "../lib/closest-name.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import type { Scope } from "../trust/guard/guard.ts";
 import type { Command, Parsed, ParseOptions } from "./command.ts";
-import { instructionOf, macroWordsOf } from "./macro.ts";
+import { instructionOf, macroTextOf, macroWordsOf } from "./macro.ts";
 import { lessening, readTyped, type Typed } from "./read-typed.ts";
 import {
   type Folded,
@@ -78,8 +78,9 @@ export async function readInstruction(
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
   const command = underRules({ ...parsed, target: aim.target }, ruled);
-  const expanded = await instructionOf(app, shelf, command);
-  const sure = (await instructionOf(app, shelf, { ...command, command: own.typed })) ?? "";
+  const macro = await macroTextOf(app, shelf, command);
+  const expanded = instructionOf(macro, command.command);
+  const sure = instructionOf(macro, own.typed) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const { instruction, standing } = askedFor((expanded ?? "") || more, inbox, ruled);
@@ -108,7 +109,7 @@ export async function readInstruction(
     instruction,
     is_standing: standing.length > 0,
     sure,
-    macro_words: await macroWordsOf(app, shelf, { command, input }),
+    macro_words: macroWordsOf(macro, input),
     contexts,
     settings,
     powers,

@@ -114,10 +114,8 @@ export function readSettings(
   };
   const turned = (name: string, usual: boolean): boolean => {
     const value = options[name];
-    if (value === undefined || typeof value === "boolean") return value ?? usual;
-    if (/^(true|yes)$/i.test(value)) return true;
-    if (/^(false|no)$/i.test(value)) return false;
-    return warn(`--${name} takes no value but true or false; it was left out.`) ?? usual;
+    if (value === undefined) return usual;
+    return switchOf(value) ?? warn(`--${name} takes no value but true or false; it was left out.`) ?? usual;
   };
   const number = (name: string, max: number, whole: boolean): number | null => {
     const value = options[name];
@@ -151,6 +149,12 @@ export function readSettings(
     by_rule,
   };
   return { settings, warnings };
+}
+
+/** Returns what an option that is on or off says; undefined if its value is neither. */
+export function switchOf(value: unknown): boolean | undefined {
+  if (/^(true|yes)$/i.test(String(value))) return true;
+  return /^(false|no)$/i.test(String(value)) ? false : undefined;
 }
 
 function dataForm({ format }: Options): DataForm | null {

@@ -10,7 +10,7 @@ import { jobHandlers } from "../../src/operation/jobs.ts";
 import { takeOver } from "../../src/serve.ts";
 import { signIn } from "../api/browser.ts";
 import { testApp, type TestApp } from "../support/app.ts";
-import { mailroom } from "../support/mailroom.ts";
+import { type Mailroom, mailroom } from "../support/mailroom.ts";
 
 /** A job of each kind, for later, in which the disk has left half of what it is for. */
 async function damagedJobs({ app }: TestApp): Promise<void> {
@@ -105,6 +105,16 @@ async function damage({ app }: TestApp, kind: JobKind, column: string, value: un
   for (const { sql: made } of rows) await sql.raw(made).execute(app.db);
 }
 
+/** Takes in a mail whose job is damaged then, so that it is not begun, and starts the server anew. */
+async function startDamaged(room: Mailroom, column: string, value: unknown): Promise<void> {
+  await room.send({ text: "Say hello." });
+  await damage(room, "route_message", column, value);
+  await room.drain();
+  expect((await room.newest()).state).toBe("received");
+  await takeOver(room.app);
+  await room.drain();
+}
+
 const AWAY: [string, unknown][] = [
   ["run_at", 1e15],
   ["run_at", "x"],
@@ -121,12 +131,7 @@ const UNKNOWN: [string, unknown][] = [
 
 test.each(AWAY)("a job whose %s became %p is begun by the next start", async (column, value) => {
   await using room = await mailroom();
-  await room.send({ text: "Say hello." });
-  await damage(room, "route_message", column, value);
-  await room.drain();
-  expect((await room.newest()).state).toBe("received");
-  await takeOver(room.app);
-  await room.drain();
+  await startDamaged(room, column, value);
   expect((await room.newest()).state).toBe("done");
   expect(await room.outgoing()).toHaveLength(1);
 });
@@ -135,12 +140,7 @@ test.each(UNKNOWN)(
   "a job whose %s became %p is set aside by the next start, and its message ends",
   async (column, value) => {
     await using room = await mailroom();
-    await room.send({ text: "Say hello." });
-    await damage(room, "route_message", column, value);
-    await room.drain();
-    expect((await room.newest()).state).toBe("received");
-    await takeOver(room.app);
-    await room.drain();
+    await startDamaged(room, column, value);
     expect((await room.newest()).state).toBe("failed");
     expect((await room.outgoing()).map(({ kind }) => kind)).toEqual(["notice"]);
     expect((await queueWarnings(room.app)).dead).toBeDefined();
