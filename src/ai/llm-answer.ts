@@ -1,7 +1,7 @@
 import { quote } from "../lib/quote.ts";
 import { MAX_PARTS, partsIn } from "../lib/json-depth.ts";
 import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } from "./llm-faults.ts";
-import { plainId, type ToolCall } from "./llm-messages.ts";
+import { type ChatMessage, plainId, type ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
 import { withoutThinking } from "./thinking.ts";
 
@@ -21,10 +21,10 @@ export interface CompletionSuccess {
   finish_reason: string;
 }
 
-/** Parses the body of a chat completion, in any variant of that format. */
+/** Parses the body of a chat completion, in any variant of that format, to the messages that the model was sent. */
 export function readAnswer(
   answer: unknown,
-  connection: ModelConnection,
+  { connection, messages }: { connection: ModelConnection; messages: ChatMessage[] },
 ): CompletionSuccess | CompletionFailure {
   const body = asRecord(answer);
   const choice = firstOf(body["choices"]);
@@ -37,7 +37,7 @@ export function readAnswer(
   const message = asRecord(choice["message"]);
   const finish_reason = endOf(choice["finish_reason"]);
   if (typeof finish_reason !== "string") return brokenOff(connection, finish_reason.unknown);
-  const text = withoutThinking(textOf(message["content"]));
+  const text = withoutThinking(textOf(message["content"]), messages);
   const tool_calls = callsOf(message["tool_calls"]);
   if (haveManyParts(tool_calls)) return tooMuch(connection, `${MANY_PARTS} in its calls`);
   if (finish_reason === "content_filter" || (text.trim() === "" && tool_calls.length === 0)) {

@@ -48,7 +48,7 @@ export async function complete(input: CompletionInput): Promise<Completion> {
   try {
     const client = await clientOf(connection, input.fetch);
     const answer: unknown = await client.chat.completions.create(requestOf(input), { signal: input.signal });
-    return readAnswer(answer, connection);
+    return readAnswer(answer, input);
   } catch (error) {
     return failureOf(error, input);
   }

@@ -17,8 +17,11 @@ const MARKS: readonly (readonly [string, string])[] = [
 ];
 const SPACE = /\s/;
 
-/** Returns the answer below the thinking that it begins with; empty where there is nothing but thinking. */
-export function withoutThinking(text: string): string {
+/**
+ * Returns the answer below the thinking that it begins with; empty where there is nothing but thinking. What the model was
+ * shown matters only for a mark that ends thinking without a beginning: it may be quoted.
+ */
+export function withoutThinking(text: string, shown: readonly { content: string }[]): string {
   let at = afterSpace(text, 0);
   let from = 0;
   for (let marks = marksAt(text, at); marks !== undefined; marks = marksAt(text, at)) {
@@ -27,7 +30,7 @@ export function withoutThinking(text: string): string {
     from = end + marks[1].length;
     at = afterSpace(text, from);
   }
-  if (from === 0) from = afterUnopened(text);
+  if (from === 0) from = afterUnopened(text, shown);
   return from === 0 ? text : text.slice(afterSpace(text, from));
 }
 
@@ -35,14 +38,17 @@ function marksAt(text: string, at: number) {
   return MARKS.find(([open]) => text.startsWith(open, at));
 }
 
+const END = "</think>";
+
 /**
  * Returns where thinking ends whose opening mark stands in the prompt, since some chat templates write it there; 0
- * where there is none. An answer that is about such marks names the opening one before, or quotes the closing one.
+ * where there is none. An answer that is about such marks names the opening one before, or quotes the closing one. Where
+ * the model was shown the mark nothing is left out: else whoever wrote it could have the answer cut.
  */
-function afterUnopened(text: string): number {
-  const end = text.indexOf("</think>");
-  if (end < 0) return 0;
-  const next = end + "</think>".length;
+function afterUnopened(text: string, shown: readonly { content: string }[]): number {
+  const end = text.indexOf(END);
+  if (end < 0 || shown.some(({ content }) => content.includes(END))) return 0;
+  const next = end + END.length;
   const thinking = text.slice(0, end);
   if (thinking.includes("<think>") || (thinking.split("```").length - 1) % 2 === 1) return 0;
   return isInWords(thinking.at(-1), text[next]) ? 0 : next;

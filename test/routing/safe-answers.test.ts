@@ -177,6 +177,32 @@ test.each(ATTACKS)("the model cannot make up a link: %s", (_name, markdown) => {
   expect(strangers(part, html)).toEqual([]);
 });
 
+describe("JSON stays JSON, and loses no more than the address", () => {
+  test.each([
+    ["see\nhttps://evil.example/?a", "see\n(link left out)"],
+    ["see\thttps://evil.example/?a\nTotal: 5", "see\t(link left out)\nTotal: 5"],
+    ['He said "https://evil.example/?a" twice', 'He said "(link left out)" twice'],
+    ["é\nevil.co.uk/?a\rb", "é\n(link left out)\rb"],
+    ["a\nwww.evil.co.uk\nb", "a\n(link left out)\nb"],
+    ["a\neve@evil.example\nb", "a\n(link left out)\nb"],
+    ["a \\evil.co.uk/?a\\", "a \\(link left out)\\"],
+    ["\u0001https://evil.example/?a\u0002b", "\u0001(link left out)\u0002b"],
+  ])("%j", (value, expected) => {
+    const { text, left_out } = guarded(JSON.stringify({ value }));
+    expect(JSON.parse(text)).toEqual({ value: expected });
+    expect(left_out).toBe(1);
+  });
+
+  test("nothing is joined to an address that stays", () => {
+    expect(guarded(JSON.stringify(["a\nhttps://news.example/b\nSECRET"])).text).toBe(
+      String.raw`["a\n https://news.example/b \nSECRET"]`,
+    );
+    expect(guarded(JSON.stringify(["\u0001site.co.uk/page\u0002SECRET"])).text).toBe(
+      String.raw`["\u0001 site.co.uk/page \u0002SECRET"]`,
+    );
+  });
+});
+
 test("the attacks would have worked without the guard", () => {
   const open = ATTACKS.filter(([, markdown]) => strangers(markdown, markdownToHtml(markdown)).length > 0);
   expect(open.length).toBeGreaterThan(ATTACKS.length * 0.8);

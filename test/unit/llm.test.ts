@@ -553,6 +553,15 @@ describe("thinking that a server leaves in the answer is no part of it", () => {
     expect(result).toMatchObject({ ok: true, text: content });
   });
 
+  test("a mark that the model was shown may be quoted, so that nobody has the answer cut with it", async () => {
+    const content = "Two mails. Bob writes: well</think>done. Ann agrees.";
+    await using server = replying(chatCompletion(content));
+    const connection = connectionTo({ base_url: server.base_url });
+    const shown = [{ role: "user" as const, content: "Sum up: well</think>done" }];
+    expect(await ask({ connection, messages: shown })).toMatchObject({ ok: true, text: content });
+    expect(await ask({ connection })).toMatchObject({ ok: true, text: "done. Ann agrees." });
+  });
+
   test("four million characters of marks take no time", async () => {
     for (const content of [
       "<think></think>".repeat(260_000),

@@ -1,9 +1,13 @@
-import { findLink, MAX_LINK_CHARS } from "./find-link.ts";
+import { findLink, type FoundLink, MAX_LINK_CHARS } from "./find-link.ts";
 
 /** Marks that may follow an address without being part of it. */
-export const CLOSERS = /[)'*,;.!?:~_]{1,8}$/;
+export const CLOSERS = /[)'*,;.!?:~_\\]{1,8}$/;
 export const NO_SPACES = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}]/u;
 const PREFIX = new RegExp(`^(?:[\`'{|}/*~_]{1,8}|${NO_SPACES.source}+)`, "u");
+/** What stands for one character in a text of JSON (RFC 8259 §7), without the backslash at its beginning. */
+const ESCAPE = '(?:[bfnrt"]|u[0-9a-f]{4})';
+const ESCAPE_INSIDE = new RegExp(String.raw`\\${ESCAPE}`, "i");
+const ESCAPE_BEFORE = new RegExp(`^${ESCAPE}`, "i");
 const NOT_ASCII = /[^!-~]/;
 export const WEB = /^(?:https?|ftps?|wss?):/i;
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
@@ -21,20 +25,32 @@ interface RawLink {
 /** The addresses in a text, each with and without the marks behind it. */
 export function* rawLinks(text: string): Generator<RawLink> {
   for (let link = findLink(text, 0); link; link = findLink(text, link.end)) {
-    const at = link.start + prefixOf(text.slice(link.start, link.end));
+    const at = startOf(text, link);
     const raw = text.slice(at, link.end);
     for (const end of endsOf(raw)) yield { raw: raw.slice(0, end), at };
   }
 }
 
-/** Marks, or words of a script without spaces, that stand right before an address and are none of it. */
-export function prefixOf(raw: string): number {
-  return PREFIX.exec(raw)?.[0].length ?? 0;
+/**
+ * Returns where the address in a link begins: behind marks, words of a script without spaces, and the letters of an
+ * escape of JSON, which stand right before it and are none of it.
+ */
+export function startOf(text: string, { start, end }: FoundLink): number {
+  const escape = text[start - 1] === "\\" ? ESCAPE_BEFORE.exec(text.slice(start, end)) : null;
+  const from = start + (escape?.[0].length ?? 0);
+  return from + (PREFIX.exec(text.slice(from, end))?.[0].length ?? 0);
+}
+
+/** Returns where the first escape of JSON stands in an address; its end in the value that the JSON is of. */
+export function escapeIn(raw: string): number {
+  return raw.search(ESCAPE_INSIDE);
 }
 
 /** Returns where an address may end that has other marks or other scripts behind it, the longest first. */
 export function endsOf(raw: string): number[] {
-  const stops = [raw.length, raw.search(NOT_ASCII), unbalanced(raw)].filter((stop) => stop > 0);
+  const stops = [raw.length, raw.search(NOT_ASCII), escapeIn(raw), unbalanced(raw)].filter(
+    (stop) => stop > 0,
+  );
   const ends = stops.flatMap((stop) => {
     const closers = CLOSERS.exec(raw.slice(Math.max(0, stop - 8), stop))?.[0].length ?? 0;
     return Array.from({ length: closers + 1 }, (_, count) => stop - count);

@@ -1,5 +1,5 @@
 import { findLink, siteOf } from "./find-link.ts";
-import { CLOSERS, endsOf, keysOf, MAIL, NO_SPACES, prefixOf, rawLinks, WEB } from "./link-keys.ts";
+import { CLOSERS, endsOf, escapeIn, keysOf, MAIL, NO_SPACES, rawLinks, startOf, WEB } from "./link-keys.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { LEFT_OUT, type LinkGuard, readableLink } from "../../mail/writing/markdown.ts";
 
@@ -156,18 +156,19 @@ function cleanText(
   let at = 0;
   let last = { end: -1, glued: 0 };
   for (let link = findLink(text, at); link; link = findLink(text, at)) {
-    const start = link.start + prefixOf(text.slice(link.start, link.end));
+    const start = startOf(text, link);
     const raw = text.slice(start, link.end);
     last = { end: link.end, glued: link.end === last.end ? last.glued + 1 : 0 };
     const kept = last.glued < MAX_GLUED ? keptOf(raw) : undefined;
     if (kept === undefined) {
       parts.push(text.slice(at, start), LEFT_OUT);
-      at = link.end - (CLOSERS.exec(raw)?.[0].length ?? 0);
+      const escape = escapeIn(raw);
+      at = escape < 0 ? link.end - (CLOSERS.exec(raw)?.[0].length ?? 0) : start + escape;
       left_out += 1;
     } else {
       const end = start + kept;
       const edge = edgeAfter(text, end);
-      const before = start > link.start && NO_SPACES.test(text.charAt(start - 1)) ? " " : "";
+      const before = start > link.start && mayJoin(text.charAt(start - 1)) ? " " : "";
       parts.push(text.slice(at, start), before, text.slice(start, edge), gapAt(text, edge));
       at = edge;
     }
@@ -178,6 +179,11 @@ function cleanText(
 /** Returns the end of a kept address with the marks behind it. */
 function edgeAfter(text: string, end: number): number {
   return end + (AFTER_LINK.exec(text.slice(end, end + 4))?.[0].length ?? 0);
+}
+
+/** Returns whether a program could take a letter right before an address for its beginning. */
+function mayJoin(letter: string): boolean {
+  return NO_SPACES.test(letter) || /[a-z0-9]/i.test(letter);
 }
 
 /** Returns a space if the text right behind a kept URL could be taken for a part of it. */
