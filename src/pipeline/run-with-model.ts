@@ -59,6 +59,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       writing: writingRoom(),
       shared: sharedPage(run, asked),
       told: [],
+      written: [],
       judged: Promise.resolve(),
       orders: asked.orders.filter((order) => !asked.sure.toLowerCase().includes(order)),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),

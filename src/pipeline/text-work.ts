@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
-import { type Going, type Objection, objectionToPlaces } from "../trust/guard/guard.ts";
+import { type Going, type Objection, objectionToPlaces, type Tells, tellsOf } from "../trust/guard/guard.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../trust/guard/titles.ts";
 import type { Place, ToolFile } from "../trust/guard/tool.ts";
 import { buildMail, type MailParts } from "../mail/writing/compose.ts";
@@ -61,6 +61,7 @@ export const TEXT_WORK = {
    * and written.
    */
   places: (going: Going): Objection | null => objectionToPlaces(going),
+  tells: (going: Going): Tells => tellsOf(going),
   /** Returns what is to be noted of a call that writes. */
   writes: hashesToNote,
   words: ({ sought }: { sought: Sought[] }): Found => findSought(sought),
@@ -131,6 +132,7 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   words: 2_048,
   // These take time in proportion to the product of two lengths.
   places: 4_096,
+  tells: 4_096,
   title: 4_096,
   alike: 4_096,
 };

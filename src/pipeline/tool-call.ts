@@ -1,6 +1,5 @@
-import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
+import { type AskedCall, FILES_TARGET, goingOf, type Objection, tooMuch } from "../trust/guard/guard.ts";
 import { addGiven, noGivenIds } from "../trust/guard/given-ids.ts";
-import { listedIn, valuesIn } from "../trust/guard/told-beside.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
@@ -117,33 +116,22 @@ function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection 
   if (!call.tool.foreign || !call.tainted) return judgeOne(app, run, talk, call);
   const judged = talk.judged.then(async () => {
     const objection = await judgeOne(app, run, talk, call);
-    const values = valuesIn(call.args, listedIn(call.tool.parameters));
-    if (objection === null && values.some(([, value]) => value.includes("."))) talk.told.push(values);
-    return objection;
+    return objection ?? noteTold(app, run, talk, call);
   });
   talk.judged = judged.catch(() => undefined);
   return judged;
 }
 
 function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
-  const {
-    powers,
-    places,
-    read_at,
-    own_domains,
-    given,
-    calling_code,
-    subject_alone,
-    instruction,
-    said,
-    shared,
-    told,
-    orders,
-    signal,
-  } = talk;
+  return objectionTo(app, askedOf(run, talk, call), { from: sourceOf(run.message), signal: talk.signal });
+}
+
+function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
+  const { powers, places, read_at, own_domains, given, calling_code, subject_alone } = talk;
+  const { instruction, said, shared, told, written, orders } = talk;
   const { trusted_text, material } = run.trust;
-  const words = { instruction, trusted_text, material, said, shared, told, orders };
-  const asking = {
+  const words = { instruction, trusted_text, material, said, shared, told, written, orders };
+  return {
     ...call,
     ...words,
     powers,
@@ -154,7 +142,15 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
     subject_alone,
     given: given.get(call.tool.target) ?? noGivenIds(),
   };
-  return objectionTo(app, asking, { from: sourceOf(run.message), signal });
+}
+
+/** Notes what a call may tell a site. Returns an objection to one of which that cannot be found out. */
+async function noteTold(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
+  const tells = await workOnText(app, "tells", goingOf(askedOf(run, talk, call)), sourceOf(run.message));
+  if (tells === undefined) return tooMuch(call.tool.name);
+  talk.written.push(...tells.written);
+  if (tells.told.length > 0) talk.told.push(tells.told);
+  return null;
 }
 
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {

@@ -8,6 +8,7 @@ import type { Run } from "./close.ts";
 import type { GivenIds } from "../trust/guard/given-ids.ts";
 import { FILES_TARGET, type Going, type Powers } from "../trust/guard/guard.ts";
 import type { Told } from "../trust/guard/told-beside.ts";
+import type { Writing } from "../trust/guard/unfurled.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { warningStep } from "./steps.ts";
@@ -47,6 +48,8 @@ export interface Talk {
   shared: Going["shared"];
   /** Grows during the run. */
   told: Told[];
+  /** Grows during the run. */
+  written: Writing[];
   /** The call that is being judged: what it may tell counts for the next one. */
   judged: Promise<unknown>;
   orders: string[];

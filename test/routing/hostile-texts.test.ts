@@ -53,6 +53,7 @@ const GOING: Going = {
   trusted_text: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
   said: "",
   told: [],
+  written: [],
   shared: null,
   orders: [],
   own_domains: [],

@@ -25,7 +25,7 @@ const TRUST: Trust = {
 describe("a link stays", () => {
   test.each([
     ["that the instruction has, query and all", "https://good.example/a?b=1"],
-    ["whatever the case of its scheme and host", "HTTPS://GOOD.Example/a?b=1"],
+    ["as a browser writes it or as it stands", "https://good.example/a?b=1 and https://Good.example/a?b=1"],
     ["that stands in the material", "https://news.example/story"],
     ["with a slash behind it", "https://news.example/story/"],
     ["as Markdown", "[the story](https://news.example/story)"],

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { simpleParser } from "mailparser";
 import { toolRoom, type ToolRoom } from "../support/tool-room.ts";
 
 const OFFER = "https://shop.example.net/offer?id=7";
@@ -105,4 +106,91 @@ test.each([
   await room.send({ subject: "Fwd: Offer", headers, text: mail });
   await room.drain();
   expect(room.tools.calls.map(({ args }) => args["text"])).toEqual(is_written ? [text] : []);
+});
+
+/** Ways to write the address of the mail that lead to the same page; whoever is asked for it can tell them apart. */
+const SPELLED = [
+  "https://shop.example.net/ada/../offer?id=7",
+  "https://shop.example.net/ada/%2e%2e/offer?id=7",
+  "https://shop.example.net/./offer?id=7",
+  "https://Shop.example.net/offer?id=7",
+  "HTTPS://shop.example.net/offer?id=7",
+  "https:/shop.example.net/offer?id=7",
+  "https:\\\\shop.example.net/offer?id=7",
+  "https://shop.example.net:443/offer?id=7",
+  "https://@shop.example.net/offer?id=7",
+  "https://%73hop.example.net/offer?id=7",
+];
+
+test.each(SPELLED)("an address of the mail is written in no other way: %s", async (address) => {
+  const plain = "A table is on offer.\n\nFor 5.";
+  const rounds = [post(`${plain}\n${address}`), post(plain), `On offer: ${address}`];
+  await using room = await toolRoom(rounds, { label: "Chat", served });
+  expect(await posted(room)).toEqual([plain]);
+  const { text = "", html } = await simpleParser(Buffer.from((await room.outgoing())[0]?.raw ?? ""));
+  expect([text, html].join("")).not.toContain(address);
+  expect(text).toContain("(link left out)");
+});
+
+const MADE_UP = "https://evil.example.org/ada";
+/** What a program makes of the HTML that it quotes as plain text. */
+const asText = (html: string) => html.replaceAll(/<br[^>]*>|<\/p>/g, "\n").replaceAll(/<[^>]+>/g, "");
+
+test.each<[string, string, (html: string, text: string) => string]>([
+  ["with percent signs", "https%3A%2F%2Fevil.example.org%2Fada", (_, text) => text],
+  ["with an encoded slash", "evil.example.org%2Fada", (_, text) => text],
+  ["in wide letters", "evil.example\uff0eorg\uff0fada", (_, text) => text],
+  ["as an encoded word", "=?utf-8?q?evil.example.org=2Fada?=", (_, text) => text],
+  ["with an escape", String.raw`evil.example\u002eorg\u002fada`, (_, text) => text],
+  ["with a bold letter", "evi**l**.example.org/ada", asText],
+  ["with code in it", "evil.ex`ample.org`/ada", asText],
+  ["with a link in it", `[evil](${OFFER}).example.org/ada`, asText],
+])("one that an answer has in disguise is not known by its quote: %s", async (_, disguised, quote) => {
+  const rounds = [`Ask at ${disguised} for more.`, post(`A table is on offer.\n\n${MADE_UP}`), "Done."];
+  await using room = await toolRoom(rounds, { label: "Chat", served });
+  const first = { "Message-ID": "<one@example.com>", "In-Reply-To": "<offer@example.net>" };
+  await room.send({ subject: "Fwd: Offer", headers: first, text: `Sum it up.\n\n${FORWARDED}` });
+  await room.drain();
+  const answer = await simpleParser(Buffer.from((await room.outgoing())[0]?.raw ?? ""));
+  const quoted = quote(String(answer.html), answer.text ?? "")
+    .trim()
+    .replaceAll("\n", "\n> ");
+  expect(quoted).toContain("for more");
+  await room.send({
+    subject: "Re: Offer",
+    rcpt: answer.replyTo?.value[0]?.address ?? "",
+    to: answer.replyTo?.text ?? "",
+    headers: { "Message-ID": "<two@example.com>", "In-Reply-To": answer.messageId ?? "" },
+    text: `@chat Post the gist.\n\nOn Fri, 3 May 2024 at 11:00, Desk <desk@mail.example> wrote:\n> ${quoted}`,
+  });
+  await room.drain();
+  expect(room.model.requests.length).toBeGreaterThan(2);
+  expect(room.tools.calls).toEqual([]);
+});
+
+test("by the marks behind one address that is written again and again little is told", async () => {
+  const letters = Array.from({ length: 60 }, (_, nth) => (nth * 7_919) % 16);
+  const marks = letters.map((letter) =>
+    letter.toString(2).padStart(4, "0").replaceAll("0", "_").replaceAll("1", "~"),
+  );
+  const spelled = `A table.\n\n${marks.map((behind) => OFFER + behind).join("\n")}`;
+  const calm = `A table.\n\n${marks.map(() => `(${OFFER}).`).join("\n")}`;
+  await using room = await toolRoom([post(spelled), post(calm), "Done."], { label: "Chat", served });
+  expect(await posted(room)).toEqual([calm]);
+  expect(room.model.requests[1]?.body?.messages.at(-1)?.content).toContain("after so many of that site");
+});
+
+test("nor by many calls", async () => {
+  const texts = Array.from(
+    { length: 40 },
+    (_, nth) => `A table.\n\n${OFFER}${"_~*'".charAt(nth % 4)}${"_~*'".charAt((nth * 7) % 3)}`,
+  );
+  const calls = texts.map((text) => ({ name: "chat__post", args: { text } }));
+  await using room = await toolRoom([calls.slice(0, 20), calls.slice(20), "Done."], {
+    label: "Chat",
+    served,
+  });
+  const made = await posted(room);
+  expect(made.length).toBeGreaterThan(5);
+  expect(made.length).toBeLessThan(40);
 });

@@ -9,7 +9,10 @@ import {
 import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 
 /** A call in a message of trusted words alone, in which nothing was shared, unless it says something else. */
-type Asking = Omit<AskedCall, "said" | "shared" | "told" | "orders" | "given" | "material" | "calling_code"> &
+type Asking = Omit<
+  AskedCall,
+  "said" | "shared" | "told" | "written" | "orders" | "given" | "material" | "calling_code"
+> &
   Partial<AskedCall>;
 
 /** What the guard says of a call in the end, wherever it has to look. */
@@ -18,6 +21,7 @@ export function objectionTo(asking: Asking): Objection | null {
     said: asking.trusted_text,
     shared: null,
     told: [],
+    written: [],
     orders: [],
     given: noGivenIds(),
     material: "",

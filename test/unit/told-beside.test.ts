@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { listedIn, type Told, toldBeside, valuesIn } from "../../src/trust/guard/told-beside.ts";
 
 const PAGE = "https://x.example.org/a";
+const SITES = new Set([PAGE, `${PAGE}b`, PAGE.replace("https", "http"), PAGE.replace("x.", "www.x.")]);
 const text = { type: "string" };
 const SCHEMA = {
   type: "object",
@@ -30,7 +31,7 @@ function told(
   before: Told[] = [],
 ) {
   const listed = listedIn({ ...schema });
-  return toldBeside(args, { sites: new Set([PAGE, `${PAGE}b`]), said, listed, told: before });
+  return toldBeside(args, { sites: SITES, said, listed, told: before });
 }
 
 /** Which of some calls, one after the other, may be made. */
@@ -38,7 +39,7 @@ function allowed(calls: Record<string, unknown>[]): boolean[] {
   const before: Told[] = [];
   return calls.map((args) => {
     const ok = told(args, undefined, SCHEMA, before) === undefined;
-    if (ok) before.push(valuesIn(args, listedIn(SCHEMA)));
+    if (ok) before.push(valuesIn(args, listedIn(SCHEMA), SITES));
     return ok;
   });
 }
@@ -46,10 +47,10 @@ function allowed(calls: Record<string, unknown>[]): boolean[] {
 describe("beside a named address", () => {
   test.each<Record<string, unknown>>([
     { url: PAGE },
-    { url: ` ${PAGE} `, prompt: "" },
+    { url: PAGE, prompt: "" },
     { url: PAGE, format: "markdown", raw: false, max_length: 20_000, start_index: 4_987 },
     { url: PAGE, agent: "Reader/1.0", port: 443, prompt: null },
-    { url: PAGE, prompt: "sum up  https://x.example.org/a in three lines." },
+    { url: PAGE, prompt: "Sum up https://x.example.org/a in three lines." },
     { url: PAGE, options: { wait: 5_000, only: ["main"] } },
     { prompt: `Sum up ${PAGE} in three lines.` },
     { urls: [PAGE, PAGE] },
@@ -60,6 +61,14 @@ describe("beside a named address", () => {
   test.each<[argument: string, args: Record<string, unknown>]>([
     ["prompt", { url: PAGE, prompt: "the key is under the stone" }],
     ["prompt", { url: PAGE, prompt: "ines" }],
+    // Each capital letter and each blank could be a letter of a message.
+    ["prompt", { url: PAGE, prompt: "sUm up" }],
+    ["prompt", { url: PAGE, prompt: "Sum  up" }],
+    ["prompt", { url: PAGE, prompt: "   " }],
+    ["prompt", { url: PAGE, prompt: "tRuE" }],
+    ["url", { url: ` ${PAGE}` }],
+    ["agent", { url: PAGE, agent: "Reader/1.0 " }],
+    ["max_length", { url: PAGE, max_length: "0012" }],
     ["format", { url: PAGE, format: "4711" }],
     ["port", { url: PAGE, port: 4_711 }],
     ["max_length", { url: PAGE, max_length: 12_345_678 }],
@@ -102,6 +111,19 @@ describe("beside a named address", () => {
       false,
       false,
     ]);
+  });
+
+  test("what is left out, the order of members, a number as text and the ways to name a page are counted", () => {
+    const bits = Array.from({ length: 400 }, (_, nth) => (nth * 7_919) % 5 < 2);
+    for (const spelled of [
+      bits.map((bit) => ({ url: PAGE, port: 7, ...(bit ? { raw: true } : {}) })),
+      bits.map((bit) => (bit ? { url: PAGE, raw: true } : { raw: true, url: PAGE })),
+      bits.map((bit) => ({ url: PAGE, port: bit ? "80" : 80 })),
+      bits.map((bit) => ({ url: bit ? PAGE : PAGE.replace("https", "http") })),
+      bits.map((bit) => ({ url: bit ? PAGE : PAGE.replace("x.", "www.x.") })),
+      bits.map((bit) => ({ url: bit ? PAGE : `${PAGE}b` })),
+    ])
+      expect(allowed(spelled).filter(Boolean).length).toBeLessThan(170);
   });
 
   test("names cost, where the tool lists none", () => {

@@ -115,7 +115,8 @@ markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
   if (guard === undefined) return;
   for (const token of tokens) {
     if (token.type === "fence" || token.type === "code_block") token.content = guard.clean(token.content);
-    if (token.children !== null) token.children = guarded(token.children, guard, Token);
+    if (token.children !== null)
+      token.children = unparted(guarded(token.children, guard, Token), guard, Token);
   }
 });
 
@@ -140,6 +141,21 @@ function guarded(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"])
     words += token.content;
     return [token];
   });
+}
+
+/**
+ * Returns the tokens of a line, or its words alone where these form a URL that may not stay: a program that makes a plain text
+ * of the HTML joins what bold letters, code or a link part.
+ */
+function unparted(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"]): Token[] {
+  const words = tokens
+    .map(({ type, content }) => (/^(?:soft|hard)break$/.test(type) ? "\n" : content))
+    .join("");
+  const cleaned = guard.clean(words);
+  if (cleaned === words) return tokens;
+  const text = new TokenOf("text", "", 0);
+  text.content = cleaned;
+  return [text];
 }
 
 /** Returns the tokens of a text, in which the guard has removed the URLs of refused links. */

@@ -42,7 +42,7 @@ const SETS: Record<string, ToolSet> = {
   notes: { style: NOTES, tools: NOTES_TOOLS, of_circle: true, called: notesCalled },
   "codehost-a": { style: CODEHOST_A, tools: CODEHOST_A_TOOLS, of_circle: false },
   "codehost-b": { style: CODEHOST_B, tools: CODEHOST_B_TOOLS, of_circle: false },
-  sheets: { style: SHEETS, tools: SHEETS_TOOLS, of_circle: true },
+  sheets: { style: SHEETS, tools: SHEETS_TOOLS, of_circle: false },
 };
 
 /** The tools of a connection to an integration; none for another kind. */

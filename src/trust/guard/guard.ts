@@ -7,9 +7,9 @@ import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { destinationsOf, isAtOwn } from "./strange-address.ts";
 import { commandIn } from "./written-orders.ts";
-import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
+import { type Listed, listedIn, type Told, toldBeside, valuesIn } from "./told-beside.ts";
 import type { GivenIds } from "./given-ids.ts";
-import { MAX_OF_SITE, madeUpAddress } from "./unfurled.ts";
+import { MAX_OF_SITE, type Unfit, unfitAddress, type Writing, writingsIn } from "./unfurled.ts";
 import { looksByName } from "./looks.ts";
 
 /** What an inbox lets tools do. */
@@ -118,6 +118,8 @@ export interface Going {
   shared: { page: string; trusted_text: string } | null;
   /** What earlier calls of this run may have told a site, in their order. */
   told: Told[];
+  /** The addresses that earlier calls of this run have written down. */
+  written: Writing[];
   /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
   orders: string[];
   /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
@@ -199,8 +201,8 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
-  const { args, tainted, instruction, trusted_text, said, shared, told, orders, own_domains } = asked;
-  const { given, calling_code, read_at, anybodys } = asked;
+  const { args, tainted, instruction, trusted_text, said, shared, told, written, orders } = asked;
+  const { own_domains, given, calling_code, read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
@@ -221,6 +223,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     said,
     shared,
     told,
+    written,
     orders,
     own_domains,
     material: foreign && !read_only && tainted ? asked.material : "",
@@ -268,14 +271,41 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Object
  * it.
  */
 function objectionToText(asked: Going): Objection | null {
-  const { tool, args, tainted, trusted_text, said, material } = asked;
+  const { tool, args, tainted, trusted_text } = asked;
   if (!tool.foreign || tool.read_only || !tainted) return null;
   const acts = actingText(args, trusted_text);
   if (acts !== undefined) return { reason: `${tool.name} was to ${acts}`, lacks: null };
-  const address = madeUpAddress(args, { trusted_text, material: `${said}\n${material}` });
-  if (address === undefined) return null;
-  const reason = `${tool.name} was to write the address ${address.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or just as it stands there with a space behind it, or name it in the instruction if it is meant.`;
+  const unfit = unfitAddress(args, textsOf(asked));
+  return unfit === undefined ? null : objectionToWriting(tool.name, unfit);
+}
+
+function objectionToWriting(name: string, { address, why }: Unfit): Objection {
+  const shown = address.slice(0, MAX_SHOWN_CHARS);
+  const reason =
+    why === "tells"
+      ? `${name} was to write the address ${shown}, after so many of that site that by which ones, how often and with what marks behind them it could be told what this run knows: a chat or a wiki may fetch each. Write it without that address.`
+      : `${name} was to write the address ${shown}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or just as it stands there with a space behind it, or name it in the instruction if it is meant.`;
   return { reason, lacks: null };
+}
+
+/** What decides whether an address may be written down. */
+function textsOf({ trusted_text, said, material, written }: Going) {
+  return { trusted_text, material: `${said}\n${material}`, written };
+}
+
+/** What a call of an external tool tells others, as far as it counts for the next ones. */
+export interface Tells {
+  /** Empty if it goes to no site. */
+  told: Told;
+  written: Writing[];
+}
+
+/** Returns what a call tells that may be made in a run that has read words of others. */
+export function tellsOf(going: Going): Tells {
+  const { tool, args } = going;
+  const to = sitesOf(going);
+  const told = to === TOO_MUCH || to.sites.size === 0 ? [] : valuesIn(args, tool.listed, to.sites);
+  return { told, written: tool.read_only ? [] : writingsIn(args, textsOf(going)).writings };
 }
 
 function objectionToPlace(asked: Going): Objection | null {
@@ -287,11 +317,9 @@ function objectionToPlace(asked: Going): Objection | null {
  * tools contact only the service they are connected to.
  */
 function objectionToAddress(asked: Going): Objection | null {
-  const { tool, args, tainted, trusted_text, shared, orders } = asked;
+  const { tool, args, tainted, orders } = asked;
   const { read_only, looks } = tool;
-  const { own_domains, given, calling_code } = asked;
-  const look = { read_only, tainted, own_domains, given, calling_code };
-  const going = destinationsOf(args, { ...look, trusted_text, shared });
+  const going = sitesOf(asked);
   if (going === TOO_MUCH) return tooMuch(tool.name);
   if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
   const { sites, only_shared } = going;
@@ -305,6 +333,12 @@ function objectionToAddress(asked: Going): Objection | null {
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
 }
 
+function sitesOf({ tool: { read_only }, args, ...asked }: Going) {
+  const { tainted, own_domains, given, calling_code, trusted_text, shared } = asked;
+  const look = { read_only, tainted, own_domains, given, calling_code };
+  return destinationsOf(args, { ...look, trusted_text, shared });
+}
+
 function objectionToOrder(name: string, order: string): Objection {
   const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
   return { reason, lacks: null };
@@ -316,7 +350,7 @@ function objectionToTold(
   { site, argument }: { site: string; argument: string },
 ): Objection {
   const place = site.slice(0, MAX_SHOWN_CHARS);
-  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand in the message itself, values that the tool lists, switches and small numbers may go there, and few of these in all. Ask for the address alone.`;
+  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand just so in the message itself, values that the tool lists, switches and small numbers may go there, and few of these in all; nor may it be asked for again and again in other ways to write it. Ask for the address alone.`;
   return { reason, lacks: read_only || looks ? null : { target: true, destroy: false, place } };
 }
 

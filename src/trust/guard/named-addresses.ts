@@ -1,6 +1,6 @@
 import { domainToUnicode } from "node:url";
 import { registrableDomain } from "../../net/domain-owner.ts";
-import { keysOf, rawLinks, urlOf } from "../shown/link-keys.ts";
+import { isPlain, keysOf, rawLinks, urlOf } from "../shown/link-keys.ts";
 import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { isFileName } from "./odd-address.ts";
 import { type DigitRun, digitRunsIn } from "./phones.ts";
@@ -95,7 +95,7 @@ function standsIn({ text, lower }: Known, wanted: string): boolean {
 function namesPage(named: Known, wanted: string, read_only: boolean): boolean {
   const address = /^https?:/i.test(wanted) ? wanted : `https://${wanted}`;
   const url = urlOf(address);
-  if (url === null || !WEB_SCHEMES.has(url.protocol) || !isPlain(address, url)) return false;
+  if (url === null || !WEB_SCHEMES.has(url.protocol) || !isPlain(address)) return false;
   const keys = hostsOf(url).map((host) => {
     const key = keysOf(url.href.replace(url.host, host))[0] ?? "";
     // Nothing that is only read has to be kept from those on the way more than its author did.
@@ -112,19 +112,6 @@ const WEB_SCHEMES = wordSet("https: http:");
 function namesSite(named: Known, host: string): boolean {
   if (isFileName(host, { in_path: false, texts_only: false })) return false;
   return standsIn(named, host) || standsIn(named, domainToUnicode(host));
-}
-
-/** Whether an address is written as a browser writes it, or shows it: of other spellings there are so many that one can be a message. */
-function isPlain(address: string, { href, origin }: URL): boolean {
-  return [href, decoded(href), href === `${origin}/` ? origin : href].includes(address);
-}
-
-function decoded(href: string): string {
-  try {
-    return decodeURI(href);
-  } catch {
-    return href;
-  }
 }
 
 /** The host of an address, and the one with or without `www.` that whoever has the domain has as well. */

@@ -1,3 +1,5 @@
+import { siteOf } from "../shown/find-link.ts";
+import { urlOf } from "../shown/link-keys.ts";
 import { wordsInKey } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 import { wordSet } from "./words.ts";
@@ -13,7 +15,7 @@ export interface Sayable {
   told: Told[];
 }
 
-/** The values of one call by their names, as text. */
+/** The values of one call by their names, as text; an address that the call goes to by its site. */
 export type Told = (readonly [name: string, value: string])[];
 
 /** What a tool lists of its arguments. */
@@ -52,28 +54,73 @@ const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
  * besides the address, only words of the message's author and choices among few may go there.
  */
 export function toldBeside(args: Record<string, unknown>, sayable: Sayable): string | undefined {
+  const { told, listed, sites } = sayable;
   const tells = new Saying(sayable).toldIn(args);
   if (tells !== undefined) return tells;
-  const values = valuesIn(args, sayable.listed);
-  // To ask for a page once more says nothing.
-  const more = values.find(([, value]) => !sayable.sites.has(value));
-  return more !== undefined && bitsOf([...sayable.told, values]) > MAX_BITS ? more[0] : undefined;
+  const values = valuesIn(args, listed, sites);
+  const more = values.find(([name]) => name !== SHAPE && !isSite(name));
+  // To ask for a page once more says nothing, where it is the only one of its site.
+  const counted = more === undefined ? [...told, values].map(sitesIn) : [...told, values];
+  const bits = bitsOf(counted);
+  if (bits <= MAX_BITS || bits === bitsOf(counted.slice(0, -1))) return undefined;
+  return more?.[0] ?? Object.keys(args)[0];
 }
 
-/** The values that a call holds, as far as one may hold any. Names that the tool does not list are values as well. */
-export function valuesIn(args: Record<string, unknown>, { names }: Listed): Told {
-  const found: [string, string][] = [];
+function sitesIn(values: Told): Told {
+  return values.filter(([name]) => isSite(name));
+}
+
+function isSite(name: string): boolean {
+  return name.startsWith(SITE);
+}
+
+/**
+ * The values that a call holds, as far as one may hold any, each just as it is sent. Names that the tool does not list are
+ * values as well, and so is which members there are and in what order.
+ */
+export function valuesIn(args: Record<string, unknown>, { names }: Listed, sites: ReadonlySet<string>): Told {
+  const found: [string, string][] = [[SHAPE, shapeOf(args)]];
   const left: [string, unknown][] = Object.entries(args);
   for (let part = left.pop(); part !== undefined && found.length <= MAX_VALUES; part = left.pop()) {
     const [name, value] = part;
     if (!names.includes(name)) found.push(["", name]);
     if (typeof value !== "object" || value === null)
-      found.push([name, String(value).trim().slice(0, MAX_PLACE_CHARS)]);
+      found.push(
+        typeof value === "string" && sites.has(value) ? [siteName(value), value] : [name, asSent(value)],
+      );
     else if (Array.isArray(value))
       left.push(...value.slice(0, MAX_VALUES).map((item): [string, unknown] => [name, item]));
     else left.push(...Object.entries(value).slice(0, MAX_VALUES));
   }
   return found;
+}
+
+const SHAPE = " members";
+const SITE = "//";
+
+function shapeOf(args: Record<string, unknown>): string {
+  return JSON.stringify(args, (_, value: unknown) =>
+    typeof value === "object" && value !== null ? value : 0,
+  ).slice(0, MAX_PLACE_CHARS);
+}
+
+/** A value as text; `12` and `"12"` are not the same one. */
+function asSent(value: unknown): string {
+  if (typeof value !== "string") return `${NOT_TEXT}${String(value)}`;
+  return value.length > MAX_PLACE_CHARS ? `${value.slice(0, MAX_PLACE_CHARS)} ${value.length}` : value;
+}
+
+const NOT_TEXT = "\0";
+
+function siteName(address: string): string {
+  return SITE + siteOf(address);
+}
+
+/** A page, whichever of the ways to name it is used: they lead to the same, and its site can tell them apart. */
+function pageOf(address: string): string {
+  const url = urlOf(/^[a-z]+:/i.test(address) ? address : `https://${address}`);
+  if (url === null) return address;
+  return `${url.host.replace(/^www\./, "")}${url.pathname.replace(/\/$/, "")}${url.search}`;
 }
 
 /** How much a reader can tell by the values of some calls. One that is given again says which of those it is. */
@@ -82,15 +129,21 @@ function bitsOf(calls: Told[]): number {
   let bits = 0;
   for (const [name, value] of calls.flat()) {
     const before = seen.get(name) ?? new Set();
-    bits += before.has(value) ? Math.log2(before.size) : bitsOfNew(name, value);
+    bits += before.has(value) ? Math.log2(before.size) : bitsOfNew(name, value, before);
     seen.set(name, before.add(value));
   }
   return bits;
 }
 
-function bitsOfNew(name: string, value: string): number {
+function bitsOfNew(name: string, given: string, before: ReadonlySet<string>): number {
+  if (isSite(name)) {
+    // Each page is named by the author; another way to name one that was asked for says something.
+    const page = pageOf(given);
+    return [...before].some((address) => pageOf(address) === page) ? Math.log2(before.size + 1) : 0;
+  }
+  const value = given.replace(NOT_TEXT, "");
   if (name === "") return value.length * LETTER_BITS;
-  if (/^(?:true|false|null|)$/i.test(value)) return 1;
+  if (/^(?:true|false|null|)$/.test(value)) return 1;
   if (/^-?\d{1,8}$/.test(value)) return Math.log2(Math.abs(Number(value)) + 2);
   return WORD_BITS;
 }
@@ -109,7 +162,7 @@ class Saying {
 
   constructor({ sites, said, listed }: Sayable) {
     this.#sites = sites;
-    this.#said = inOneForm(said);
+    this.#said = onOneLine(said);
     this.#names = new Set(listed.names);
     this.#values = new Set(listed.values);
   }
@@ -132,17 +185,17 @@ class Saying {
 
   #isFree(key: string, value: unknown): boolean {
     if (typeof value !== "string" && typeof value !== "number") return true;
-    const text = String(value).trim();
+    const text = String(value);
     if (text === "" || isAmount(key, text) || this.#values.has(text) || this.#isSaid(text)) return true;
     if (this.#gone || !this.#sites.has(text)) return false;
     this.#gone = true;
     return true;
   }
 
+  /** Letter for letter: by the capitals and blanks of a text of the mail somebody could be told another one. */
   #isSaid(text: string): boolean {
-    const words = inOneForm(text);
-    if (words.length > MAX_WORDS_CHARS) return this.#said.includes(words);
-    return standsBetween(this.#said, words, {
+    if (text.length > MAX_WORDS_CHARS) return this.#said.includes(text);
+    return standsBetween(this.#said, text, {
       before: /[\p{L}\p{N}_]/u,
       after: /^(?![\p{L}\p{N}_])/u,
     });
@@ -150,14 +203,15 @@ class Saying {
 }
 
 function isAmount(key: string, text: string): boolean {
-  if (/^(?:true|false)$/i.test(text)) return true;
-  if (!/^-?\d{1,8}$/.test(text)) return false;
+  if (/^(?:true|false)$/.test(text)) return true;
+  if (!/^-?\d{1,8}$/.test(text) || String(Number(text)) !== text) return false;
   const amount = Math.abs(Number(text));
   return amount <= MAX_COUNT || (amount <= MAX_AMOUNT && wordsInKey(key).some((word) => AMOUNTS.has(word)));
 }
 
-function inOneForm(text: string): string {
-  return text.toLowerCase().replaceAll(/\s+/g, " ").trim();
+/** A text with a blank for each break of its lines: programs break them anywhere. */
+function onOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
 }
 
 const VALUES = new Set(["enum", "const", "default", "examples"]);

@@ -1,5 +1,5 @@
 import { siteOf } from "../shown/find-link.ts";
-import { keysOf, rawLinks } from "../shown/link-keys.ts";
+import { isPlain, keysOf, rawLinks } from "../shown/link-keys.ts";
 import { parseJson } from "../../lib/foreign-json.ts";
 import { asRead } from "./as-read.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
@@ -21,67 +21,125 @@ const MAY_BE_READ = /[%&]|=\?|\P{ASCII}/u;
 /** Names of formats, which stand in the source of pages and pictures and belong to their standards. */
 const FORMAT = /^https?:\/\/(?:www\.w3\.org|schema\.org)\//i;
 
+/** How much the addresses that a run writes may tell one site: less than a short sentence. */
+const MAX_BITS = 160;
+/** What a mark behind an address tells, where a program takes it for a part of it. */
+const MARK_BITS = 4;
+
+/** An address that is written down, and could be fetched. */
+export interface Writing {
+  site: string;
+  address: string;
+  /** The marks behind it. */
+  marks: string;
+  /** How many addresses of the site could have been written in its place. */
+  among: number;
+}
+
+/** What stands in the way of writing an address: it is made up, or its site is told too much by all that are written. */
+export interface Unfit {
+  address: string;
+  why: "made_up" | "tells";
+}
+
+interface Texts {
+  trusted_text: string;
+  /** All that the run has read of others' words. */
+  material: string;
+}
+
 /**
  * Returns an address in what a tool is to write down that is neither named by the trusted text nor stands in what the
- * run has read; undefined if there is none. Chats and wikis fetch an address once it is shown, and what a model made up
- * in it may tell a secret.
+ * run has read, or one too many; undefined if there is none. Chats and wikis fetch an address once it is shown, and what a
+ * model made up in it may tell a secret, as may which one it writes, how often, and with which marks behind it.
  */
-export function madeUpAddress(
+export function unfitAddress(
   args: Record<string, unknown>,
-  { trusted_text, material }: { trusted_text: string; material: string },
-): string | undefined {
-  let read: ReadonlySet<string> | undefined;
+  { written, ...texts }: Texts & { written: Writing[] },
+): Unfit | undefined {
+  const { writings, made_up } = writingsIn(args, texts);
+  if (made_up !== undefined) return { address: made_up, why: "made_up" };
+  const bits = bitsBySite([...written, ...writings]);
+  const telling = writings.find(({ site }) => (bits.get(site) ?? 0) > MAX_BITS);
+  return telling && { address: telling.address, why: "tells" };
+}
+
+/** Returns the addresses that a call writes down, up to the first one that is made up. */
+export function writingsIn(
+  args: Record<string, unknown>,
+  { trusted_text, material }: Texts,
+): { writings: Writing[]; made_up?: string } {
+  let read: Read | undefined;
   const known = knownIn(trusted_text);
-  const isKnown = (ways: string[]): boolean => {
-    const keys = ways.flatMap(keysOf);
-    if (keys.some((key) => known.pages().has(key))) return true;
-    if (ways.some((way) => namesAddress(known, way, { read_only: false }))) return true;
-    read ??= keysRead(material);
-    return keys.some((key) => read?.has(key));
-  };
+  const writings: Writing[] = [];
   for (const given of textsIn(args)) {
     // Such a call was already refused, because its destination cannot be determined.
-    if (given === TOO_MUCH) return undefined;
+    if (given === TOO_MUCH) break;
     if (typeof given.value !== "string" || !isProseKey(given.key)) continue;
-    const stray = linksIn(given.value).find(({ ways }) => !isKnown(ways));
-    if (stray !== undefined) return stray.raw;
+    for (const { raw, ways } of linksIn(given.value)) {
+      const way = ways.find(
+        ({ address }) =>
+          namesAddress(known, address, { read_only: false }) || isRead((read ??= readIn(material)), address),
+      );
+      if (way === undefined) return { writings, made_up: raw };
+      const site = siteOf(keysOf(way.address)[0] ?? way.address);
+      writings.push({ ...way, site, among: read?.sites.get(site)?.size ?? 1 });
+    }
   }
-  return undefined;
+  return { writings };
+}
+
+/** How much each site can tell by the addresses of it that are written. */
+function bitsBySite(writings: Writing[]): Map<string, number> {
+  const bits = new Map<string, number>();
+  const seen = new Map<string, { addresses: Set<string>; endings: Set<string> }>();
+  for (const { site, address, marks, among } of writings) {
+    const { addresses, endings } = seen.get(site) ?? { addresses: new Set(), endings: new Set() };
+    const choice = addresses.has(address) ? addresses.size : Math.max(among, addresses.size + 1);
+    const ending = endings.has(marks) ? Math.log2(endings.size) : marks.length * MARK_BITS;
+    bits.set(site, (bits.get(site) ?? 0) + Math.log2(choice) + ending);
+    seen.set(site, { addresses: addresses.add(address), endings: endings.add(marks) });
+  }
+  return bits;
 }
 
 interface Link {
   raw: string;
   /** Where it begins. */
   at: number;
-  /** What it may be meant as; empty if it has no certain end. */
-  ways: string[];
+  /** What it may be meant as, each with the marks behind it; empty if it has no certain end. */
+  ways: Pick<Writing, "address" | "marks">[];
 }
 
 /** The links in a text, as it stands and as programs read it, each in all ways to end it. */
 function linksIn(text: string): Link[] {
   if (!MAY_LEAD.test(text) && !MAY_BE_READ.test(text)) return [];
-  const links: Link[] = [];
   const is_json = isJson(text);
-  for (const form of formsOf(is_json ? text.replaceAll(JSON_ESCAPE, " ") : text)) {
-    if (!MAY_LEAD.test(form)) continue;
-    let last: Link = { at: -1, raw: "", ways: [] };
-    for (const { raw, at } of rawLinks(form)) {
-      if (at !== last.at) {
-        if (!isFetched(raw)) continue;
-        links.push((last = { at, raw, ways: [] }));
-      }
-      const ends = { at, end: at + raw.length, is_whole: raw === last.raw, is_json };
-      if (endsAt(form, ends)) last.ways.push(raw);
+  const [plain = [], read] = [...formsOf(is_json ? text.replaceAll(JSON_ESCAPE, " ") : text)].map((form) =>
+    linksInForm(form, is_json),
+  );
+  const is_same = plain.length === read?.length && plain.every(({ raw }, nth) => raw === read[nth]?.raw);
+  return is_same || read === undefined ? plain : [...plain, ...read];
+}
+
+function linksInForm(form: string, is_json: boolean): Link[] {
+  const links: Link[] = [];
+  if (!MAY_LEAD.test(form)) return links;
+  let last: Link = { at: -1, raw: "", ways: [] };
+  for (const { raw, at } of rawLinks(form)) {
+    if (at !== last.at) {
+      if (!isFetched(raw)) continue;
+      links.push((last = { at, raw, ways: [] }));
     }
+    const ends = { at, end: at + raw.length, is_whole: raw === last.raw, is_json };
+    const marks = marksBehind(form, ends);
+    if (marks !== undefined) last.ways.push({ address: raw, marks });
   }
   return links;
 }
 
-/**
- * So few marks that which ones there are tells hardly anything, up to a blank at which every program ends an address: many
- * take other blanks of Unicode for a part of it.
- */
-const ENDS = /^[)\]}(*_~.,;:!?|`'"’”“»›…]{0,4}(?:$|[\t\n\v\f\r <])/;
+/** A few marks up to a blank at which every program ends an address: many take other blanks of Unicode for a part of it. */
+const ENDS = /^([)\]}(*_~.,;:!?|`'"’”“»›…]{0,4})(?:$|[\t\n\v\f\r <])/;
 /** Behind a link that is read as far as it goes another one is judged by itself. */
 const GOES_ON = /^[)\]}(*_~.,;:!?|`'"’”“»›…]{0,4}https?:/;
 /** In JSON what is open says which brackets follow. */
@@ -93,17 +151,19 @@ const MAX_TAG_CHARS = 520;
 const MAX_END_CHARS = 30;
 
 /**
- * Returns whether an address ends here for every program. Some make a link of all up to the next blank, so a letter behind
+ * Returns the marks behind an address that ends here for every program; undefined where it does not. Some make a link of all up to the next blank, so a letter behind
  * a known address would make it another one of the same site, and could tell something there.
  */
-function endsAt(
+function marksBehind(
   text: string,
   { at, end, is_whole, is_json }: { at: number; end: number; is_whole: boolean; is_json: boolean },
-): boolean {
+): string | undefined {
   const behind = text.slice(end, end + MAX_END_CHARS);
-  if (ENDS.test(behind) || (is_json && ENDS_IN_JSON.test(behind))) return true;
-  if (is_whole && GOES_ON.test(behind)) return true;
-  return ENDS_TAG.test(behind) && OPENS_TAG.test(text.slice(Math.max(0, at - MAX_TAG_CHARS), at));
+  const marks = ENDS.exec(behind)?.[1];
+  if (marks !== undefined || (is_json && ENDS_IN_JSON.test(behind))) return marks ?? "";
+  if (is_whole && GOES_ON.test(behind)) return "";
+  const is_tag = ENDS_TAG.test(behind) && OPENS_TAG.test(text.slice(Math.max(0, at - MAX_TAG_CHARS), at));
+  return is_tag ? "" : undefined;
 }
 
 /** An escape that stands for a character in a text of JSON, whose values are looked at by themselves. */
@@ -131,18 +191,42 @@ function isFetched(raw: string): boolean {
   return !host.includes("@") && !isFileName(host, { in_path: true, texts_only: false });
 }
 
-function keysRead(material: string): ReadonlySet<string> {
-  const read = new Set<string>();
-  for (const text of formsOf(material)) {
-    const of_site = new Map<string, Set<number>>();
+/** The addresses of a text. */
+interface Read {
+  /** As they stand there. */
+  written: Set<string>;
+  /** Each in the one form of all that lead to the same. */
+  keys: Set<string>;
+  /** By site, the places in the text at which its addresses stand. */
+  sites: Map<string, Set<number>>;
+}
+
+function isRead({ written, keys }: Read, address: string): boolean {
+  return written.has(address) || (isPlain(address) && keysOf(address).some((key) => keys.has(key)));
+}
+
+/** Escapes by which JSON writes a slash, and a query as it may stand in HTML. They make no address of what is none. */
+const HARMLESS_ESCAPE = /\\(?:\/|u00(?:26|3[cde]))/gi;
+
+/**
+ * Reads the addresses of what a run has read: as they stand there, in no other form that programs read. What a model wrote in
+ * disguise and somebody quotes would count as read otherwise.
+ */
+function readIn(material: string): Read {
+  const read: Read = { written: new Set(), keys: new Set(), sites: new Map() };
+  const unescaped = material.replaceAll(HARMLESS_ESCAPE, (escape) =>
+    escape === "\\/" ? "/" : String.fromCharCode(Number.parseInt(escape.slice(2), 16)),
+  );
+  for (const text of new Set([material, unescaped])) {
     for (const { raw, at } of rawLinks(text)) {
       const keys = keysOf(raw);
       const site = siteOf(keys[0] ?? raw);
-      const places = of_site.get(site) ?? new Set();
-      of_site.set(site, places);
+      const places = read.sites.get(site) ?? new Set();
+      read.sites.set(site, places);
       if (places.size >= MAX_OF_SITE && !places.has(at)) continue;
       places.add(at);
-      for (const key of keys) read.add(key);
+      read.written.add(raw);
+      for (const key of keys) read.keys.add(key);
     }
   }
   return read;

@@ -82,6 +82,27 @@ function webKey(raw: string): string {
   return urlOf(raw)?.href.replace(/^([^?#]*)\/$/, "$1") ?? raw;
 }
 
+/**
+ * Returns whether an address is written as a browser writes it, or shows it. Others lead to the same place (capitals in a
+ * host, `/x/../`), but of them there are so many that one can be a message to whoever is asked for it.
+ */
+export function isPlain(raw: string): boolean {
+  if (MAIL.test(raw)) return raw === raw.toLowerCase();
+  const address = WEB.test(raw) ? raw : `https://${raw}`;
+  const url = urlOf(address);
+  if (url === null) return false;
+  const { href, origin } = url;
+  return [href, decoded(href), href === `${origin}/` ? origin : href].includes(address);
+}
+
+function decoded(href: string): string {
+  try {
+    return decodeURI(href);
+  } catch {
+    return href;
+  }
+}
+
 /** A web address with a scheme, parsed; null where it is none, or too long. */
 export function urlOf(raw: string): URL | null {
   const host = /^[a-z]+:[/\\]*([^/\\?#]*)/i.exec(raw)?.[1] ?? "";

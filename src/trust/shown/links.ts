@@ -1,5 +1,16 @@
 import { findLink, siteOf } from "./find-link.ts";
-import { CLOSERS, endsOf, escapeIn, keysOf, MAIL, NO_SPACES, rawLinks, startOf, WEB } from "./link-keys.ts";
+import {
+  CLOSERS,
+  endsOf,
+  escapeIn,
+  isPlain,
+  keysOf,
+  MAIL,
+  NO_SPACES,
+  rawLinks,
+  startOf,
+  WEB,
+} from "./link-keys.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { LEFT_OUT, type LinkGuard, readableLink } from "../../mail/writing/markdown.ts";
 
@@ -63,11 +74,12 @@ interface Known {
 
 /** Returns a function that tells whether the trusted text or the material holds a URL; undefined where neither does. */
 function vouching(trust: Trust): (url: string) => Known | undefined {
-  let known: { trusted: Set<string>; sites: Set<string>; material: Set<string> } | undefined;
+  let known: ReturnType<typeof knownIn> | undefined;
   return (url) => {
-    known ??= knownIn(trust);
-    const { trusted, sites, material } = known;
     if (isMailWithQuery(url)) return undefined;
+    known ??= knownIn(trust);
+    const { trusted, sites, material, written } = known;
+    if (!written.has(url) && !isPlain(url)) return undefined;
     const keys = keysOf(url);
     const own = keys.find((key) => trusted.has(key));
     if (own !== undefined) return { key: own, by: "trusted" };
@@ -77,10 +89,17 @@ function vouching(trust: Trust): (url: string) => Known | undefined {
 }
 
 function knownIn({ trusted_text, material }: Trust) {
-  const trusted = keysIn(trusted_text);
+  const own = rawIn(trusted_text);
+  const others = rawIn(material);
+  const trusted = new Set([...own].flatMap(keysOf));
   // A mail address names no site: everybody at a large provider shares its domain.
   const pages = [...trusted].filter((key) => WEB.test(key));
-  return { trusted, sites: new Set(pages.map(siteOf)), material: keysIn(material) };
+  return {
+    trusted,
+    sites: new Set(pages.map(siteOf)),
+    material: new Set([...others].flatMap(keysOf)),
+    written: new Set([...own, ...others]),
+  };
 }
 
 /** Returns Markdown without the URLs of refused links; the text of these links stays. */
@@ -193,8 +212,8 @@ function gapAt(text: string, at: number): string {
   return isApart ? "" : " ";
 }
 
-function keysIn(text: string): Set<string> {
-  return new Set([...rawLinks(stripHiddenCharacters(text).text)].flatMap(({ raw }) => keysOf(raw)));
+function rawIn(text: string): Set<string> {
+  return new Set([...rawLinks(stripHiddenCharacters(text).text)].map(({ raw }) => raw));
 }
 
 function isMailWithQuery(url: string): boolean {
