@@ -20,6 +20,7 @@ import { workOnText } from "./text-work.ts";
 import { converse, type Talk } from "./tool-loop.ts";
 import { offersOf, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
 import type { Understanding } from "./read-instruction.ts";
+import { ordersNotIn } from "../trust/guard/written-orders.ts";
 import { writingRoom } from "./written-texts.ts";
 
 export interface Question {
@@ -60,8 +61,10 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       shared: sharedPage(run, asked),
       told: [],
       written: [],
+      shaped: new Set(),
+      vouched: run.trust.material,
       judged: Promise.resolve(),
-      orders: asked.orders.filter((order) => !asked.sure.toLowerCase().includes(order)),
+      orders: ordersNotIn(asked.sure, asked.orders),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       calling_code: callingCodeOf(run.owner_timezone),
       subject_alone: !run.input.names,

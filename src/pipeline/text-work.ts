@@ -1,7 +1,13 @@
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
-import { type Going, type Objection, objectionToPlaces, type Tells, tellsOf } from "../trust/guard/guard.ts";
+import {
+  type Going,
+  type Objection,
+  objectionToHiddenOrder,
+  objectionToPlaces,
+} from "../trust/guard/guard.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../trust/guard/titles.ts";
+import { type Tells, tellsOf } from "../trust/guard/tells.ts";
 import type { Place, ToolFile } from "../trust/guard/tool.ts";
 import { buildMail, type MailParts } from "../mail/writing/compose.ts";
 import { markdownToHtml } from "../mail/writing/html-writer.ts";
@@ -53,14 +59,20 @@ export const TEXT_WORK = {
     const asked = JSON.stringify(args.map((text) => parseJson(text) ?? text));
     const all = new Set([...made_up, ...madeUpLinks(trust, asked)]);
     const fresh: Trust = { ...trust, material: "" };
-    for (const text of said) learnFrom(fresh, { text, made_up: all });
-    return { made_up: [...all], material: fresh.material };
+    let vouched = "";
+    for (const { text, vouches } of said) {
+      const from = fresh.material.length;
+      learnFrom(fresh, { text, made_up: all });
+      if (vouches) vouched += fresh.material.slice(from);
+    }
+    return { made_up: [...all], material: fresh.material, vouched };
   },
   /**
    * Returns whether a call may go where it would: the guard checks the instruction against all that others have found
    * and written.
    */
-  places: (going: Going): Objection | null => objectionToPlaces(going),
+  places: async (going: Going): Promise<Objection | null> =>
+    objectionToPlaces(going) ?? (await objectionToHiddenOrder(going)),
   tells: (going: Going): Tells => tellsOf(going),
   /** Returns what is to be noted of a call that writes. */
   writes: hashesToNote,
@@ -90,18 +102,26 @@ export interface Guarded {
 
 export type MadeFile = ToolFile | { refusal: string };
 
+/** What the model was shown of a call's result. */
+export interface Said {
+  text: string;
+  /** Whether the model had no part in it. */
+  vouches: boolean;
+}
+
 interface Round {
   trust: Trust;
   /** The arguments of its calls, as the model wrote them. */
   args: string[];
-  /** What the model was shown of their results. */
-  said: string[];
+  said: Said[];
   made_up: string[];
 }
 
 export interface Learnt {
   made_up: string[];
   material: string;
+  /** Of the material, what vouches for its addresses. */
+  vouched: string;
 }
 
 export type Threads = Pick<App, "texts" | "log">;

@@ -36,6 +36,8 @@ export interface MadeCall {
   text: string;
   /** Whether `text` is what the tool said; else it is a sentence of this server's. */
   said: boolean;
+  /** Whether the model had no part in what the tool said. */
+  vouches?: boolean;
   /** Whether anybody could have written what the tool said. */
   anybodys?: boolean;
   step: StepDraft;
@@ -66,7 +68,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
-  const objection = await judge(app, run, talk, { tool, args, tainted, beside, anybodys });
+  const { objection, silent } = await judge(app, run, talk, { tool, args, tainted, beside, anybodys });
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
@@ -76,17 +78,26 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted, round: asked.round }),
   });
   noteGiven(talk, tool, outcome);
+  const vouches = noteShaped(talk, tool, { tainted, silent });
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(run.message)),
   );
   run.steps.push(...left_out.map(warningStep));
-  const step: StepDraft = {
-    ...doneStep(tool, args, outcome),
-    duration_ms: Math.round(performance.now() - started),
-  };
+  const duration_ms = Math.round(performance.now() - started);
+  const step: StepDraft = { ...doneStep(tool, args, outcome), duration_ms };
   // `create_file` says no more than the model itself has written.
   const said = tool.target !== FILES_TARGET;
-  return { text: textForModel(outcome), said, anybodys: said && tool.of_circle !== true, step };
+  return { text: textForModel(outcome), said, vouches, anybodys: said && tool.of_circle !== true, step };
+}
+
+/** Notes where the call may have changed something. Returns whether the model had no part in what the tool said. */
+function noteShaped(
+  { shaped }: Talk,
+  { target, read_only, foreign }: Tool,
+  { tainted, silent }: { tainted: boolean; silent: boolean },
+): boolean {
+  if (tainted && !read_only) shaped.add(target);
+  return (!tainted || silent || !foreign) && !shaped.has(target);
 }
 
 function noteGiven({ given }: Talk, { foreign, target }: Tool, { ok, text }: ToolOutcome): void {
@@ -111,12 +122,19 @@ function noteFailure(
 
 type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys">;
 
+interface Judgement {
+  objection: Objection | null;
+  /** As in `Tells`. */
+  silent: boolean;
+}
+
 /** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
-function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
-  if (!call.tool.foreign || !call.tainted) return judgeOne(app, run, talk, call);
+async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
+  if (!call.tool.foreign || !call.tainted)
+    return { objection: await judgeOne(app, run, talk, call), silent: false };
   const judged = talk.judged.then(async () => {
     const objection = await judgeOne(app, run, talk, call);
-    return objection ?? noteTold(app, run, talk, call);
+    return objection === null ? noteTold(app, run, talk, call) : { objection, silent: false };
   });
   talk.judged = judged.catch(() => undefined);
   return judged;
@@ -128,9 +146,9 @@ function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objecti
 
 function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
   const { powers, places, read_at, own_domains, given, calling_code, subject_alone } = talk;
-  const { instruction, said, shared, told, written, orders } = talk;
-  const { trusted_text, material } = run.trust;
-  const words = { instruction, trusted_text, material, said, shared, told, written, orders };
+  const { instruction, said, shared, told, written, orders, vouched } = talk;
+  const { trusted_text } = run.trust;
+  const words = { instruction, trusted_text, material: vouched, said, shared, told, written, orders };
   return {
     ...call,
     ...words,
@@ -144,13 +162,13 @@ function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
   };
 }
 
-/** Notes what a call may tell a site. Returns an objection to one of which that cannot be found out. */
-async function noteTold(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
+/** Notes what a call may tell a site, and objects to one of which that cannot be found out. */
+async function noteTold(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
   const tells = await workOnText(app, "tells", goingOf(askedOf(run, talk, call)), sourceOf(run.message));
-  if (tells === undefined) return tooMuch(call.tool.name);
+  if (tells === undefined) return { objection: tooMuch(call.tool.name), silent: false };
   talk.written.push(...tells.written);
   if (tells.told.length > 0) talk.told.push(tells.told);
-  return null;
+  return { objection: null, silent: tells.silent };
 }
 
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {

@@ -12,7 +12,7 @@ import type { Writing } from "../trust/guard/unfurled.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { warningStep } from "./steps.ts";
-import { workOnText } from "./text-work.ts";
+import { type Said, workOnText } from "./text-work.ts";
 import type { WritingRoom } from "./written-texts.ts";
 
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
@@ -50,6 +50,13 @@ export interface Talk {
   told: Told[];
   /** Grows during the run. */
   written: Writing[];
+  /** The targets in which calls of this run may have changed something by others' words; grows. */
+  shaped: Set<string>;
+  /**
+   * What the run has read of others' words, without what the model may have had a tool say: an address in that may be the
+   * model's own. Grows.
+   */
+  vouched: string;
   /** The call that is being judged: what it may tell counts for the next one. */
   judged: Promise<unknown>;
   orders: string[];
@@ -225,25 +232,30 @@ function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall
 async function resultMessages(
   app: App,
   run: Run,
-  { nonce, heard }: Talk,
+  talk: Talk,
   { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
 ): Promise<ChatMessage[]> {
+  const { nonce } = talk;
   const messages: ChatMessage[] = [];
-  const said: string[] = [];
+  const said: Said[] = [];
   const from = sourceOf(run.message);
-  for (const [index, { text, said: by_tool, step }] of made.entries()) {
+  for (const [index, { text, said: by_tool, vouches = false, step }] of made.entries()) {
     const max_chars = Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0));
     const fenced = await workOnText(app, "fence", { material: text, nonce, max_chars }, from);
     const shown = fenced?.text ?? "";
     tally.room -= shown.length;
-    if (by_tool && step.status === "ok") said.push(shown);
+    if (by_tool && step.status === "ok") said.push({ text: shown, vouches });
     messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
   }
+  noteHeard(run, talk, made);
+  await learn(app, run, talk, { calls, said, tally });
+  return messages;
+}
+
+function noteHeard({ trust }: Run, { heard }: Talk, made: MadeCall[]): void {
   if (made.some((one) => one.said)) heard.read = true;
   if (made.some((one) => one.anybodys)) heard.anybodys = true;
-  if (made.some(({ step }) => step.server !== FILES_TARGET)) run.trust.tainted = true;
-  await learn(app, run, { calls, said, tally });
-  return messages;
+  if (made.some(({ step }) => step.server !== FILES_TARGET)) trust.tainted = true;
 }
 
 /**
@@ -253,7 +265,8 @@ async function resultMessages(
 async function learn(
   app: App,
   { trust, message }: Run,
-  { calls, said, tally }: { calls: ToolCall[]; said: string[]; tally: Tally },
+  talk: Talk,
+  { calls, said, tally }: { calls: ToolCall[]; said: Said[]; tally: Tally },
 ): Promise<void> {
   if (tally.made_up === null) return;
   const args = calls.map((call) => call.arguments);
@@ -261,4 +274,5 @@ async function learn(
   const learnt = await workOnText(app, "learn", round, sourceOf(message));
   tally.made_up = learnt?.made_up ?? null;
   trust.material += learnt?.material ?? "";
+  talk.vouched += learnt?.vouched ?? "";
 }

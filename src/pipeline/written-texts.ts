@@ -10,6 +10,8 @@ import { lettersOf } from "../trust/own-words/given-subject.ts";
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
 /** Fewer letters of a whole text, of one that stands alone in a mail, and of a part of a text, are everybody's words. */
 const MIN_LETTERS = 12;
+const MIN_ORDER_LETTERS = 4;
+const ORDER = /[@$+]\p{L}|[-\u2013\u2014]\p{L}/u;
 const MIN_ALONE_LETTERS = 16;
 const MIN_PART_LETTERS = 20;
 /** So many words in a row are nobody's by chance, wherever a program that mails them breaks lines or adds its own. */
@@ -61,6 +63,7 @@ export async function hashesToNote({
 }): Promise<ToNote | typeof TOO_LONG> {
   // A parser of HTML would stay in memory from the start.
   const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
+  const { splitNewText } = await import("../trust/own-words/reply-text.ts");
   const texts = textsIn(args)
     .map((text) => text.trim())
     .filter((text) => !PACKED.test(text));
@@ -72,8 +75,13 @@ export async function hashesToNote({
   if (words > room.words) return TOO_LONG;
   const letters = lettersOf(own);
   const own_runs = new Set(runsOf(own));
+  // What the model writes below them as a quote or a signature is none of the words that would come back.
+  const alone = texts.flatMap((text) => [
+    splitNewText({ html: text }).new_text,
+    splitNewText({ text }).new_text,
+  ]);
   const parts = [
-    ...longerThan(all, MIN_LETTERS),
+    ...wholes([...all, ...alone.map(plainOf)]),
     ...longerThan(all.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
   ];
   const runs = all.flatMap(runsOf).filter((run) => !own_runs.has(run));
@@ -114,7 +122,7 @@ export async function isWrittenByTool(
 ): Promise<boolean> {
   const words = texts.map(plainOf);
   const hashes = hashed([
-    ...longerThan(words, MIN_LETTERS),
+    ...wholes(words),
     ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
     ...words.flatMap(runsOf),
   ]);
@@ -137,6 +145,17 @@ export async function isWrittenByTool(
     if ((await known.limit(1).executeTakeFirst()) !== undefined) return true;
   }
   return false;
+}
+
+/** The letters of texts that are nobody's by chance. An order may be short. */
+function wholes(texts: string[]): string[] {
+  return [
+    ...longerThan(texts, MIN_LETTERS),
+    ...longerThan(
+      texts.filter((text) => ORDER.test(text)),
+      MIN_ORDER_LETTERS,
+    ),
+  ];
 }
 
 function plainOf(text: string): string {

@@ -247,6 +247,19 @@ describe("only the first text part can be the sender's own", () => {
     ]);
 
   test.each([
+    ["image/png", "Mine.\n\nBelow."],
+    ["application/pdf", "Mine."],
+    ["text/vcard", "Mine."],
+    ["application/octet-stream", "Mine."],
+  ])("below a part of %s own words are %j", async (type, own) => {
+    const file = `Content-Type: ${type}; name="a"\r\nContent-Transfer-Encoding: base64\r\n\r\nAAAA`;
+    const mail = await read(
+      withBody(`Subject: x\r\n${multipart("mixed", "m", [plain("Mine."), file, plain("Below.")])}`),
+    );
+    expect(mail.new_text).toBe(own);
+  });
+
+  test.each([
     'Content-Type: text/calendar; method=REQUEST\r\nContent-Disposition: inline; filename="a.ics"',
     'Content-Type: text/calendar; method=REQUEST; name="a.ics"',
     'Content-Type: text/x-vcalendar; name="a.ics"\r\nContent-Disposition: inline',

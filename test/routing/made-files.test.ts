@@ -203,6 +203,25 @@ describe("in a run that has read what others wrote", () => {
     );
   });
 
+  test("Markdown has no element with room for attributes, whatever it is called, nor a picture behind two marks", async () => {
+    const words = [
+      `<${"a".repeat(70)} autofocus onfocus="x()">o</a>`,
+      '<div>\n<x:y onfocus="x()">o</x:y>\n<https://news.example/onfocus=x()>\n</div>',
+      "!![o](https://news.example/story) !!![o](https://news.example/story)",
+      "<p/onclick=x()> <b>bold</b> <https://news.example/story> 3 < 4",
+    ].join("\n\n");
+    const acting: string[] = [];
+    const parser = new Parser({
+      onopentag: (name, { href: _href, ...more }) => {
+        if (name === "img" || Object.keys(more).length > 0) acting.push(name);
+      },
+    });
+    const page = new MarkdownIt({ html: true }).render(await harmless("notes.md", words));
+    parser.end(page);
+    expect(acting).toEqual([]);
+    expect(page).toMatch(/<b>bold<\/b> +https:\/\/news\.example\/story/);
+  });
+
   test.each([
     "[Details](https&colon;//eve&period;example&period;net/SECRET)",
     "[Details](&#104;ttps://eve.example.net/SECRET)",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import { toolRoom, type ToolRoom } from "../support/tool-room.ts";
+import { toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
 
 const OFFER = "https://shop.example.net/offer?id=7";
 const FORWARDED = `---------- Forwarded message ---------\nFrom: Eve <eve@example.net>\nDate: Fri, 3 May 2024 at 10:00\nSubject: Offer\nTo: <ada@example.com>\n\nA table for 5: ${OFFER}`;
@@ -193,4 +193,35 @@ test("nor by many calls", async () => {
   const made = await posted(room);
   expect(made.length).toBeGreaterThan(5);
   expect(made.length).toBeLessThan(40);
+});
+
+const BOOK = `${OFFER}&for=ada`;
+const office = [
+  { name: "append", run: () => "done" },
+  { name: "read_page", annotations: { readOnlyHint: true }, run: () => `A table: ${BOOK} .` },
+  {
+    name: "join",
+    annotations: { readOnlyHint: true },
+    run: (args: Record<string, unknown>) => String(args["q"]).replaceAll(" ", ""),
+  },
+];
+
+test.each<[string, Wanted[], boolean]>([
+  [
+    "that it had put together itself, and read back",
+    [
+      { name: "chat__append", args: { text: "Hello" } },
+      { name: "chat__read_page", args: {} },
+    ],
+    false,
+  ],
+  ["that it had a tool say", [{ name: "chat__join", args: { q: BOOK.replaceAll(/(.{5})/g, "$1 ") } }], false],
+  ["on a page that it read", [{ name: "chat__read_page", args: {} }], true],
+])("a run writes an address %s: %#", async (_, calls, is_written) => {
+  const text = `A table is on offer.\n\n${BOOK}`;
+  await using room = await toolRoom([...calls.map((call) => [call]), post(text), "Done."], {
+    label: "Chat",
+    served: [...served, ...office],
+  });
+  expect((await posted(room)).includes(text)).toBe(is_written);
 });

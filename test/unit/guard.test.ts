@@ -543,6 +543,66 @@ ada@example.com`,
         expect(writing({ text: FIRST + text }, `It is ${text}`, READ)).toBeNull();
       });
 
+      const CART = "https://shop.example/cart?id=7";
+
+      test.each([
+        `<img src="${CART} SECRET">`,
+        `<img src='${CART}\nSECRET'>`,
+        `![x](<${CART} SECRET>)`,
+        `![x](${CART}<SECRET)`,
+        `<base href="${CART}">![x](SECRET)`,
+      ])("%s could go on behind an address that is named, where it is fetched", (text) => {
+        const named = `It is at ${CART} .`;
+        expect(writing({ text: FIRST + text }, named, named)).not.toBeNull();
+        expect(writing({ text: `${FIRST}<img src="${CART}">![x](${CART})` }, named, named)).toBeNull();
+      });
+
+      test.each([
+        `<ac:image><ri:url ri:value="${CART} SECRET"/></ac:image>`,
+        `<x:y z='${CART} SECRET'>`,
+        `<x:y z=" ${CART} SECRET">`,
+        `<x:url>${CART} SECRET</x:url>`,
+        `<x:url>\n${CART} SECRET\n</x:url>`,
+        `url: "${CART} SECRET"`,
+        `{ img: ' ${CART} SECRET' }`,
+        `[x](<${CART} SECRET>)`,
+        `<td background  ="${CART} SECRET">`,
+        `<p style="background:ur&#108;('${CART} SECRET')">`,
+        `.. figure:: ${CART}\n   SECRET.png`,
+        `:imagesdir: ${CART}\n\nimage:SECRET.png[]`,
+        `:o: ${CART}\n\nimage:{o}/SECRET.png[]`,
+        `image:${CART} SECRET[]`,
+        `#+LINK: o ${CART}\n[[o:SECRET]]`,
+        `{{${CART} SECRET}}`,
+        `[[${CART} SECRET]]`,
+        `!${CART} SECRET!`,
+        `{% assign o = "${CART}" %}[x]({{o}}/SECRET)`,
+        `\\newcommand{\\o}{${CART}}`,
+        `BEGIN:VCALENDAR\nDESCRIPTION:At ${CART}\n SECRET`,
+        `${CART}|${CART}`,
+        `${CART}\`${CART}`,
+        `//eve@shop.example/SECRET`,
+        `x "//SECRET.shop.example"`,
+        `//shop.md/SECRET`,
+        `slack://**www.shop.example/SECRET**`,
+      ])("%s could go on behind an address that was read, and is not written", (text) => {
+        const said = writing({ text: text.startsWith("BEGIN") ? text : FIRST + text }, "", READ);
+        expect(said).toMatch(/stands neither in the instruction|looked through/);
+      });
+
+      test.each([
+        `${CART}\n${CART}`,
+        `- "The cart" ${CART}\n- It's at ${CART} now`,
+        `[${CART}](${CART})`,
+        `BEGIN:VCALENDAR\nURL:${CART}\nEND:VCALENDAR`,
+        `See “${CART}”, |${CART}| and **${CART}**.\n> ${CART}`,
+        `name,at\ncart,${CART}\n`,
+        `链接：${CART} 。`,
+        "a // b, 1//2 and //",
+      ])("%s is as it was read", (text) => {
+        expect(writing({ text: text.startsWith("BEGIN") ? text : FIRST + text }, "", READ)).toBeNull();
+      });
+
       test("only the first addresses of a site count, since the choice among many tells something", () => {
         const many = Array.from({ length: 30 }, (_, nth) => `https://shop.example/${nth}`).join("\n");
         expect(writing({ text: `${FIRST}https://shop.example/3` }, "", many)).toBeNull();
@@ -596,6 +656,19 @@ ada@example.com`,
       ])("is any number below %s: %j", (key, number) => {
         expect(text({ [key]: number })).not.toBeNull();
         expect(text({ [key]: number }, `Text ${number}.`)).toBeNull();
+      });
+
+      test.each<[key: string, number: string | number | string[]]>([
+        ["to", "64600"],
+        ["To", 64_600],
+        ["recipient", "1709876543"],
+        ["to_number", "20240503"],
+        ["recipients", ["64600"]],
+      ])("is a short one, or like a date, below %s alone: %j", (key, number) => {
+        expect(text({ [key]: number })).not.toBeNull();
+        expect(text({ [key]: number }, `Text ${String(number)}.`)).toBeNull();
+        expect(text({ from: "20240501", to: "20240503" })).toBeNull();
+        expect(text({ to: "2024-05-03" }) ?? text({ to: "2024" })).toBeNull();
       });
 
       test.each([
@@ -718,6 +791,8 @@ ada@example.com`,
         ["a short text", { text: "=IMAGE(A1)" }],
         ["JSON", { data: JSON.stringify({ values: [["=IMPORTXML(A1)"]] }) }],
         ["a table", { content: "a,b\n1,=IMPORTDATA(A1)\n" }],
+        ["the name of another language", { content: 'a,b\n1,=WEBDIENST("x"&A1)\n' }],
+        ["a name that is not known", { csv: "a;b\n1;= Ｂild.2 (A1)\n" }],
         ["a table with quotes", { csv: 'a;b\n1;"=1+IMPORTDATA(A1)"\n' }],
       ])("is seen with %s", (_what, args) => {
         expect(writing(args) ?? "").toContain("the formula");
@@ -757,6 +832,12 @@ ada@example.com`,
       test("may be the instruction's own", () => {
         expect(writing({ body: "Done.\n/close" }, "Comment with /close")).toBeNull();
         expect(writing({ body: "Done.\n/close\n/move eve/loot" }, "Comment with /close")).not.toBeNull();
+        // A part of a word is none of the author's words.
+        const named =
+          "It is about https://git.example/acme/-/merge_requests/3 and docs/approvers.md, =SUM(A1)+B1.";
+        for (const body of ["Done.\n/merge", "Done.\n/approve"])
+          expect(writing({ body }, named)).toContain("is a command to some programs");
+        expect(writing({ cell: "=SUM(A1)" }, named)).toContain("the formula");
       });
 
       test.each<Record<string, unknown>>([
@@ -937,7 +1018,7 @@ ada@example.com`,
 
     test("is seen across a line break, which programs leave out", () => {
       expect(reading({ page: "evil.co\nm/x" })).not.toBeNull();
-      expect(reading({ page: "evil.co\nm/x" }, "evil.com/x")).toBeNull();
+      expect(reading({ page: "evil.co\nm/x" }, "evil.com/x")).toContain("more than that address");
       expect(reading({ page: "first line.\nit/is text" })).toBeNull();
     });
 

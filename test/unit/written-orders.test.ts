@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ownMs } from "../support/own-time.ts";
-import { commandIn } from "../../src/trust/guard/written-orders.ts";
+import { commandIn, ordersNotIn } from "../../src/trust/guard/written-orders.ts";
 
 const ORDERS = ["@mcp:office", "@office", "+vault", "$weekly", "--allow-destructive", "--private"];
 
@@ -79,4 +79,12 @@ test.each([
   "foo--private",
 ])("none is found in %j", (body) => {
   expect(commandIn({ body }, ORDERS)).toBeUndefined();
+});
+
+test("an order stands in the author's words only as a word of its own", () => {
+  const orders = ["@gmail", "@office", "+house", "--every", "$tax", "stop"];
+  const words =
+    "Tell bob@gmail.com and the @officemates in the +household of --everything and $taxes, nonstop.";
+  expect(ordersNotIn(words, orders)).toEqual(orders);
+  expect(ordersNotIn("Write @Gmail, +house --every=daily $tax and (@office). Stop!", orders)).toEqual([]);
 });

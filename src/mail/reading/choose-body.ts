@@ -43,7 +43,7 @@ function writtenOn(first: Part | undefined): Part[] {
   for (const part of around.slice(around.indexOf(first) + 1)) {
     const goes_on = isText(part) && part.contentType === first.contentType && !isText(above);
     if (goes_on) written.push(part);
-    else if (!isFile(part)) break;
+    else if (!isPicture(part)) break;
     above = part;
   }
   return written;
@@ -53,8 +53,9 @@ function isText({ textContent, node }: Part): boolean {
   return textContent !== undefined && !node.filename;
 }
 
-function isFile(part: Part): boolean {
-  return part.textContent === undefined && part.children.length === 0 && !isMail(part);
+/** Below a picture people go on writing. Below another file a gateway may have put its own words. */
+function isPicture({ contentType, textContent, children }: Part): boolean {
+  return textContent === undefined && children.length === 0 && (contentType || "").startsWith("image/");
 }
 
 function alternativeOf(part: Part): Part | null {

@@ -1,5 +1,6 @@
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { standsBetween } from "./stands-between.ts";
 import { breaksLine, isLineKey, isProseKey } from "./prose.ts";
 
 /**
@@ -18,7 +19,7 @@ export function actingText(args: Record<string, unknown>, trusted_text: string):
     if (command !== undefined)
       return `write the line ${JSON.stringify(command.slice(0, MAX_SHOWN_CHARS))}, which stands neither in the instruction nor in a context of yours: a line that begins so is a command to some programs, as to GitLab. Write other words before it, or write it there if it is meant.`;
     const formula = formulaIn(key, value);
-    if (formula !== undefined && !trusted_text.includes(formula))
+    if (formula !== undefined && !hasWhole(trusted_text, formula))
       return `write the formula ${formula.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours: in a table it could fetch something, and tell what stands beside it. Write it there if it is meant, or have its value written.`;
   }
   return undefined;
@@ -34,6 +35,8 @@ const CALLS = /^[+\-@＋－＠]\s{0,9}[^\s(]{0,60}[\p{L}\p{N}_.]\(/u;
 /** Functions that fetch something or start a program. */
 const FETCHES =
   /(?:IMPORT(?:DATA|XML|HTML|FEED|RANGE)|WEBSERVICE|FILTERXML|IMAGE|HYPERLINK|GOOGLE(?:FINANCE|TRANSLATE)|RTD|DDE|CALL|EXEC|REGISTER(?:\.ID)?|QUERY|STOCKHISTORY)\s{0,9}\(|\|\s{0,9}['"]/i;
+/** A call at the beginning of a cell, whatever the function is called: each language has names of its own. */
+const CALLED = /^[=＝]\s{0,9}[\p{L}_][\p{L}\p{N}_.]{0,60}\s{0,9}\(/u;
 const CELL_END = /[\r\n,;\t|]/;
 
 const LINE_ENDS = /[\n\r\v\f\u0085\u2028\u2029]/;
@@ -45,7 +48,15 @@ function commandLineIn(text: string, trusted_text: string): string | undefined {
   return text
     .split(LINE_ENDS)
     .map((line) => line.trim())
-    .find((line) => COMMAND_LINE.test(line) && !trusted_text.includes(line));
+    .find((line) => COMMAND_LINE.test(line) && !hasWhole(trusted_text, line));
+}
+
+/** Whether a text has these words as a whole: `/merge` is none of the words of an address with `/merge_requests`. */
+function hasWhole(text: string, words: string): boolean {
+  return standsBetween(text, words, {
+    before: /[\p{L}\p{N}_/.-]/u,
+    after: /^(?:$|[\s.,;:!?)"'`»”])/u,
+  });
 }
 
 /** Returns the formula that a spreadsheet program would see in a text, or in a cell of a text that is a table. */
@@ -55,11 +66,13 @@ function formulaIn(key: string, text: string): string | undefined {
   // A text of several lines that begins with `=` is a heading (`= Title`) or a list.
   if (EQUALS.test(bare) && !(prose && breaksLine(bare))) return bare;
   if (SIGN.test(bare) && CALLS.test(bare) && !prose) return bare;
-  if (!FETCHES.test(text)) return undefined;
+  const fetches = FETCHES.test(text);
   return text
     .split(CELL_END)
     .map(bareCell)
-    .find((cell) => EQUALS.test(cell) || (SIGN.test(cell) && FETCHES.test(cell)));
+    .find((cell) =>
+      fetches ? EQUALS.test(cell) || (SIGN.test(cell) && FETCHES.test(cell)) : CALLED.test(cell),
+    );
 }
 
 /** Returns a cell without the spaces and quotes that a spreadsheet program removes. */

@@ -4,12 +4,13 @@ import type { Authority } from "../../db/schema.ts";
 import { isNamedNumber, type Numbered, wholeName } from "./named-numbers.ts";
 import { means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
-import { TOO_MUCH } from "./packed/texts.ts";
-import { destinationsOf, isAtOwn } from "./strange-address.ts";
+import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { isAtOwn } from "./strange-address.ts";
+import { sitesOf, textsOf } from "./tells.ts";
 import { commandIn } from "./written-orders.ts";
-import { type Listed, listedIn, type Told, toldBeside, valuesIn } from "./told-beside.ts";
+import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
 import type { GivenIds } from "./given-ids.ts";
-import { MAX_OF_SITE, type Unfit, unfitAddress, type Writing, writingsIn } from "./unfurled.ts";
+import { MAX_OF_SITE, type Unfit, unfitAddress, type Writing } from "./unfurled.ts";
 import { looksByName } from "./looks.ts";
 
 /** What an inbox lets tools do. */
@@ -124,7 +125,10 @@ export interface Going {
   orders: string[];
   /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
   own_domains: string[];
-  /** What the run has read of others' words; empty for tools whose texts are not compared with it. */
+  /**
+   * What the run has read of others' words, without what the model may have had a tool say; empty for tools whose texts are
+   * not compared with it.
+   */
   material: string;
   /** What the results of the tool's own server have named in this run. */
   given: GivenIds;
@@ -288,26 +292,6 @@ function objectionToWriting(name: string, { address, why }: Unfit): Objection {
   return { reason, lacks: null };
 }
 
-/** What decides whether an address may be written down. */
-function textsOf({ trusted_text, said, material, written }: Going) {
-  return { trusted_text, material: `${said}\n${material}`, written };
-}
-
-/** What a call of an external tool tells others, as far as it counts for the next ones. */
-export interface Tells {
-  /** Empty if it goes to no site. */
-  told: Told;
-  written: Writing[];
-}
-
-/** Returns what a call tells that may be made in a run that has read words of others. */
-export function tellsOf(going: Going): Tells {
-  const { tool, args } = going;
-  const to = sitesOf(going);
-  const told = to === TOO_MUCH || to.sites.size === 0 ? [] : valuesIn(args, tool.listed, to.sites);
-  return { told, written: tool.read_only ? [] : writingsIn(args, textsOf(going)).writings };
-}
-
 function objectionToPlace(asked: Going): Objection | null {
   return asked.tool.foreign ? objectionToAddress(asked) : objectionToOwn(asked);
 }
@@ -333,10 +317,24 @@ function objectionToAddress(asked: Going): Objection | null {
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
 }
 
-function sitesOf({ tool: { read_only }, args, ...asked }: Going) {
-  const { tainted, own_domains, given, calling_code, trusted_text, shared } = asked;
-  const look = { read_only, tainted, own_domains, given, calling_code };
-  return destinationsOf(args, { ...look, trusted_text, shared });
+/** Returns the objection to an order that stands in a text only for who reads it as the HTML of a mail, as this server does. */
+export async function objectionToHiddenOrder({
+  tool,
+  args,
+  tainted,
+  orders,
+}: Going): Promise<Objection | null> {
+  if (!tool.foreign || tool.read_only || !tainted || orders.length === 0) return null;
+  const texts: string[] = [];
+  for (const given of textsIn(args)) {
+    if (given === TOO_MUCH) return tooMuch(tool.name);
+    if (typeof given.value === "string" && given.value.includes("<")) texts.push(given.value);
+  }
+  if (texts.length === 0) return null;
+  // A parser of HTML would stay in memory from the start.
+  const { wordsInHtml } = await import("../own-words/html-words.ts");
+  const order = commandIn({ text: texts.map(wordsInHtml) }, orders);
+  return order === undefined ? null : objectionToOrder(tool.name, order);
 }
 
 function objectionToOrder(name: string, order: string): Objection {

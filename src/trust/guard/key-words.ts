@@ -24,6 +24,8 @@ const WHOSE = wordSet(
 const RECEIVERS = wordSet(
   "to cc bcc recipient recipients receiver receivers dest destination destinations target attendee attendees participant participants guest guests invitee invitees contact contacts member members",
 );
+/** Words in parameter names for where something begins, such as a period. */
+const BEGINNINGS = wordSet("from start begin since after offset min");
 /** Parameter names that end in `id`. */
 const ID_KEY = /(?:^|[^A-Za-z])ids?$|I[dD]s?$/;
 /** Words in parameter names for numbered things, such as orders. */
@@ -58,6 +60,11 @@ export function isPlaceKey(key: string): boolean {
 /** Returns whether a parameter holds a telephone number: `phone`, `mobile_number`. */
 export function isPhoneKey(key: string): boolean {
   return hasOneOf(key, PHONES) && wordsInKey(key).every((word) => PHONES.has(word) || WHOSE.has(word));
+}
+
+/** Returns whether a parameter holds where something begins: `from`, `start_time`. */
+export function isBeginningKey(key: string): boolean {
+  return hasOneOf(key, BEGINNINGS);
 }
 
 /** Returns whether a parameter may hold a recipient's number: `to`, `number`, `recipients`. */

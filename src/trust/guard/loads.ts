@@ -1,8 +1,10 @@
+import { withoutEntities } from "./as-read.ts";
+
 /** Markup that fetches a URL when it is shown, in the formats of mail programs and wikis. */
 const LOADING = [
   /!\[/,
-  /<(?:img|image|picture|source|video|audio|track|embed|object|i?frame|link|script|style|base|meta|input|applet|portal)(?![\w-])/i,
-  /[\s"'/](?:src|srcset|imagesrcset|lowsrc|dynsrc|background|poster|data|ping|action|formaction|manifest|codebase|longdesc)\s?=/i,
+  /<(?:[\w-]{1,40}:)?(?:img|image|picture|source|video|audio|track|embed|object|i?frame|link|script|style|base|meta|input|applet|portal)(?![\w-])/i,
+  /[\s"'/](?:src|srcset|imagesrcset|lowsrc|dynsrc|background|poster|data|ping|action|formaction|manifest|codebase|longdesc)\s{0,99}=/i,
   /(?:url|image|image-set)\s?\(|@import/i,
   /\[img/i,
   /![a-z]{2,20}:\/\//i,
@@ -17,5 +19,6 @@ const STYLED = /style/i;
  * to whoever made the model write it.
  */
 export function loadsByBeingShown(text: string): boolean {
-  return LOADING.some((pattern) => pattern.test(text)) || (STYLED.test(text) && text.includes("\\"));
+  const read = withoutEntities(text);
+  return LOADING.some((pattern) => pattern.test(read)) || (STYLED.test(read) && read.includes("\\"));
 }

@@ -9,17 +9,23 @@ const LIST = /[,;|\n]/;
 /** A date, maybe with time, or a Unix time, also as the end of a period. */
 const MOMENT =
   /^(?:(?:(?:19|20)\d\d[-./]?(?:0[1-9]|1[0-2])[-./]?(?:0[1-9]|[12]\d|3[01])|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d)(?: \d{1,2}:\d\d(?::\d\d)?)?|1[5-9]\d{8}(?:\d{3})?)$/;
+/** A date that does not look like a number. */
+const DATED = /^[^-./]*\d[-./]|:/;
+const YEAR = /^(?:19|20)\d\d$/;
 /** A letter next to a digit, as in an id, or an address; both are checked elsewhere. */
 const NO_NUMBER = /\p{L}\p{N}|\p{N}\p{L}|@|\/\//u;
 
-/** Returns the telephone numbers in a writing tool's argument that may hold some, whatever separates their digits. */
-export function phonesIn(key: string, text: string): string[] {
+/**
+ * Returns the telephone numbers in a writing tool's argument that may hold some, whatever separates their digits. `ranges`:
+ * the call has a beginning as well, so that what it is `to` may be an end.
+ */
+export function phonesIn(key: string, text: string, ranges: boolean): string[] {
   const given = withDigits(asRead(text)).trim();
   if (isPhoneKey(key)) return numbersOf(given, MIN_SHORT_CODE);
-  if (!isReceiverKey(key) || MOMENT.test(given)) return [];
+  if (!isReceiverKey(key) || (MOMENT.test(given) && (ranges || DATED.test(given)))) return [];
   const words = given.split(/(\s)/).map((word) => (NO_NUMBER.test(word) ? "x" : word));
   const rest = words.join("");
-  if (!/\p{L}/u.test(rest)) return numbersOf(rest, MIN_DIGITS);
+  if (!/\p{L}/u.test(rest)) return numbersOf(rest, ranges || YEAR.test(rest) ? MIN_DIGITS : MIN_SHORT_CODE);
   return rest.split(/[\p{L},;|\n]/u).filter((part) => digitsOf(part).length >= MIN_DIGITS);
 }
 

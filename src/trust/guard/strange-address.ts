@@ -5,11 +5,19 @@ import { type GivenIds, isGivenId } from "./given-ids.ts";
 import { isAboutAddress, isOwnName, isOwnUri } from "./own-names.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
-import { isPhoneKey, isPlaceKey, namesFiles, namesThings } from "./key-words.ts";
+import {
+  isBeginningKey,
+  isPhoneKey,
+  isPlaceKey,
+  isReceiverKey,
+  namesFiles,
+  namesThings,
+} from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isNamedPhone, phonesIn } from "./phones.ts";
 import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
 import { loadsByBeingShown } from "./loads.ts";
+import { goingOnIn } from "./unfurled.ts";
 
 /** What matters about a call for judging the addresses in its arguments. */
 interface Look {
@@ -162,11 +170,16 @@ function placesIn(args: Record<string, unknown>, look: Look): Places | typeof TO
   const found = new Map<string, boolean>();
   const sites = new Set<string>();
   const only = look.read_only ? onlyTextIn(args) : null;
+  const ranges = Object.keys(args).some(isBeginningKey);
   let inbox: string | undefined;
   let left = MAX_LOOKED_AT_CHARS;
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
-    const { seen, places, sent, goes_to, is_written } = lookAt(given.key, textOf(given), { ...look, only });
+    const { seen, places, sent, goes_to, is_written } = lookAt(given.key, textOf(given, ranges), {
+      ...look,
+      only,
+      ranges,
+    });
     if (seen > 0 && !given.packed) left -= seen + LOOK_CHARS;
     if (left < 0) return TOO_MUCH;
     for (const place of places) found.set(place, is_written && found.get(place) !== false);
@@ -249,11 +262,15 @@ function notLookedAt(text: string): LookedAt {
 /** Smaller numbers are no address on the internet (RFC 6890: 0.0.0.0/8) and no international telephone number. */
 const MIN_ADDRESS = 10_000_000;
 
+const UNIX_TIME = /^1[5-9]\d{8}(?:\d{3})?$/;
+
 /** Returns a number as text where an address is expected; elsewhere it only counts or measures. */
-function textOf({ key, value }: { key: string; value: string | number }): string {
+function textOf({ key, value }: { key: string; value: string | number }, ranges: boolean): string {
   if (typeof value === "string") return value;
   if (isPhoneKey(key)) return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
+  if (isReceiverKey(key) && UNIX_TIME.test(String(value))) return "";
+  if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS)
+    return !ranges && isReceiverKey(key) ? String(value) : "";
   const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
   return points || isPlaceKey(key) ? String(value) : "";
 }
@@ -267,7 +284,7 @@ function loadedIn(key: string, text: string): string[] {
   const people = recipients === "" ? [] : writtenIn(key, recipients, text);
   return writtenIn(key, text, text)
     .filter((place) => !isPersons(place))
-    .concat(people);
+    .concat(people, goingOnIn(text));
 }
 
 /** Returns the places in prose, or in the recipients of a mail. */
@@ -285,13 +302,15 @@ function givenIn(key: string, given: string, look: Looking): string[] {
   const goes = points || isPlaceKey(key);
   const found = placesOf(key, text, { points, goes, sends, names_files: namesFiles(key) });
   if (!look.tainted) return found;
-  const phones = look.read_only ? [] : phonesIn(key, text);
+  const phones = look.read_only ? [] : phonesIn(key, text, look.ranges);
   return found.concat(phones, oddWordsIn(key, text, { ...look, sends }));
 }
 
 interface Looking extends Look {
   /** The only text in the call of a reading tool. */
   only: string | null;
+  /** Whether the call has a beginning of something, such as a period. */
+  ranges: boolean;
 }
 
 /** Parameter names for search terms: a search engine looks for the name of a site and does not contact it. */

@@ -5,6 +5,7 @@ import { asRead } from "./as-read.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
 import { isFileName } from "./odd-address.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { isApart, marksBehind } from "./address-ends.ts";
 import { isProseKey } from "./prose.ts";
 
 /** Addresses of a site that only the material names: by its choice among many a model could tell something. */
@@ -12,7 +13,7 @@ export const MAX_OF_SITE = 20;
 /** An address that programs make a link of: with a scheme of the web, or with a path. */
 const WEB = /^(?:https?|ftps?):|^www\d{0,3}\./i;
 /** The same within what begins with another scheme, or with a name: chats look for it anywhere. */
-const WEB_INSIDE = /(?:https?|ftps?):[/\\]/i;
+const WEB_INSIDE = /(?:https?|ftps?):[/\\]|[^a-z0-9]www\d{0,3}\./i;
 const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)/i;
 const PATH = /[/\\?#]/;
 /** Characters without which a text holds no such address: as it stands, and in any form that programs read. */
@@ -41,6 +42,9 @@ export interface Unfit {
   address: string;
   why: "made_up" | "tells";
 }
+
+/** What templates put something else in place of, an address with something behind it as well. */
+const TEMPLATE = /\{[{%]|\$\{|<%/;
 
 interface Texts {
   trusted_text: string;
@@ -76,14 +80,18 @@ export function writingsIn(
     // Such a call was already refused, because its destination cannot be determined.
     if (given === TOO_MUCH) break;
     if (typeof given.value !== "string" || !isProseKey(given.key)) continue;
+    const is_template = TEMPLATE.test(given.value);
     for (const { raw, ways } of linksIn(given.value)) {
       const way = ways.find(
-        ({ address }) =>
-          namesAddress(known, address, { read_only: false }) || isRead((read ??= readIn(material)), address),
+        ({ address, around }) =>
+          trusted_text.includes(around) &&
+          (namesAddress(known, address, { read_only: false }) ||
+            (!is_template && isRead((read ??= readIn(material)), address))),
       );
       if (way === undefined) return { writings, made_up: raw };
       const site = siteOf(keysOf(way.address)[0] ?? way.address);
-      writings.push({ ...way, site, among: read?.sites.get(site)?.size ?? 1 });
+      const { address, marks } = way;
+      writings.push({ address, marks, site, among: read?.sites.get(site)?.size ?? 1 });
     }
   }
   return { writings };
@@ -103,23 +111,42 @@ function bitsBySite(writings: Writing[]): Map<string, number> {
   return bits;
 }
 
+interface Way extends Pick<Writing, "address" | "marks"> {
+  /** The address between what stands around it, where something is open there that could go on behind it; empty elsewhere. */
+  around: string;
+}
+
 interface Link {
   raw: string;
   /** Where it begins. */
   at: number;
   /** What it may be meant as, each with the marks behind it; empty if it has no certain end. */
-  ways: Pick<Writing, "address" | "marks">[];
+  ways: Way[];
 }
 
 /** The links in a text, as it stands and as programs read it, each in all ways to end it. */
 function linksIn(text: string): Link[] {
   if (!MAY_LEAD.test(text) && !MAY_BE_READ.test(text)) return [];
   const is_json = isJson(text);
-  const [plain = [], read] = [...formsOf(is_json ? text.replaceAll(JSON_ESCAPE, " ") : text)].map((form) =>
-    linksInForm(form, is_json),
-  );
+  const whole = is_json ? text.replaceAll(JSON_ESCAPE, " ") : unfolded(text);
+  const [plain = [], read] = [...formsOf(whole)].map((form) => linksInForm(form, is_json));
   const is_same = plain.length === read?.length && plain.every(({ raw }, nth) => raw === read[nth]?.raw);
   return is_same || read === undefined ? plain : [...plain, ...read];
+}
+
+/** A calendar or card without the breaks of its lines that are no blanks (RFC 5545 §3.1). */
+function unfolded(text: string): string {
+  return /^\s*BEGIN:V/i.test(text) ? text.replaceAll(/\r?\n[ \t]/g, "") : text;
+}
+
+/** What all others in a page are read as the rest of. */
+const BASE = /<base(?![\w-])[^<>]{0,200}/i;
+const MAX_SHOWN_CHARS = 100;
+
+/** Returns the addresses in a text that may go on behind where they seem to end, each with what stands there. */
+export function goingOnIn(text: string): string[] {
+  const open = linksInForm(text, false).filter(({ ways }) => ways.every(({ around }) => around !== ""));
+  return [...open.map(({ at }) => text.slice(at, at + MAX_SHOWN_CHARS)), ...(BASE.exec(text) ?? [])];
 }
 
 function linksInForm(form: string, is_json: boolean): Link[] {
@@ -131,40 +158,18 @@ function linksInForm(form: string, is_json: boolean): Link[] {
       if (!isFetched(raw)) continue;
       links.push((last = { at, raw, ways: [] }));
     }
-    const ends = { at, end: at + raw.length, is_whole: raw === last.raw, is_json };
+    const ends = { at, end: at + raw.length, is_json };
     const marks = marksBehind(form, ends);
-    if (marks !== undefined) last.ways.push({ address: raw, marks });
+    const around = isApart(form, ends) ? "" : form.slice(Math.max(0, at - 1), ends.end + 1);
+    if (marks !== undefined) last.ways.push({ address: raw, marks, around });
   }
+  for (const { 0: raw, index: at } of form.matchAll(SCHEMELESS))
+    links.push({ raw, at, ways: [{ address: `https:${raw}`, marks: "", around: "" }] });
   return links;
 }
 
-/** A few marks up to a blank at which every program ends an address: many take other blanks of Unicode for a part of it. */
-const ENDS = /^([)\]}(*_~.,;:!?|`'"’”“»›…]{0,4})(?:$|[\t\n\v\f\r <])/;
-/** Behind a link that is read as far as it goes another one is judged by itself. */
-const GOES_ON = /^[)\]}(*_~.,;:!?|`'"’”“»›…]{0,4}https?:/;
-/** In JSON what is open says which brackets follow. */
-const ENDS_IN_JSON = /^"[\]}]{0,20},?(?:$|[\t\n\v\f\r <])/;
-/** What stands before an address in angle brackets, or in an attribute of HTML, and behind it. */
-const OPENS_TAG = /<(?:[a-z][^<>]{0,500}=\s?["']?)?$/i;
-const ENDS_TAG = /^["']?\s?\/?>/;
-const MAX_TAG_CHARS = 520;
-const MAX_END_CHARS = 30;
-
-/**
- * Returns the marks behind an address that ends here for every program; undefined where it does not. Some make a link of all up to the next blank, so a letter behind
- * a known address would make it another one of the same site, and could tell something there.
- */
-function marksBehind(
-  text: string,
-  { at, end, is_whole, is_json }: { at: number; end: number; is_whole: boolean; is_json: boolean },
-): string | undefined {
-  const behind = text.slice(end, end + MAX_END_CHARS);
-  const marks = ENDS.exec(behind)?.[1];
-  if (marks !== undefined || (is_json && ENDS_IN_JSON.test(behind))) return marks ?? "";
-  if (is_whole && GOES_ON.test(behind)) return "";
-  const is_tag = ENDS_TAG.test(behind) && OPENS_TAG.test(text.slice(Math.max(0, at - MAX_TAG_CHARS), at));
-  return is_tag ? "" : undefined;
-}
+/** A host behind two slashes is one whatever it looks like, with a name before it too. */
+const SCHEMELESS = /(?<![^\s"'=(<>[{,;|])[/\\]{2}[^\s/\\"'<>.@]{1,100}[.@][^\s"'<>]{1,300}/g;
 
 /** An escape that stands for a character in a text of JSON, whose values are looked at by themselves. */
 const JSON_ESCAPE = /\\[nrtbf"]/g;

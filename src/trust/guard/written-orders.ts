@@ -60,6 +60,12 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   return undefined;
 }
 
+/** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */
+export function ordersNotIn(text: string, orders: string[]): string[] {
+  const words = new Set(wordsOf(text, TOKEN));
+  return orders.filter((order) => !words.has(order) && !(order === STOP && /\bstop\b/i.test(text)));
+}
+
 function wordsOf(text: string, pattern: RegExp): string[] {
   return Array.from(text.matchAll(pattern), ([word]) => word.toLowerCase().replace(/^[\u2013\u2014]/, "--"));
 }

@@ -3,16 +3,21 @@ import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 import { endsInLink, guardMarkdown, isRefusedLink } from "./links.ts";
 
 /**
- * HTML elements that could run or fetch something where Markdown is shown with HTML: by their name, or by having any
- * attribute.
+ * The beginning of what could run or fetch something where Markdown is shown with HTML: of all but the simplest elements, as
+ * whatever they are called they may have attributes.
  */
 const ACTIVE_ELEMENT =
-  /<(?=\/?(?:script|style|iframe|frame|frameset|img|picture|source|video|audio|track|object|embed|applet|form|input|button|meta|link|base|svg|math)\b|[!?]|[a-z][^\s<>/:]{0,60}[\s/])/gi;
+  /<(?=[!?/a-z])(?!\/?(?!(?:script|style|i?frame|frameset|img|picture|source|video|audio|track|object|embed|applet|form|input|button|meta|link|base|svg|math)\b)[a-z][a-z0-9]{0,20}>)/gi;
+/** An address in angle brackets: below an element these are one as well. */
+const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,4000})>/gi;
 
 /** Returns Markdown without remote pictures and refused links; null if one of them cannot be located. */
 export function harmlessMarkdown(text: string, guard: LinkGuard): string | null {
   for (const written of [text, withoutDisguise(text)]) {
-    const bare = guardMarkdown(written, guard).replaceAll("![", "[").replaceAll(ACTIVE_ELEMENT, "&lt;");
+    const bare = guardMarkdown(written, guard)
+      .replaceAll(/!+\[/g, "[")
+      .replaceAll(AUTOLINK, " $1 ")
+      .replaceAll(ACTIVE_ELEMENT, "&lt;");
     if (!DISGUISE.test(bare) || !showsStranger(bare, guard)) return bare;
   }
   return null;
@@ -33,8 +38,8 @@ export function literalMarkdown(text: string): string {
   return text.replaceAll(/[&<[\\]/g, (char) => LITERAL[char] ?? char);
 }
 
-/** Entities and escapes. A text without any reads the same to a person and to the guard. */
-const DISGUISE = /&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
+/** Entities, escapes, and addresses that a blank does not end. A text without any reads the same to a person and to the guard. */
+const DISGUISE = /[(:]\s{0,99}<|&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
 
 /** Returns whether a refused link appears once escapes and character references are resolved. */
 function showsStranger(text: string, guard: LinkGuard): boolean {

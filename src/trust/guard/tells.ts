@@ -1,0 +1,40 @@
+import type { Going } from "./guard.ts";
+import { TOO_MUCH } from "./packed/texts.ts";
+import { destinationsOf } from "./strange-address.ts";
+import { type Told, toldBeside, valuesIn } from "./told-beside.ts";
+import { type Writing, writingsIn } from "./unfurled.ts";
+
+/** What a call of an external tool tells others, as far as it counts for the next ones. */
+export interface Tells {
+  /** Empty if it goes to no site. */
+  told: Told;
+  written: Writing[];
+  /** Whether the model can have said nothing by it, so that no address in its result is the model's own. */
+  silent: boolean;
+}
+
+/** Returns what a call tells that may be made in a run that has read words of others. */
+export function tellsOf(going: Going): Tells {
+  const { tool, args, said } = going;
+  const to = sitesOf(going);
+  const sites = to === TOO_MUCH ? new Set<string>() : to.sites;
+  const silent =
+    tool.read_only && toldBeside(args, { sites, said, told: [], listed: tool.listed }) === undefined;
+  return {
+    told: sites.size === 0 ? [] : valuesIn(args, tool.listed, sites),
+    written: tool.read_only ? [] : writingsIn(args, textsOf(going)).writings,
+    silent,
+  };
+}
+
+/** What decides whether an address may be written down. */
+export function textsOf({ trusted_text, said, material, written }: Going) {
+  return { trusted_text, material: `${said}\n${material}`, written };
+}
+
+/** The sites that a call goes to, and what stands in the way of that. */
+export function sitesOf({ tool: { read_only }, args, ...asked }: Going) {
+  const { tainted, own_domains, given, calling_code, trusted_text, shared } = asked;
+  const look = { read_only, tainted, own_domains, given, calling_code };
+  return destinationsOf(args, { ...look, trusted_text, shared });
+}
