@@ -15,7 +15,7 @@ const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,4000})>/gi;
 export function harmlessMarkdown(text: string, guard: LinkGuard): string | null {
   for (const written of [text, withoutDisguise(text)]) {
     const bare = guardMarkdown(written, guard)
-      .replaceAll(/!+\[/g, "[")
+      .replaceAll(/(?<!!)!+\[/g, "[")
       .replaceAll(AUTOLINK, " $1 ")
       .replaceAll(ACTIVE_ELEMENT, "&lt;");
     if (!DISGUISE.test(bare) || !showsStranger(bare, guard)) return bare;
