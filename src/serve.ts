@@ -7,7 +7,7 @@ import { hasNoServer } from "./backup/swap.ts";
 import { backupWarning } from "./backup/schedule.ts";
 import { releaseDeadReserves } from "./resources/billing/sweep.ts";
 import type { Config } from "./config/config.ts";
-import { checkServiceKeysLater } from "./resources/domains/key-home.ts";
+import { checkServiceKeysLater, damagedKeysWarning } from "./resources/domains/key-home.ts";
 import { tryWriting } from "./db/database.ts";
 import { lockDataFolder, lockStores } from "./db/locks.ts";
 import { keepMasterKey } from "./db/master-key.ts";
@@ -210,17 +210,19 @@ function mailFilesWarning({ segments }: App): Record<string, string> {
  */
 async function readWarnings(app: App): Promise<Record<string, string>> {
   try {
-    const [backup, lost_mail, older_database, moved_inboxes] = await Promise.all([
+    const [backup, lost_mail, older_database, moved_inboxes, keys] = await Promise.all([
       backupWarning(app),
       missingBytesWarning(app),
       olderDatabaseWarning(app).catch(unlessUnusable),
       movedWarning(app),
+      damagedKeysWarning(app),
     ]);
     return {
       ...(backup === undefined ? {} : { backup }),
       ...(lost_mail === undefined ? {} : { lost_mail }),
       ...(older_database === undefined ? {} : { older_database }),
       ...(moved_inboxes === undefined ? {} : { moved_inboxes }),
+      ...(keys === undefined ? {} : { dkim: `${keys.found} ${keys.mend}` }),
       ...(await queueWarnings(app)),
     };
   } catch (error) {

@@ -1,9 +1,10 @@
 import { Command } from "commander";
+import type { App } from "../app.ts";
 import type { DkimKeyRow } from "../db/schema.ts";
 import { findKeyHome, rotateKeys, type RotationStep } from "../resources/domains/key-home.ts";
 import { keyAdvice } from "../resources/domains/records.ts";
 import { dkimRecord } from "../mail/writing/dkim.ts";
-import { chosenKeys, keyRows } from "../mail/writing/dkim-keys.ts";
+import { chosenKeys, damagedOf, keyRows } from "../mail/writing/dkim-keys.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
 
@@ -24,8 +25,8 @@ export function dkimCommand(): Command {
           const keys = await keyRows(app.db, home.row?.id ?? null);
           print(
             options,
-            { domain: home.domain, keys: viewsOf(keys, home.domain) },
-            linesOf(keys, home.domain),
+            { domain: home.domain, keys: viewsOf(app, keys, home.domain) },
+            linesOf(app, keys, home.domain),
           );
         }),
       ),
@@ -35,10 +36,10 @@ export function dkimCommand(): Command {
         withApp(options, async (app) => {
           const home = await findKeyHome(app, domain);
           const { step, keys } = await rotateKeys(app, home);
-          print(options, { domain: home.domain, step, keys: viewsOf(keys, home.domain) }, [
+          print(options, { domain: home.domain, step, keys: viewsOf(app, keys, home.domain) }, [
             STEPS[step],
             "",
-            ...linesOf(keys, home.domain),
+            ...linesOf(app, keys, home.domain),
           ]);
         }),
       ),
@@ -59,25 +60,40 @@ function command(
 }
 
 /** Returns the keys without their private halves. */
-function viewsOf(keys: DkimKeyRow[], domain: string) {
-  const signing = chosenKeys(keys);
+function viewsOf(app: App, keys: DkimKeyRow[], domain: string) {
+  const { damaged, signing } = usesOf(app, keys);
   return keys.map((key) => {
     const { selector, algorithm, state, record, seen_at, created, retired_at } = key;
     const { name, value } = dkimRecord(key, domain);
-    const signs = signing.includes(key);
-    return { selector, algorithm, state, signs, record, seen_at, created, retired_at, dns: { name, value } };
+    const uses = { signs: signing.includes(key), damaged: damaged.includes(key) };
+    return {
+      selector,
+      algorithm,
+      state,
+      ...uses,
+      record,
+      seen_at,
+      created,
+      retired_at,
+      dns: { name, value },
+    };
   });
 }
 
-function linesOf(keys: DkimKeyRow[], domain: string): string[] {
-  const signing = chosenKeys(keys);
+function linesOf(app: App, keys: DkimKeyRow[], domain: string): string[] {
+  const { damaged, signing } = usesOf(app, keys);
   return keys.flatMap((key) => {
     const { name, value } = dkimRecord(key, domain);
-    const signs = signing.includes(key) ? ", signs" : "";
+    const signs = signing.includes(key) ? ", signs" : damaged.includes(key) ? ", damaged" : "";
     const head = `${key.selector}  ${key.algorithm}  ${key.state}${signs}  (record: ${key.record})`;
     const advice = keyAdvice(key);
     return [head, ...indented(advice === undefined ? [] : [advice]), ...indented([`${name} TXT`, value])];
   });
+}
+
+function usesOf(app: App, keys: DkimKeyRow[]): { damaged: DkimKeyRow[]; signing: DkimKeyRow[] } {
+  const damaged = damagedOf(app, keys);
+  return { damaged, signing: chosenKeys(keys.filter((key) => !damaged.includes(key))) };
 }
 
 function indented(lines: string[]): string[] {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
-import { checkServiceKeysLater, findKeyHome, rotateKeys } from "../../src/resources/domains/key-home.ts";
+import {
+  checkServiceKeysLater,
+  damagedKeysWarning,
+  findKeyHome,
+  rotateKeys,
+} from "../../src/resources/domains/key-home.ts";
 import { createResolver } from "../../src/net/dns.ts";
 import { dkimRecord, dnsRecords, signMail } from "../../src/mail/writing/dkim.ts";
 import { keyRows, serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
@@ -12,6 +17,7 @@ import {
   domainDesk,
   type DnsRecord,
 } from "../support/domain-desk.ts";
+import { testKeys } from "../support/keys.ts";
 import { rawMail } from "../support/mails.ts";
 
 const NAME = "ai.acme.test";
@@ -230,6 +236,58 @@ describe("the keys of the service's own domain", () => {
     expect(await signers(t, "mw.test")).toEqual(["e1"]);
     expect((await jobs(t))[0]?.run_at).toBe(t.app.now() + 600);
   });
+});
+
+describe("a damaged key", () => {
+  test("signs nothing; that is told until a new one signs in its place", async () => {
+    await using t = await domainDesk();
+    for (const { name, value } of dnsRecords(await testKeys(), "mw.test")) t.dns.set(name, "TXT", [value]);
+    await damage(t, "s1");
+    expect(await signers(t, "mw.test")).toEqual(["e1"]);
+    expect(await damagedKeysWarning(t.app)).toMatchObject({
+      found: expect.stringContaining("s1 of mw.test"),
+      mend: expect.stringContaining("`mailwright dkim rotate`"),
+    });
+    const home = await findKeyHome(t.app);
+    await rotateKeys(t.app, home);
+    expect(await damagedKeysWarning(t.app)).toBeDefined();
+    for (const key of await keyRows(t.app.db, null))
+      t.dns.set(dkimRecord(key, "mw.test").name, "TXT", [dkimRecord(key, "mw.test").value]);
+    expect((await rotateKeys(t.app, home)).step).toBe("switched");
+    expect(await signers(t, "mw.test")).toEqual(["s2", "e2"]);
+    expect(await damagedKeysWarning(t.app)).toBeUndefined();
+  });
+
+  test("is told with the domain of an account, and the one that it replaced signs", async () => {
+    await using t = await domainDesk();
+    await activeDomain(t, t.ada, NAME);
+    const home = await findKeyHome(t.app, NAME);
+    await rotateKeys(t.app, home);
+    put(t, dkimOf(await only(t)));
+    expect((await rotateKeys(t.app, home)).step).toBe("switched");
+    await damage(t, "s2");
+    expect(await signers(t, NAME)).toEqual(["s1", "e2"]);
+    expect((await damagedKeysWarning(t.app))?.mend).toContain(`mailwright dkim rotate ${NAME}`);
+  });
+
+  test("that waits for its record keeps nobody from new ones", async () => {
+    await using t = await domainDesk();
+    const home = await findKeyHome(t.app);
+    await rotateKeys(t.app, home);
+    for (const selector of ["s2", "e2"]) await damage(t, selector);
+    expect((await rotateKeys(t.app, home)).step).toBe("made");
+    const keys = await keyRows(t.app.db, null);
+    expect(keys.filter(({ state }) => state === "waiting").map(({ selector }) => selector)).toEqual([
+      "s3",
+      "e3",
+    ]);
+    expect((await rotateKeys(t.app, home)).step).toBe("waiting");
+  });
+
+  async function damage(t: DomainDesk, selector: string): Promise<void> {
+    const sealed = Buffer.from("x");
+    await t.app.db.updateTable("dkim_keys").set({ sealed }).where("selector", "=", selector).execute();
+  }
 });
 
 async function signers(t: DomainDesk, domain: string): Promise<string[]> {

@@ -264,3 +264,19 @@ test("what is damaged of a connection, or of what is paid, keeps nothing else fr
   for (const path of ["/auth/me", "/admin/users", "/admin/overview", "/admin/queue"])
     expect([path, (await t.request(path, { headers })).status]).toEqual([path, 200]);
 });
+
+test.each([
+  [["rsa"], ["e1"]],
+  [["rsa", "ed25519"], []],
+] as const)("damaged keys for DKIM (%j) lose no mail: it goes out signed by %j", async (damaged, signers) => {
+  await using room = await mailroom();
+  const sealed = Buffer.from("x");
+  await room.app.db.updateTable("dkim_keys").set({ sealed }).where("algorithm", "in", damaged).execute();
+  await room.send({ text: "Say hello." });
+  await room.drain();
+  expect((await room.newest()).state).toBe("done");
+  const [answer] = await room.outgoing();
+  const raw = Buffer.from(answer?.raw ?? "").toString();
+  expect([...raw.matchAll(/^ d=mw\.test; s=(\w+);/gm)].map(([, selector]) => selector)).toEqual([...signers]);
+  expect(raw).toContain("Say hello.");
+});

@@ -15,6 +15,7 @@ import { loadMasterKey } from "../../src/lib/secrets.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { dnsRecords, pemOf, publicPart } from "../../src/mail/writing/dkim.ts";
 import { chosenKeys, domainKeys, keyRows, serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
+import { damagedKeysWarning } from "../../src/resources/domains/key-home.ts";
 import { fullText } from "../../src/errors.ts";
 import { layKeys, testKeys } from "../support/keys.ts";
 
@@ -119,6 +120,18 @@ describe("a new data folder", () => {
     } finally {
       for (const app of apps) await app[Symbol.asyncDispose]();
     }
+  });
+
+  test("that is damaged at a start says so before a mail needs its keys", async () => {
+    await using folder = await dataFolder();
+    {
+      await using app = await open(folder.path);
+      const sealed = Buffer.from("x");
+      await app.db.updateTable("dkim_keys").set({ sealed }).where("selector", "=", "e1").execute();
+    }
+    await using app = await open(folder.path);
+    expect((await damagedKeysWarning(app))?.found).toContain("e1 of mw.test");
+    expect((await serviceKeys(app)).map(({ selector }) => selector)).toEqual(["s1"]);
   });
 
   test("holds no key that opens under another id", async () => {

@@ -39,7 +39,7 @@ export async function testKeys(): Promise<DkimKeys> {
 export async function keysOf(dir: string): Promise<DkimKeys> {
   await using database = openDatabase(`sqlite:${join(dir, "mailwright.db")}`);
   const secrets = await openMasterKey(database, { configured: "", dir });
-  return serviceKeys({ db: database.db, secrets });
+  return serviceKeys({ db: database.db, secrets, log: createLog({ level: "silent", format: "text" }) });
 }
 
 /** They are slow to make. */

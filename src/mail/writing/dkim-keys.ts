@@ -2,6 +2,8 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import type { DkimKeyRow } from "../../db/schema.ts";
+import { messageOf } from "../../errors.ts";
+import type { Log } from "../../lib/log.ts";
 import type { Secrets } from "../../lib/secrets.ts";
 import { type DkimKey, type DkimKeys, makeDkimKey, pemOf, publicPart } from "./dkim.ts";
 
@@ -14,16 +16,17 @@ const MAX_OPENED = 1_000;
 interface KeyHome {
   db: Db;
   secrets: Secrets;
+  log: Log;
 }
 
 /** Returns the keys that sign mail from the service's own domain. */
 export async function serviceKeys(app: KeyHome): Promise<DkimKeys> {
-  return opened(app.secrets, chosenKeys(await rowsOfService(app.db, {})));
+  return signers(app, await rowsOfService(app.db, {}));
 }
 
 /** Returns the keys that sign mail from a custom domain. */
 export async function domainKeys(app: KeyHome, domain_id: string): Promise<DkimKeys> {
-  return opened(app.secrets, chosenKeys(await rowsOfDomain(app.db, { domain_id })));
+  return signers(app, await rowsOfDomain(app.db, { domain_id }));
 }
 
 /** Returns all keys of a domain, RSA first and the oldest first; null for the service's own domain. */
@@ -92,19 +95,79 @@ const rowsOfDomain = prepared((db, key: { domain_id: string }) =>
   db.selectFrom("dkim_keys").selectAll().where("domain_id", "=", key.domain_id).orderBy("id"),
 );
 
-/** Cache of opened keys: reading a key costs more than signing with it. */
-const openedKeys = new WeakMap<Secrets, Map<string, KeyObject>>();
+/** The keys of this process. */
+interface Opened {
+  /** A cache: reading a key costs more than signing with it. */
+  keys: Map<string, KeyObject>;
+  /** Ids of those that could not be opened. */
+  damaged: Set<string>;
+}
 
-function opened(secrets: Secrets, rows: DkimKeyRow[]): DkimKeys {
-  const known = openedKeys.get(secrets) ?? new Map<string, KeyObject>();
+const openedKeys = new WeakMap<Secrets, Opened>();
+
+function openedBy(secrets: Secrets): Opened {
+  const known = openedKeys.get(secrets) ?? { keys: new Map(), damaged: new Set() };
   openedKeys.set(secrets, known);
-  return rows.flatMap(({ id, selector, algorithm, sealed }) => {
-    if (sealed === null) return [];
-    const private_key = known.get(id) ?? createPrivateKey(secrets.open(sealed, id));
-    known.delete(id);
-    known.set(id, private_key);
-    const [oldest] = known.keys();
-    if (known.size > MAX_OPENED && oldest !== undefined) known.delete(oldest);
-    return [{ selector, algorithm, private_key }];
+  return known;
+}
+
+/**
+ * Opens the keys that sign. For a damaged one signs the one that it replaced, or that of the other algorithm, or none:
+ * every run has its answer signed, and a mail without a signature is better than no mail.
+ */
+function signers(app: KeyHome, rows: DkimKeyRow[]): DkimKeys {
+  const chosen = chosenKeys(rows);
+  const damaged = damagedOf(app, chosen);
+  if (damaged.length > 0)
+    return signers(
+      app,
+      rows.filter((row) => !damaged.includes(row)),
+    );
+  return chosen.map((row) => {
+    const { selector, algorithm } = row;
+    return { selector, algorithm, private_key: opened(app.secrets, row) };
   });
+}
+
+/** Returns those of the keys that cannot be opened, and logs each of them once. */
+export function damagedOf(app: Omit<KeyHome, "db">, rows: DkimKeyRow[]): DkimKeyRow[] {
+  const { keys, damaged } = openedBy(app.secrets);
+  return rows.filter(({ id, state, selector, domain_id, sealed }) => {
+    if (state === "dropped") return false;
+    try {
+      if (!keys.has(id)) app.secrets.open(sealed ?? new Uint8Array(), id);
+      damaged.delete(id);
+      return false;
+    } catch (error) {
+      if (!damaged.has(id)) app.log.error({ domain_id, selector, problem: messageOf(error) }, DAMAGED);
+      damaged.add(id);
+      return true;
+    }
+  });
+}
+
+const DAMAGED =
+  "a key for DKIM cannot be opened, and signs nothing: `mailwright doctor` says how to get another one";
+
+/** Returns the keys that this process could not open, and that are to sign now or later. */
+export async function damagedKeys({ db, secrets }: Pick<KeyHome, "db" | "secrets">): Promise<DkimKeyRow[]> {
+  const { damaged } = openedBy(secrets);
+  if (damaged.size === 0) return [];
+  return db
+    .selectFrom("dkim_keys")
+    .selectAll()
+    .where("id", "in", [...damaged])
+    .where("state", "in", ["signing", "waiting"])
+    .orderBy("id")
+    .execute();
+}
+
+function opened(secrets: Secrets, { id, sealed }: DkimKeyRow): KeyObject {
+  const { keys } = openedBy(secrets);
+  const private_key = keys.get(id) ?? createPrivateKey(secrets.open(sealed ?? new Uint8Array(), id));
+  keys.delete(id);
+  keys.set(id, private_key);
+  const [oldest] = keys.keys();
+  if (keys.size > MAX_OPENED && oldest !== undefined) keys.delete(oldest);
+  return private_key;
 }

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { DkimKeyRow } from "../../db/schema.ts";
-import { ALGORITHMS, keyRows, newKeyRow, selectorOf } from "./dkim-keys.ts";
+import { ALGORITHMS, damagedOf, keyRows, newKeyRow, selectorOf } from "./dkim-keys.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /** How long mails signed with an old key may be in transit or have their signatures checked. */
@@ -12,8 +12,9 @@ export type Sightings = ReadonlyMap<string, "seen" | "absent">;
 
 /** Creates the next keys of a domain, which sign once their records are seen. Returns null while others are waiting. */
 export async function addNextKeys(app: App, domain_id: string | null): Promise<DkimKeyRow[] | null> {
-  if (waits(await keyRows(app.db, domain_id))) return null;
-  const number = 1 + Math.max(0, ...(await keyRows(app.db, domain_id)).map(numberOf));
+  const before = await keyRows(app.db, domain_id);
+  if (waits(app, before)) return null;
+  const number = 1 + Math.max(0, ...before.map(numberOf));
   const made = await Promise.all(
     ALGORITHMS.map((algorithm) =>
       newKeyRow(app, {
@@ -26,7 +27,15 @@ export async function addNextKeys(app: App, domain_id: string | null): Promise<D
     ),
   );
   return app.write(async (tx) => {
-    if (waits(await keyRows(tx, domain_id))) return null;
+    const rows = await keyRows(tx, domain_id);
+    if (waits(app, rows)) return null;
+    // Those that still wait are damaged, and must not begin to sign.
+    for (const { id } of rows.filter(isWaiting))
+      await tx
+        .updateTable("dkim_keys")
+        .set({ state: "dropped", sealed: null })
+        .where("id", "=", id)
+        .execute();
     await tx.insertInto("dkim_keys").values(made).execute();
     return made;
   });
@@ -70,8 +79,13 @@ export function isUnsettled(rows: DkimKeyRow[], now: number): boolean {
   );
 }
 
-function waits(rows: DkimKeyRow[]): boolean {
-  return rows.some(({ state }) => state === "waiting");
+function waits(app: App, rows: DkimKeyRow[]): boolean {
+  const waiting = rows.filter(isWaiting);
+  return damagedOf(app, waiting).length < waiting.length;
+}
+
+function isWaiting({ state }: DkimKeyRow): boolean {
+  return state === "waiting";
 }
 
 function numberOf({ selector }: DkimKeyRow): number {

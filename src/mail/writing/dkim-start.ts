@@ -8,7 +8,7 @@ import { readIfThere } from "../../lib/durable-file.ts";
 import type { Secrets } from "../../lib/secrets.ts";
 import type { Log } from "../../lib/log.ts";
 import { type DkimKey, publicPart } from "./dkim.ts";
-import { ALGORITHMS, keyRows, newKeyRow, sealedRow, selectorOf } from "./dkim-keys.ts";
+import { ALGORITHMS, damagedOf, keyRows, newKeyRow, sealedRow, selectorOf } from "./dkim-keys.ts";
 
 interface Start {
   db: Db;
@@ -20,13 +20,15 @@ interface Start {
 
 /**
  * Creates missing DKIM keys, so that every domain has both. Takes the service's keys from the file in which earlier
- * versions kept them, and deletes that: in the database they are sealed.
+ * versions kept them, and deletes that: in the database they are sealed. Says which keys are damaged, before a mail
+ * needs them.
  */
 export async function prepareDkimKeys(app: Start, dir: string): Promise<void> {
   const path = join(dir, "dkim", "keys.json");
   if ((await keyRows(app.db, null)).length === 0) await addServiceKeys(app, await readKeyFile(path));
   await removeKeyFile(app, path);
   await completeDomains(app);
+  damagedOf(app, await app.db.selectFrom("dkim_keys").selectAll().execute());
 }
 
 async function addServiceKeys(app: Start, stored: DkimKey[] | undefined): Promise<void> {

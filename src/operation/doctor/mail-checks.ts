@@ -1,5 +1,6 @@
 import { createSocket } from "node:dgram";
 import { splitListen } from "../../config/forms.ts";
+import { damagedKeysWarning } from "../../resources/domains/key-home.ts";
 import { addressesOf, lookForHost } from "../../resources/domains/service-check.ts";
 import { publicAddresses, sendsItself } from "../../resources/domains/service-records.ts";
 import { AppError, messageOf } from "../../errors.ts";
@@ -22,6 +23,7 @@ export const MAIL_CHECKS: Check[] = [
   { name: "sending address", run: checkSendingAddress },
   { name: "port 25 in", run: checkPortIn },
   { name: "STARTTLS certificate", run: checkStartTls },
+  { name: "DKIM keys", run: checkKeys },
   { name: "relay login", run: checkRelay },
   { name: "relay senders", run: checkSenders },
 ];
@@ -142,6 +144,13 @@ async function checkStartTls(bench: Bench): Promise<Outcome> {
     now_ms: app.nowMs(),
     self_signed: mta_sts === "enforce" ? "fail" : "warn",
   });
+}
+
+async function checkKeys({ app }: Bench): Promise<Outcome> {
+  const damaged = await damagedKeysWarning(app);
+  return damaged === undefined
+    ? ok("The keys that mail is signed with can be opened.")
+    : fail(damaged.found, damaged.mend);
 }
 
 async function checkRelay({ app }: Bench): Promise<Outcome> {

@@ -6,7 +6,7 @@ import { deferJob, enqueue, type Job } from "../../jobs/queue.ts";
 import { hasten } from "../../jobs/hasten.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import type { Db } from "../../db/database.ts";
-import { keyRows } from "../../mail/writing/dkim-keys.ts";
+import { damagedKeys, keyRows } from "../../mail/writing/dkim-keys.ts";
 import { addNextKeys, isUnsettled, settleKeys } from "../../mail/writing/dkim-rotation.ts";
 import { checkLater, PENDING_CHECK_SECONDS } from "./domains.ts";
 import { lookForKeys, sightingsOf } from "./findings.ts";
@@ -54,6 +54,22 @@ export async function rotateKeys(
   await app.write((tx) => lookSoon(app, tx, home));
   const waits = keys.some(({ state }) => state === "waiting");
   return { step: made ? "made" : waits ? "waiting" : "switched", keys };
+}
+
+/** Keys that cannot be opened any more, so that others sign or none, and what is to be done; undefined without any. */
+export async function damagedKeysWarning(app: App): Promise<{ found: string; mend: string } | undefined> {
+  const damaged = await damagedKeys(app);
+  if (damaged.length === 0) return undefined;
+  const customs = await app.db.selectFrom("custom_domains").select(["id", "domain"]).execute();
+  const domainOf = ({ domain_id }: DkimKeyRow) => customs.find(({ id }) => id === domain_id)?.domain;
+  const named = damaged.map((key) => `${key.selector} of ${domainOf(key) ?? app.config.smtp.domain}`);
+  const commands = [...new Set(damaged.map(domainOf))].map(
+    (domain) => `\`mailwright dkim rotate${domain === undefined ? "" : ` ${domain}`}\``,
+  );
+  return {
+    found: `What is stored of these DKIM keys is damaged: ${named.join(", ")}. They sign nothing; mail goes out with a signature of another key, or without one.`,
+    mend: `Make new keys with ${commands.join(" and ")}, and publish the records that it prints.`,
+  };
 }
 
 /** Plans the first check of the records of the service's keys; planning it again changes nothing. */
