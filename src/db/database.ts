@@ -19,7 +19,7 @@ import { createSyncSpeed } from "./sync-speed.ts";
 import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
-export { afterCommit, unlessCommitted } from "./group-commit.ts";
+export { afterCommit, apart, unlessCommitted } from "./group-commit.ts";
 export type { Db, Write } from "./group-commit.ts";
 
 /** How long opening may block this thread while another process recovers the log or switches the journal mode. */

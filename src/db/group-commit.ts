@@ -1,6 +1,7 @@
 import { CompiledQuery, type Kysely } from "kysely";
 import { keepLogFields } from "../lib/log.ts";
 import type { Schema } from "./schema.ts";
+import { isStorageFault } from "./storage-faults.ts";
 
 export type Db = Kysely<Schema>;
 
@@ -102,6 +103,10 @@ const SAVEPOINT = CompiledQuery.raw("savepoint operation");
 const ROLLBACK_TO = CompiledQuery.raw("rollback to operation");
 const RELEASE = CompiledQuery.raw("release operation");
 
+const PART = CompiledQuery.raw("savepoint part");
+const ROLLBACK_TO_PART = CompiledQuery.raw("rollback to part");
+const RELEASE_PART = CompiledQuery.raw("release part");
+
 async function commitBatch(
   db: Db,
   batch: Waiting[],
@@ -145,6 +150,28 @@ async function commitBatch(
   for (const answer of answers) answer();
   // Each in a microtask of its own, so that an exception in one does not hold up the next commits.
   for (const act of acts) queueMicrotask(act);
+}
+
+/**
+ * Runs a part of an operation without which the rest is worth its commit. Where a damaged row keeps the part from being
+ * written, that part alone is undone, and its error returned; a fault of the disk is one of the whole operation.
+ */
+export async function apart(tx: Db, part: () => Promise<unknown>): Promise<Error | undefined> {
+  const open = ends.get(tx);
+  const before = { acts: open?.acts.length ?? 0, regrets: open?.regrets.length ?? 0 };
+  await tx.executeQuery(PART);
+  let failure: Error | undefined;
+  try {
+    await part();
+  } catch (error) {
+    if (isStorageFault(error)) throw error;
+    failure = error instanceof Error ? error : new Error(String(error));
+    await tx.executeQuery(ROLLBACK_TO_PART);
+    if (open) open.acts.length = before.acts;
+    if (open) takeBack(open.regrets, before.regrets);
+  }
+  await tx.executeQuery(RELEASE_PART);
+  return failure;
 }
 
 /** Runs regrets in reverse order, so that each finds the state that it left. */

@@ -277,6 +277,12 @@ export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {
   await updateHeld(tx, job, { ...DEAD, last_error: error.slice(0, MAX_ERROR_CHARS) });
 }
 
+/** Writes another error to a job that `buryJob` has marked as dead. */
+export async function noteOnDead(tx: Db, { id }: Job, error: string): Promise<void> {
+  const last_error = error.slice(0, MAX_ERROR_CHARS);
+  await tx.updateTable("jobs").set({ last_error }).where("id", "=", id).execute();
+}
+
 async function updateHeld(tx: Db, job: Job, change: Partial<JobRow>): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable("jobs")

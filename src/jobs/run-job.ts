@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { Db } from "../db/database.ts";
+import { apart, type Db } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import { messageOf } from "../errors.ts";
 import { withLogFields } from "../lib/log.ts";
@@ -10,6 +10,7 @@ import {
   DAMAGED_PAYLOAD,
   type Job,
   LeaseLostError,
+  noteOnDead,
   postponeJob,
   returnJob,
 } from "./queue.ts";
@@ -185,19 +186,32 @@ async function bury(
   handlers: JobHandlers,
   { job, signal, error }: { job: Job; signal: AbortSignal; error: string },
 ): Promise<void> {
-  app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
-  await writeOutcome(app, signal, async (tx) => {
-    await buryJob(tx, job, error);
-    await handlerOf(handlers, job).giveUp?.(app, tx, job, error);
-  });
+  const { giveUp } = handlerOf(handlers, job);
+  await endForGood(app, job, { signal, error, follow: async (tx) => giveUp?.(app, tx, job, error) });
 }
 
 /** Marks a job with a damaged payload as dead, because its work cannot be done. */
 async function setAside(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
-  app.log.error({ kind: job.kind, error: UNREADABLE }, "job given up; it is kept in the table");
+  const handler = handlerOf(handlers, job);
+  await endForGood(app, job, { signal, error: UNREADABLE, follow: (tx) => endLost(app, tx, handler, job) });
+}
+
+/**
+ * Marks a job as dead, and records what follows from that. Where a damaged row keeps that from being recorded, the job
+ * ends all the same: nobody would ever hear of one that is claimed again and again.
+ */
+async function endForGood(
+  app: App,
+  job: Job,
+  { signal, error, follow }: { signal: AbortSignal; error: string; follow: (tx: Db) => Promise<void> },
+): Promise<void> {
+  app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
   await writeOutcome(app, signal, async (tx) => {
-    await buryJob(tx, job, UNREADABLE);
-    await endLost(app, tx, handlerOf(handlers, job), job);
+    await buryJob(tx, job, error);
+    const failure = await apart(tx, () => follow(tx));
+    if (failure === undefined) return;
+    app.log.error({ kind: job.kind, err: failure }, "what follows from the end of a job was not written");
+    await noteOnDead(tx, job, `${error}. What follows from that could not be written: ${failure.message}`);
   });
 }
 

@@ -1,7 +1,7 @@
 import { type FailureReason, MESSAGE_STATES } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../resources/billing/ledger.ts";
-import type { Db } from "../db/database.ts";
+import { apart, type Db } from "../db/database.ts";
 import { orphanMessages } from "../db/orphans.ts";
 import type { MessageRow } from "../db/schema.ts";
 import type { Job } from "../jobs/queue.ts";
@@ -70,8 +70,11 @@ export async function endOrphans(
 ): Promise<Ended[]> {
   const ended: Ended[] = [];
   for (const id of await orphanMessages(tx, share?.account ?? null, AT_ONCE)) {
-    const [message] = await messageById(tx, { id });
-    if (message) ended.push(await endMessage(app, tx, message, failure));
+    const fault = await apart(tx, async () => {
+      const [message] = await messageById(tx, { id });
+      if (message) ended.push(await endMessage(app, tx, message, failure));
+    });
+    if (fault) app.log.error({ message_id: id, err: fault }, "a message that no job is for cannot be ended");
   }
   const message_ids = ended.map(({ id }) => id);
   if (ended.length > 0) app.log.error({ message_ids }, "messages that no job was for have failed");

@@ -5,6 +5,7 @@ import { namedSegments } from "../../src/db/segment-rows.ts";
 import { JOB_RULES, type JobKind } from "../../src/jobs/kinds.ts";
 import { mendHourly } from "../../src/jobs/mend.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
+import { hold } from "../../src/operation/admin/queue.ts";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { takeOver } from "../../src/serve.ts";
@@ -64,6 +65,42 @@ test.each([
   // Whether the call was made is not known, and that is said.
   expect(steps).toContain("may or may not have been done");
   expect(await room.outgoing()).toHaveLength(1);
+});
+
+test.each([
+  ["is done and answered", 200, "done"],
+  ["fails, and its sender is told", 400, "failed"],
+])(
+  "a message whose credit is damaged in the ledger %s, and the server starts",
+  async (_end, status, state) => {
+    const reply = () => (status === 200 ? "Done." : new Response("no", { status }));
+    await using room = await mailroom({ model: { reply } });
+    await room.send({ text: "Say hello." });
+    await sql`pragma foreign_keys = off`.execute(room.app.db);
+    await room.app.db.updateTable("ledger").set({ user_id: "x" }).where("kind", "=", "reserve").execute();
+    await sql`pragma foreign_keys = on`.execute(room.app.db);
+    await room.drain();
+    expect((await room.newest()).state).toBe(state as "done");
+    expect(await room.outgoing()).toHaveLength(1);
+    await takeOver(room.app);
+  },
+);
+
+test("a message that cannot even be ended keeps the server from no start, and others from no end", async () => {
+  await using room = await mailroom();
+  await hold(room.app, ["route_message"]);
+  for (const text of ["Say hello.", "Say goodbye."]) await room.send({ text });
+  const { id } = await room.app.db
+    .selectFrom("messages")
+    .select("id")
+    .orderBy("id")
+    .executeTakeFirstOrThrow();
+  await sql`create trigger stuck before update on messages when old.id = ${sql.lit(id)}
+    begin select raise(abort, 'stuck'); end`.execute(room.app.db);
+  await room.app.db.deleteFrom("jobs").execute();
+  await takeOver(room.app);
+  const states = await room.app.db.selectFrom("messages").select("state").orderBy("id").execute();
+  expect(states.map(({ state }) => state)).toEqual(["received", "failed"]);
 });
 
 test("what is damaged of a domain keeps no list of domains from being shown", async () => {

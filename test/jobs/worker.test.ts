@@ -253,6 +253,24 @@ describe("failures", () => {
     expect(await t.add({ dedupe_key: "only" })).not.toBeNull();
   });
 
+  test("one whose end cannot be recorded, as a row that this needs is damaged, is dead all the same, and says both", async () => {
+    await using t = await setUp({
+      route: () => Promise.reject(new Error("never works")),
+      async giveUp(_app, tx, { id }) {
+        await tx.updateTable("jobs").set({ account: "half done" }).where("id", "=", id).execute();
+        throw new Error("FOREIGN KEY constraint failed");
+      },
+    });
+    await t.add();
+    await t.app.db
+      .updateTable("jobs")
+      .set({ failures: JOB_RULES.route_message.max_failures - 1 })
+      .execute();
+    await t.worker.drain();
+    const last_error = expect.stringMatching(/^never works\..*FOREIGN KEY constraint failed$/);
+    expect(await t.jobs()).toMatchObject([{ status: "dead", account: null, last_error }]);
+  });
+
   test("one in the middle of which the server was killed 15 times is given up, and not before", async () => {
     const told: string[] = [];
     await using t = await setUp({

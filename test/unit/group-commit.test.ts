@@ -3,7 +3,14 @@ import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { isStorageFault } from "../../src/db/storage-faults.ts";
 import { openKysely } from "../../src/db/dialect.ts";
-import { afterCommit, type Db, groupCommit, unlessCommitted, type Write } from "../../src/db/group-commit.ts";
+import {
+  afterCommit,
+  apart,
+  type Db,
+  groupCommit,
+  unlessCommitted,
+  type Write,
+} from "../../src/db/group-commit.ts";
 import { messageOf } from "../../src/errors.ts";
 import type { Schema } from "../../src/db/schema.ts";
 import { ownMs } from "../support/own-time.ts";
@@ -111,6 +118,29 @@ describe("group commit", () => {
     expect(order).toEqual(["one", "two", "first not two", "not two", "three"]);
     await Promise.allSettled([note("alone", new Error("no"))]);
     expect(order.slice(5)).toEqual(["alone", "first not alone", "not alone"]);
+  });
+
+  test("undoes a part that fails, with what goes with it, and commits the rest", async () => {
+    await using t = traced();
+    const order: string[] = [];
+    const note = (tx: Db, text: string) => {
+      afterCommit(tx, () => void order.push(text));
+      unlessCommitted(tx, () => void order.push(`not ${text}`));
+      return sql`insert into notes (text) values (${text})`.execute(tx);
+    };
+    const failure = await t.write(async (tx) => {
+      await note(tx, "whole");
+      return apart(tx, async () => {
+        await note(tx, "part");
+        throw new Error("damaged");
+      });
+    });
+    expect(failure?.message).toBe("damaged");
+    expect(t.texts()).toEqual(["whole"]);
+    await Bun.sleep(0);
+    expect(order).toEqual(["not part", "whole"]);
+    const full = Object.assign(new Error("full"), { code: "SQLITE_FULL" });
+    expect(await t.write((tx) => apart(tx, () => Promise.reject(full))).catch(messageOf)).toBe("full");
   });
 
   test("takes back what goes with all operations of a commit that fails", async () => {

@@ -1,5 +1,5 @@
 import type { App } from "../../app.ts";
-import type { Db } from "../../db/database.ts";
+import { apart, type Db } from "../../db/database.ts";
 import { orphanMails } from "../../db/orphans.ts";
 import type { MailKind, OutgoingMailRow, ReplyStatus } from "../../db/schema.ts";
 import { buryJob, enqueue, finishJob, type Job, nameOf, postponeJob, returnJob } from "../../jobs/queue.ts";
@@ -278,10 +278,11 @@ export async function endOrphanMails(
 ): Promise<void> {
   if (share === null) return;
   for (const id of await orphanMails(tx, nameOf(share.account), ORPHANS_AT_ONCE)) {
-    const mail = await waitingMail(tx, id);
-    if (!mail) continue;
-    app.log.error({ outgoing_id: id }, "no job was for a mail that was to be sent");
-    await recordSending(app, tx, mail, result);
+    const fault = await apart(tx, async () => {
+      const mail = await waitingMail(tx, id);
+      if (mail) await recordSending(app, tx, mail, result);
+    });
+    app.log.error({ outgoing_id: id, err: fault }, "no job was for a mail that was to be sent");
   }
 }
 

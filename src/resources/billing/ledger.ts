@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { insertRow, prepared } from "../../db/prepared.ts";
+import { isStorageFault } from "../../db/storage-faults.ts";
 import type { LedgerRow, UserRow } from "../../db/schema.ts";
 import type { Period } from "./period.ts";
 import type { Whose } from "./storage.ts";
@@ -42,12 +43,12 @@ export async function reserveCredit(
 
 /** Makes the reserve of a run final. */
 export async function settleCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
-  await endReserve(tx, { message_id: message.id, kind: "settle", back: 0, now: app.now() });
+  await end(app, tx, { message_id: message.id, kind: "settle", back: 0 });
 }
 
 /** Releases the reserve of a run to the credits that it was taken from. */
 export async function releaseCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
-  await endReserve(tx, { message_id: message.id, kind: "release", back: -1, now: app.now() });
+  await end(app, tx, { message_id: message.id, kind: "release", back: -1 });
 }
 
 /** Adds credits that were bought. False, with nothing added, if this payment has been counted already. */
@@ -219,6 +220,17 @@ interface End {
   /** The factor of the reserve's amount in the new entry: -1 undoes the reserve. */
   back: 0 | -1;
   now: number;
+}
+
+/** What a damaged row of the ledger costs is a credit, and never the result of a run, or the notice of its failure. */
+async function end(app: App, tx: Db, how: Omit<End, "now">): Promise<void> {
+  try {
+    await endReserve(tx, { ...how, now: app.now() });
+  } catch (error) {
+    if (isStorageFault(error)) throw error;
+    const words = "the credit of a message stays as it is: its row in the ledger is damaged";
+    app.log.error({ message_id: how.message_id, err: error }, words);
+  }
 }
 
 /** Settles or releases a reserve, once: afterwards, or where nothing was reserved, nothing happens. */
