@@ -33,6 +33,7 @@ import type { Secrets } from "./lib/secrets.ts";
 import { createSharedMemory, type SharedMemory } from "./lib/shared-memory.ts";
 import { createThreadsBySize, type ThreadsBySize } from "./lib/threads-by-size.ts";
 import { openMasterKey } from "./db/master-key.ts";
+import { waitAtMost } from "./lib/deadline.ts";
 import { createLog, type Log } from "./lib/log.ts";
 import { createTally, type Metrics } from "./metrics.ts";
 import { prepareDkimKeys } from "./mail/writing/dkim-start.ts";
@@ -64,6 +65,9 @@ const ENDINGS_AT_ONCE = 24;
 const CHECKS_AT_ONCE = 4;
 /** The memory for runs weighs a digest by its own mail, and knows nothing of those that it reads. */
 const DIGEST_MAILS_AT_ONCE = 1;
+
+/** How long a start waits until the database was looked through; a large one is looked through on. */
+const LOOK_THROUGH_MS = 5_000;
 
 /** What those who wait for a message are told when its run has ended. */
 export interface RunEnd {
@@ -338,7 +342,7 @@ async function openMail(...[path, options]: Parameters<typeof openSegments>): Pr
 async function openStores(
   config: Config,
   { log, now }: Pick<App, "log" | "now">,
-  { may_migrate = true, lock, image }: AppOverrides,
+  { may_migrate = true, lock, image, worker }: AppOverrides,
 ) {
   const { dir } = config.data;
   try {
@@ -356,6 +360,8 @@ async function openStores(
       bring_back: may_migrate,
       ...(image === undefined ? {} : { image }),
     });
+    // What an index has lost counts as gone from here on, and so would be ended, made again or erased.
+    if (worker) await waitAtMost(LOOK_THROUGH_MS, database.upkeep.lookThrough());
     const beforeUpgrade = backupBeforeUpgrade(config, (path) =>
       log.info({ path }, "new version: making a backup of the database first"),
     );

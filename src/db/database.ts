@@ -9,6 +9,7 @@ import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
+import { createLookThrough, type Looked } from "./look-through.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import { createSyncRule } from "./sync-rule.ts";
 import type { Schema } from "./schema.ts";
@@ -59,6 +60,8 @@ export interface Upkeep {
    * left.
    */
   giveBackSpace: () => boolean;
+  /** Looks through the whole database; see `createLookThrough`. */
+  lookThrough: () => Promise<Looked>;
   /** Returns a warning about slow commits; undefined while they are fast. */
   slowDisk: () => string | undefined;
   /** Returns a warning about commits that the disk has lost; undefined where none are known. */
@@ -118,6 +121,7 @@ export function openDatabase(
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
+    lookThrough: createLookThrough({ sqlite, path, write, watch, log }),
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),
   };

@@ -1,6 +1,10 @@
+import type Sqlite from "better-sqlite3";
 import { startWorker } from "../lib/worker.ts";
 
 const LOOK_MS = 15_000;
+/** How long to look for all faults, which reads every page. Nobody waits for it. */
+const LOOK_AT_ALL_MS = 600_000;
+const MAX_FAULTS = 1_000;
 
 /** SQLITE_IOERR, the low byte of an extended error code such as SQLITE_IOERR_READ. */
 const IO_ERROR = 10;
@@ -15,13 +19,29 @@ export function isUnread(faults: string[]): boolean {
 
 export interface Look {
   path: string;
-  look_for: "faults" | "orphans";
+  look_for: "faults" | "all" | "orphans";
 }
 
 /** Returns the faults of a database file, checked on another thread; null when that takes too long. */
 export function findFaults(path: string): Promise<string[] | null> {
   return look({ path, look_for: "faults" });
 }
+
+/** As `findFaults`, with indexes that do not fit their tables, and without values of single rows. */
+export function findAllFaults(path: string): Promise<string[] | null> {
+  return look({ path, look_for: "all" }, LOOK_AT_ALL_MS);
+}
+
+/** As `findAllFaults`, on this thread. */
+export function allFaultsIn(sqlite: Sqlite.Database): string[] {
+  const rows = sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[];
+  return rows
+    .map(({ integrity_check }) => integrity_check)
+    .filter((words) => words !== "ok" && !OF_ONE_ROW.test(words));
+}
+
+/** Messages of SQLite's `pragma integrity_check` about values of one row, as opposed to damage of the file. */
+export const OF_ONE_ROW = /^(?:NULL value in |CHECK constraint failed in |(?:non-)?[A-Z]+ value in )/;
 
 /**
  * Returns one sentence for each table of a sound database whose rows reference others that do not exist; null when that
@@ -31,10 +51,10 @@ export function findOrphans(path: string): Promise<string[] | null> {
   return look({ path, look_for: "orphans" });
 }
 
-async function look(asked: Look): Promise<string[] | null> {
+async function look(asked: Look, limit_ms = LOOK_MS): Promise<string[] | null> {
   const worker = startWorker("db/integrity-worker.ts");
   const { promise, resolve } = Promise.withResolvers<string[] | null>();
-  const timer = setTimeout(() => resolve(null), LOOK_MS);
+  const timer = setTimeout(() => resolve(null), limit_ms);
   worker.addEventListener("message", ({ data }: MessageEvent<string[]>) => {
     resolve(data);
     worker.terminate();

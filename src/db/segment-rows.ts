@@ -42,6 +42,15 @@ export async function namedIn(db: Db, segment: number): Promise<SegmentRange[]> 
 const rangesIn = (keeper: Keeper, segment: number) =>
   sql`select segment, segment_offset as "offset", size from ${sql.table(keeper)} where segment = ${segment}`;
 
+/** Returns how many places in segments the index of a table has, and none of its rows. */
+export async function placesOfIndexAlone(db: Db, keeper: Keeper): Promise<number> {
+  const places = (by: string) => sql`select segment, segment_offset, size from ${sql.table(keeper)}
+    ${sql.raw(by)} where segment is not null`;
+  const { rows } = await sql<{ places: number }>`select count(*) as places from
+    (${places(`indexed by ${keeper}_segment`)} except ${places("not indexed")})`.execute(db);
+  return rows[0]?.places ?? 0;
+}
+
 /** A segment whose file ends at `size`; what is referenced behind that is missing. */
 interface Short {
   segment: number;

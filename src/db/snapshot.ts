@@ -1,6 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { AppError } from "../errors.ts";
 import type { SegmentRange } from "../lib/segments.ts";
+import { OF_ONE_ROW } from "./integrity.ts";
 import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 
@@ -89,9 +90,6 @@ export function refuseUnfit(path: string): string[] {
   refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
   return [...faults, ...orphansIn(sqlite)];
 }
-
-/** Messages of SQLite's `pragma integrity_check` about values of one row, as opposed to damage of the file. */
-const OF_ONE_ROW = /^(?:NULL value in |CHECK constraint failed in |(?:non-)?[A-Z]+ value in )/;
 
 /** Returns one sentence for each table with rows that reference others which do not exist. */
 export function orphansIn(sqlite: Sqlite.Database): string[] {

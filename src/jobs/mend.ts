@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { damagedJobs, JOB_COUNTS, JOB_STATUSES, PLACE_IN_LANE } from "../db/damaged-jobs.ts";
 import type { Db } from "../db/database.ts";
 import type { JobRow } from "../db/schema.ts";
-import { HOUR_SECONDS } from "../lib/durations.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 import { JOB_KINDS, type JobKind } from "./kinds.ts";
 import { PAUSED_AT } from "./paused.ts";
 import { DEAD, shareOf, UNCLAIMED } from "./queue.ts";
@@ -44,6 +44,16 @@ export function mendHourly(app: App, handlers: JobHandlers): () => Promise<void>
     due = app.steadyAfter(HOUR_SECONDS);
     await app.write((tx) => mendJobs(app, tx, handlers));
     app.worker?.wakeAll();
+  };
+}
+
+/** Returns a function that looks through the database once a day, however often it is called: a disk damages it at any time. */
+export function lookThroughDaily(app: App): () => Promise<void> {
+  let due = app.steadyAfter(DAY_SECONDS);
+  return async () => {
+    if (app.steadyNow() < due) return;
+    due = app.steadyAfter(DAY_SECONDS);
+    if ((await app.upkeep.lookThrough()) === "mended") app.worker?.wakeAll();
   };
 }
 

@@ -4,7 +4,7 @@ import { withoutLogFields } from "../lib/log.ts";
 import { watchClock } from "./clock.ts";
 import { waitAtMost } from "../lib/deadline.ts";
 import { hastenThese } from "./hasten.ts";
-import { mendHourly } from "./mend.ts";
+import { lookThroughDaily, mendHourly } from "./mend.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
@@ -183,6 +183,7 @@ function lookNowAndThen(
 ): ReturnType<typeof setInterval> {
   const lookAtClock = watchClock(app, handlers);
   const mend = mendHourly(app, handlers);
+  const lookThrough = lookThroughDaily(app);
   // Counts from now on: the pools' first search sees what was written before.
   app.upkeep.changedElsewhere();
   const timer = setInterval(() => {
@@ -193,6 +194,7 @@ function lookNowAndThen(
     // start.
     void lookAtClock().catch(() => undefined);
     void mend().catch(() => undefined);
+    void lookThrough();
   }, LOOK_MS);
   timer.unref();
   return timer;

@@ -140,38 +140,44 @@ async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): 
   }
 }
 
-/** Overwrites ranges with zeros, then returns their blocks to the disk. */
-export async function eraseIn(path: string, ranges: SegmentRange[]): Promise<void> {
+/** Asked before the first byte is overwritten that is not zero yet: whether that may be done. */
+export type MayErase = () => Promise<boolean>;
+
+/**
+ * Overwrites ranges with zeros, then returns their blocks to the disk. Returns false, with nothing changed, where that
+ * may not be done.
+ */
+export async function eraseIn(path: string, ranges: SegmentRange[], mayErase: MayErase): Promise<boolean> {
   const opened = await openIfThere(path, "r+");
-  if (!opened) return;
+  if (!opened) return true;
   await using file = opened;
   const { punch } = await openSparse();
   const { size: end } = await file.stat();
   const there = ranges.filter(({ offset }) => offset < end);
   let dirty = false;
   for (const { offset, size } of there)
-    if (await zeroOut(file, offset, Math.min(offset + size, end))) dirty = true;
-  if (dirty) await file.datasync();
-  for (const range of there) punch(file, range);
-}
-
-/** Overwrites a range with zeros. Returns whether there was anything else in it. */
-async function zeroOut(file: FileHandle, start: number, end: number): Promise<boolean> {
-  const { nextData } = await openSparse();
-  const found = Buffer.allocUnsafe(ZEROS.byteLength);
-  let dirty = false;
-  let at = nextData(file, start);
-  while (at < end) {
-    const { bytesRead } = await file.read(found, 0, Math.min(found.byteLength, end - at), at);
-    if (bytesRead === 0) return dirty;
-    const zeros = ZEROS.subarray(0, bytesRead);
-    if (!zeros.equals(found.subarray(0, bytesRead))) {
+    for await (const { at, zeros } of filledParts(file, offset, Math.min(offset + size, end))) {
+      if (!dirty && !(await mayErase())) return false;
       await writeWhole(file, zeros, at);
       dirty = true;
     }
+  if (dirty) await file.datasync();
+  for (const range of there) punch(file, range);
+  return true;
+}
+
+/** Returns the parts of a range in which there is anything but zeros. */
+async function* filledParts(file: FileHandle, start: number, end: number) {
+  const { nextData } = await openSparse();
+  const found = Buffer.allocUnsafe(ZEROS.byteLength);
+  let at = nextData(file, start);
+  while (at < end) {
+    const { bytesRead } = await file.read(found, 0, Math.min(found.byteLength, end - at), at);
+    if (bytesRead === 0) return;
+    const zeros = ZEROS.subarray(0, bytesRead);
+    if (!zeros.equals(found.subarray(0, bytesRead))) yield { at, zeros };
     at = nextData(file, at + bytesRead);
   }
-  return dirty;
 }
 
 export function pathOf(dir: string, segment: number): string {

@@ -6,6 +6,7 @@ import {
   eraseIn,
   filesIn,
   makeFolder,
+  type MayErase,
   openFile,
   type OpenFile,
   openIfThere,
@@ -19,7 +20,7 @@ import {
   writeAll,
 } from "./segment-files.ts";
 
-export type { Position, SegmentFile, SegmentRange } from "./segment-files.ts";
+export type { MayErase, Position, SegmentFile, SegmentRange } from "./segment-files.ts";
 
 /** Size at which a new segment file is begun. */
 const SEGMENT_BYTES = 256 * 1024 * 1024;
@@ -63,9 +64,10 @@ export interface SegmentStore extends AsyncDisposable {
   files(): Promise<SegmentFile[]>;
   /**
    * Overwrites ranges that no committed row references any more, syncs, and returns their blocks to the disk. Nothing
-   * is ever appended there again.
+   * is ever appended there again. Returns false, with nothing changed in that file or those after it, where `mayErase`
+   * does not allow it, which is asked only where anything is left to be overwritten.
    */
-  erase(ranges: SegmentRange[]): Promise<void>;
+  erase(ranges: SegmentRange[], mayErase?: MayErase): Promise<boolean>;
   /** Deletes a file that no row references any more and to which nothing will be appended. */
   remove(segment: number): Promise<void>;
 }
@@ -107,14 +109,15 @@ export async function openSegments(
     read: (range) => onMailFiles(() => readRange(dir, range)),
     fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
     files: () => onMailFiles(() => filesIn(dir)),
-    erase: (ranges) => onMailFiles(() => eraseAll(dir, ranges)),
+    erase: (ranges, mayErase = async () => true) => onMailFiles(() => eraseAll(dir, ranges, mayErase)),
     remove: (segment) => onMailFiles(() => rm(pathOf(dir, segment), { force: true })),
   };
 }
 
-async function eraseAll(dir: string, ranges: SegmentRange[]): Promise<void> {
+async function eraseAll(dir: string, ranges: SegmentRange[], mayErase: MayErase): Promise<boolean> {
   for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment))
-    await eraseIn(pathOf(dir, segment), inSegment);
+    if (!(await eraseIn(pathOf(dir, segment), inSegment, mayErase))) return false;
+  return true;
 }
 
 /** Checks without writing that the folder and the file can be written. */

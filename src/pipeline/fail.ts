@@ -72,7 +72,8 @@ export async function endOrphans(
   for (const id of await orphanMessages(tx, share?.account ?? null, AT_ONCE)) {
     const fault = await apart(tx, async () => {
       const [message] = await messageById(tx, { id });
-      if (message) ended.push(await endMessage(app, tx, message, failure));
+      if (!message) throw new Error("It cannot be found by its id");
+      ended.push(await endMessage(app, tx, message, failure));
     });
     if (fault) app.log.error({ message_id: id, err: fault }, "a message that no job is for cannot be ended");
   }

@@ -1,6 +1,5 @@
 import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
-import { userById } from "../db/users.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../resources/conversations/conversations.ts";
 import { remembered } from "../db/prepared.ts";
@@ -18,7 +17,7 @@ import { closeRun, type Ending, type Run } from "./close.ts";
 import { journalOf } from "./earlier-calls.ts";
 import { endByRule } from "./end-by-rule.ts";
 import { messageById } from "../resources/messages/messages.ts";
-import { failMessage, giveUpRun, hasLostState } from "./fail.ts";
+import { failMessage } from "./fail.ts";
 import { readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { notedCalls } from "./tool-journal.ts";
@@ -27,6 +26,7 @@ import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
 import { mayWaitFor, secondsUntil } from "./model-pause.ts";
 import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
+import { endWithoutInbox } from "./end-without-inbox.ts";
 import { endWithoutModel } from "./end-without-model.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
@@ -193,24 +193,6 @@ const inboxAndOwner = remembered((db, key: { id: string }) =>
     .where("inboxes.deleted_at", "is", null)
     .where("users.deleted_at", "is", null),
 );
-
-/**
- * Ends a message whose inbox or account was deleted while it waited, or one that has ended already. Of a deleted
- * account nothing is told.
- */
-async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<void> {
-  await app.write(async (tx) => {
-    await finishJob(tx, job);
-    const [message] = await messageById(tx, { id: job.payload.message_id });
-    const [user] = message === undefined ? [] : await userById(tx, { id: message.user_id });
-    if (user !== undefined && user.deleted_at !== null) return;
-    if (message !== undefined && hasLostState(message)) return giveUpRun(app, tx, job);
-    await failMessage(app, tx, job, {
-      reason: "inbox_deleted",
-      error: "The inbox was deleted before the message was worked on.",
-    });
-  });
-}
 
 interface Loss {
   lost: AppError;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { sql } from "kysely";
 import { simpleParser } from "mailparser";
 import { dropJob } from "../../src/operation/admin/change-job.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { hold, release } from "../../src/operation/admin/queue.ts";
 import { takeOver } from "../../src/serve.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
@@ -10,7 +12,7 @@ import { startSmtpSink } from "../support/smtp-sink.ts";
 /** What a damaged disk may leave of `{"message_id":"…"}`. */
 const DAMAGES: [string, (payload: string) => string][] = [
   ["half of it", (payload) => payload.slice(0, 6)],
-  ["a message that is not there", (payload) => payload.replace(/[0-9a-f]"/, 'x"')],
+  ["a message that is not there", (payload) => payload.replace(/[0-9a-f]"}/, 'x"}')],
   ["another name for it", (payload) => payload.replace("message_id", "massage_id")],
   ["nothing", () => "null"],
 ];
@@ -84,6 +86,32 @@ describe("a message whose job", () => {
     },
   );
 
+  test("names one that cannot be found is kept for the operator, where an index may have lost it", async () => {
+    await using room = await mailroom();
+    const id = await damaged(room, (payload) => payload.replace(/[0-9a-f]"}/, 'x"}'));
+    await release(room.app, ["route_message"]);
+    await wait(room);
+    await expectEnded(room, "internal", FAULT);
+    const jobs = await room.app.db.selectFrom("jobs").select(["id", "status", "last_error"]).execute();
+    expect(jobs.find((job) => job.id === id)).toMatchObject({
+      status: "dead",
+      last_error: expect.stringContaining("cannot be found"),
+    });
+  });
+
+  test("finds no inbox, though nobody deleted it, fails by a fault of the server and can be done again", async () => {
+    await using room = await mailroom();
+    await hold(room.app, ["route_message"]);
+    await room.send({});
+    await sql`pragma foreign_keys = off`.execute(room.app.db);
+    await room.app.db.updateTable("inboxes").set({ id: "lost" }).execute();
+    await sql`pragma foreign_keys = on`.execute(room.app.db);
+    await release(room.app, ["route_message"]);
+    await wait(room);
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "internal" });
+    expect((await queueWarnings(room.app)).dead).toBeDefined();
+  });
+
   test("is not there ends with the next start, and is told of", async () => {
     await using room = await mailroom();
     await damaged(room, () => "{}");
@@ -110,7 +138,7 @@ describe("a message whose job", () => {
 describe("an answer whose job", () => {
   test.each([
     ["half of it", (payload: string) => payload.slice(0, 6)],
-    ["a mail that is not there", (payload: string) => payload.replace(/[0-9a-f]"/, 'x"')],
+    ["a mail that is not there", (payload: string) => payload.replace(/[0-9a-f]"}/, 'x"}')],
     ["another name for it", (payload: string) => payload.replace("outgoing_id", "outgoing_it")],
   ])("is damaged so that it holds %s is shown as not sent", async (_what, damage) => {
     await using sink = await startSmtpSink();
@@ -134,5 +162,6 @@ describe("an answer whose job", () => {
     expect(await room.activity()).toMatchObject([
       { status: "done", reply_status: "bounced", reply_error: expect.stringContaining(FAULT) },
     ]);
+    expect((await queueWarnings(room.app)).dead).toBeDefined();
   });
 });

@@ -122,8 +122,10 @@ export async function sendNow(
     .executeTakeFirst();
   if (!mail?.raw || mail.completed !== null) {
     await app.write(async (tx) => {
-      await finishJob(tx, job);
-      if (!mail) await endOrphanMails(app, tx, job);
+      if (mail) return finishJob(tx, job);
+      app.log.error(NOT_FOUND);
+      await buryJob(tx, job, NOT_FOUND);
+      await endOrphanMails(app, tx, job);
     });
     return;
   }
@@ -244,6 +246,9 @@ async function attempt(
   const returns_to = bounceAddress(app, id, domainOf(authorOf(raw)));
   return app.sender.send({ raw, envelope_from: returns_to, envelope_to, share }, onBegin);
 }
+
+/** Erasing takes the jobs of what it erases away as well. */
+const NOT_FOUND = "The mail that it is for cannot be found: the database may be damaged";
 
 const FAULT: Result = {
   status: "bounced",

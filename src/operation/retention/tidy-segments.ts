@@ -3,8 +3,9 @@ import { listBackups } from "../../backup/kept.ts";
 import { pointWithoutMail } from "../../backup/restore-points.ts";
 import { lockMailBytes } from "../../db/locks.ts";
 import { olderDatabaseWarning } from "../../db/kept-position.ts";
+import type { Looked } from "../../db/look-through.ts";
 import { KEEPERS, type Keeper, namedIn, type NamedSegment, namedSegments } from "../../db/segment-rows.ts";
-import type { Position, SegmentFile } from "../../lib/segments.ts";
+import type { MayErase, Position, SegmentFile } from "../../lib/segments.ts";
 import { subtractSpans } from "../../lib/spans.ts";
 import { readOrMiss, sealOlder } from "./seal.ts";
 import { markMissingBytes } from "../../db/missing-bytes.ts";
@@ -27,7 +28,7 @@ const BREATH_MS = 8;
  * (left by a crash), adds missing checksums, and deletes files that no row references. First it moves the rest out of
  * files that are mostly empty, up to `MOVED_BYTES`, except soon after an upgrade. Nothing is erased while the database
  * may have lost rows, or while a restore point or a newer database may reference it. Returns false when it has to be
- * repeated, because a backup is copying the files.
+ * repeated, because a backup is copying the files, or an index has been mended.
  */
 export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean> {
   await findAgain(app, signal);
@@ -50,12 +51,28 @@ export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean
     app.log.warn(older);
     return true;
   }
+  return clearFiles(app, signal, { end, named });
+}
+
+/** Overwrites what no row references, and deletes files without anything else. Returns false as `sweepFiles` does. */
+async function clearFiles(
+  app: App,
+  signal: AbortSignal,
+  { end, named }: { end: Position; named: NamedSegment[] },
+): Promise<boolean> {
   const known = new Set(named.map(({ segment }) => segment));
+  // Which rows there are is known from an index, and of a damaged one SQLite does not say that rows are missing.
+  let looks: Promise<Looked> | undefined;
+  const mayErase = async (): Promise<boolean> => (await (looks ??= app.upkeep.lookThrough())) === "sound";
   for (const file of await app.segments.files()) {
     signal.throwIfAborted();
     using lock = lockMailBytes(app.config.data.dir);
     if (!lock) return false;
-    await clear(app, file, end);
+    if (!(await clear(app, file, { end, mayErase }))) {
+      const looked = await looks;
+      if (looked !== "mended") app.log.error({ looked }, KEPT_FOR_DAMAGE);
+      return looked !== "mended";
+    }
     const isLent = app.lent.inSegment(file.segment).length > 0;
     if (file.segment < end.segment && !known.has(file.segment) && !isLent)
       await app.segments.remove(file.segment);
@@ -73,14 +90,24 @@ async function mayBeTakenBack({ config, calmNow }: App): Promise<boolean> {
   return kept?.some(({ before_upgrade, created }) => before_upgrade && created > since) ?? true;
 }
 
-/** Overwrites bytes before `end` that no row references and nobody is downloading. */
-async function clear(app: App, { segment, size }: SegmentFile, end: Position): Promise<void> {
+const KEPT_FOR_DAMAGE =
+  "the database is damaged, or could not be looked through: what no row references in the files of mails is left there";
+
+/** Overwrites bytes before `end` that no row references and nobody is downloading. Returns false where it may not. */
+async function clear(
+  app: App,
+  { segment, size }: SegmentFile,
+  { end, mayErase }: { end: Position; mayErase: MayErase },
+): Promise<boolean> {
   const limit = segment === end.segment ? Math.min(size, end.offset) : size;
-  if (segment > end.segment || limit === 0) return;
+  if (segment > end.segment || limit === 0) return true;
   const named = await namedIn(app.db, segment);
   const kept = [...named, ...app.lent.inSegment(segment)].sort((one, other) => one.offset - other.offset);
   const gaps = subtractSpans([{ offset: 0, size: limit }], kept);
-  await app.segments.erase(gaps.map(({ offset, size: bytes }) => ({ segment, offset, size: bytes })));
+  return app.segments.erase(
+    gaps.map(({ offset, size: bytes }) => ({ segment, offset, size: bytes })),
+    mayErase,
+  );
 }
 
 /** Checks whether missing bytes are back. */
