@@ -41,7 +41,7 @@ export async function acceptScheduled(
     return row;
   }
   await storeMaterial(app, tx, row, run);
-  await enqueueRun(app, tx, { row, user, claimed: false, bytes: run.raw_size + sizeOf(run) });
+  await enqueueRun(app, tx, { row, user, claimed: false, bytes: run.raw_size + sizeOf(run), material: run });
   return row;
 }
 

@@ -18,6 +18,7 @@ import type { Metadata } from "../resources/messages/metadata.ts";
 import { authorityNow } from "./policy.ts";
 import { isCausedByStranger } from "../db/strangers.ts";
 import { runUse, sizeOf } from "../resources/messages/run-use.ts";
+import { broughtBy } from "../resources/messages/brought.ts";
 import { storeBytes } from "../resources/messages/stored-bytes.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 
@@ -192,7 +193,7 @@ export async function acceptCall(
   await storeMaterial(app, tx, row, call);
   const begins = call.conversation_id === null;
   const claimed = call.slot && (await mayBegin(tx, begins ? null : conversation_id));
-  const job = await enqueueRun(app, tx, { row, user: call.user, claimed, bytes });
+  const job = await enqueueRun(app, tx, { row, user: call.user, claimed, bytes, material: call });
   if (!claimed || job === null) return { row, job: null };
   const { content, files } = call;
   job.fresh = { message: row, content, files, begins } satisfies FreshCall;
@@ -240,7 +241,8 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   if (row.state === "limited") return row;
   await inheritCalls(tx, row);
   await storeMaterial(app, tx, row, retry);
-  await enqueueRun(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
+  const bytes = retry.raw_size + sizeOf(retry);
+  await enqueueRun(app, tx, { row, user, claimed: false, bytes, material: retry });
   return row;
 }
 
@@ -329,16 +331,25 @@ async function mayBegin(tx: Db, conversation_id: string | null): Promise<boolean
   return !waits && !(await isHeld(tx, "route_message"));
 }
 
-type Enqueued = { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean };
+type Enqueued = {
+  row: MessageRow;
+  user: UserRow;
+  claimed: boolean;
+  bytes: number;
+  /** What a call came with. */
+  material?: Parameters<typeof broughtBy>[0];
+  waits?: boolean;
+};
 
 export function enqueueRun(
   app: App,
   tx: Db,
-  { row, user, claimed, bytes, waits = false }: Enqueued,
+  { row, user, claimed, bytes, material = { content: null, files: [] }, waits = false }: Enqueued,
 ): Promise<Job | null> {
+  const brought = broughtBy(material);
   return enqueue(app, tx, {
     kind: "route_message",
-    payload: { message_id: row.id },
+    payload: { message_id: row.id, ...(brought === undefined ? {} : { brought }) },
     claimed,
     ...runUse(app, user, { bytes, strangers: isCausedByStranger(row) }),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),

@@ -5,7 +5,8 @@ import type { SegmentRange } from "../lib/segments.ts";
 
 /** Every kind of job and its payload. */
 export interface JobPayloads {
-  route_message: { message_id: string };
+  /** `brought`: see `resources/messages/brought.ts`; earlier versions did not write it. */
+  route_message: { message_id: string; brought?: { content: boolean; files: number } };
   /**
    * `entrusted`: somebody was told that the content has been accepted; if the mail bounces, it is kept for the
    * operator.

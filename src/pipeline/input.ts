@@ -1,3 +1,4 @@
+import { type Brought, refuseOthers } from "../resources/messages/brought.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { App } from "../app.ts";
 import { hasEarlierMessages } from "../resources/conversations/conversations.ts";
@@ -111,16 +112,27 @@ type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;
 export async function readInput(
   app: App,
   run: Loaded,
-  { fresh, signal }: { fresh?: FreshCall | undefined; signal: AbortSignal },
+  {
+    fresh,
+    brought,
+    signal,
+  }: { fresh?: FreshCall | undefined; brought?: Brought | undefined; signal: AbortSignal },
 ): Promise<RunInput> {
   const { message } = run;
   if (fresh) return inputOf(app, { ...fresh, message }, signal);
-  return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, run, signal);
+  return message.raw_mail_id === null
+    ? readCall(app, message, { brought, signal })
+    : readMail(app, run, signal);
 }
 
-async function readCall(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+async function readCall(
+  app: App,
+  message: MessageRow,
+  { brought, signal }: { brought: Brought | undefined; signal: AbortSignal },
+): Promise<RunInput> {
   const [stored] = await contentOf(app.db, { message_id: message.id });
   const rows = await filesInto(app.db, { message_id: message.id });
+  refuseOthers(brought, { content: stored, files: rows });
   const files: IncomingFile[] = [];
   for (const row of rows) {
     const { filename, content_type } = row;

@@ -98,7 +98,8 @@ async function beginByRules(
   job: Job<"route_message">,
   { loaded, fresh, signal }: { loaded: Loaded["found"]; fresh: FreshCall | undefined; signal: AbortSignal },
 ): Promise<Begun | undefined> {
-  const input = await inputOrLoss(app, loaded, { fresh, signal });
+  const from = { fresh, signal, brought: job.payload.brought };
+  const input = await inputOrLoss(app, loaded, from);
   if ("lost" in input) {
     await endWithoutContent(app, job, input);
     return undefined;
@@ -115,7 +116,7 @@ async function beginByRules(
   if (until !== null || end !== null) return undefined;
   const message = narrowed(loaded.message, ruled);
   const less = { ...loaded, message };
-  const read = message === loaded.message ? input : await readInput(app, less, { fresh, signal });
+  const read = message === loaded.message ? input : await readInput(app, less, from);
   return {
     found: { ...loaded, message },
     input: await withGathered(app, { ...loaded, message }, { input: read, signal }),
@@ -203,14 +204,14 @@ interface Loss {
 async function inputOrLoss(
   app: App,
   found: Loaded["found"],
-  { fresh, signal }: { fresh: FreshCall | undefined; signal: AbortSignal },
+  from: Parameters<typeof readInput>[2],
 ): Promise<RunInput | Loss> {
   try {
-    return await readInput(app, found, { fresh, signal });
+    return await readInput(app, found, from);
   } catch (error) {
     if (isLost(error) && mayComeBack(app, error))
       throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);
-    if (isLost(error)) return { lost: error, row: false };
+    if (isLost(error)) return { lost: error, row: error.of_rows };
     if (await isRowUnreadable(app, found.message, error)) return { lost: contentLost(), row: true };
     throw error;
   }
@@ -222,7 +223,10 @@ async function inputOrLoss(
  */
 async function endWithoutContent(app: App, job: Job<"route_message">, { lost, row }: Loss): Promise<void> {
   const error = fullText(lost);
-  if (row) app.log.error("the row of a mail cannot be read: its message is given up, and its job kept");
+  if (row)
+    app.log.error(
+      "a row of what a message came with is lost, or cannot be read: it is given up, and its job kept",
+    );
   await app.write(async (tx) => {
     await (row ? buryJob(tx, job, error) : finishJob(tx, job));
     await failMessage(app, tx, job, { reason: "content_lost", error });

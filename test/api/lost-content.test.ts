@@ -12,6 +12,8 @@ import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
 import { missingBytesWarning } from "../../src/db/missing-bytes.ts";
 import { storeBytes } from "../../src/resources/messages/stored-bytes.ts";
+import { hold, release } from "../../src/operation/admin/queue.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { unzip } from "../support/unzip.ts";
@@ -252,3 +254,36 @@ test("deleting an account erases no byte that a row of another names", async () 
   expect([bytes[0], bytes[FILE_BYTES - 1], bytes[FILE_BYTES]]).toEqual([0, 0, 98]);
   expect(await readdir(join(app.config.data.dir, "mail"))).toHaveLength(1);
 });
+
+test.each([
+  ["its content", sql`delete from message_contents`],
+  ["one of its files", sql`update attachments set direction = 'io' where filename = 'b.txt'`],
+])(
+  "a call of which %s is not found fails, costs nothing, and is not done without it",
+  async (_what, damage) => {
+    await using room = await mailroom();
+    await hold(room.app, ["route_message"]);
+    const attachments = ["a.txt", "b.txt"].map((filename) => ({
+      filename,
+      content_type: "text/plain",
+      data: Buffer.from(filename).toString("base64"),
+    }));
+    const call = { instruction: "Sum it up.", content: "What it is about.", attachments };
+    const answer = await room.owner.post("/v1/messages", call, { prefer: "respond-async" });
+    expect(answer.status).toBe(202);
+    await sql`pragma foreign_keys = off`.execute(room.app.db);
+    await damage.execute(room.app.db);
+    await sql`pragma foreign_keys = on`.execute(room.app.db);
+    await release(room.app, ["route_message"]);
+    await room.drain();
+    expect(await room.newest()).toMatchObject({
+      state: "failed",
+      reason: "content_lost",
+      credits_charged: 0,
+    });
+    expect(room.model.requests).toEqual([]);
+    expect((await queueWarnings(room.app)).dead).toBeDefined();
+    const again = await room.owner.post(`/messages/${(await room.newest()).id}/retry`);
+    expect(again).toMatchObject({ status: 410, body: { code: "content_lost" } });
+  },
+);

@@ -8,6 +8,9 @@ import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
 import { refusePaused } from "../inboxes/pause.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, type IncomingFile } from "../../inbound/accept.ts";
+import { jsonMember } from "../../db/json.ts";
+import type { JobPayloads } from "../../jobs/kinds.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 import { deleteDeadJobFor } from "../../jobs/remove.ts";
 import { sendAgain } from "../../mail/sending/outgoing.ts";
 import { liftSuppression } from "../../mail/sending/suppressions.ts";
@@ -17,6 +20,7 @@ import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
 import { answersKept, firstTry, retryOf, UNDER_WAY_OR_DONE } from "./may-retry.ts";
 import { factsOf } from "./states.ts";
+import { type Brought, refuseOthers } from "./brought.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
 
@@ -187,7 +191,21 @@ export async function materialToRepeat(app: App, failed: MessageRow): Promise<Ma
     .where("message_id", "=", failed.id)
     .executeTakeFirst();
   if (stored && stored.purged_at !== null) throw purged();
-  return { content: stored?.content ?? null, files: await readFiles(app, failed.id) };
+  const files = await readFiles(app, failed.id);
+  refuseOthers(await broughtTo(app.db, failed), { content: stored, files });
+  return { content: stored?.content ?? null, files };
+}
+
+/** What a call came with whose job was given up; undefined where no job says it any more. */
+async function broughtTo(db: Db, { id }: MessageRow): Promise<Brought | undefined> {
+  const job = await db
+    .selectFrom("jobs")
+    .select("payload")
+    .where("kind", "=", "route_message")
+    .where("status", "=", "dead")
+    .where(jsonMember("payload", "message_id"), "=", id)
+    .executeTakeFirst();
+  return job && storedJson<JobPayloads["route_message"]>(job.payload, { message_id: id }).brought;
 }
 
 /**

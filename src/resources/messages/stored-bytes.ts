@@ -180,10 +180,13 @@ class LostError extends AppError {
    * their place.
    */
   readonly missing_since: number | null;
+  /** Whether the rows themselves are missing, so that the loss cannot be noted on them. */
+  readonly of_rows: boolean;
 
-  constructor(what: string, missing_since: number | null) {
+  constructor(what: string, missing_since: number | null, of_rows = false) {
     super("content_lost", `${what} is missing on the disk of this server.`, { fix: "Send it again." });
     this.missing_since = missing_since;
+    this.of_rows = of_rows;
   }
 }
 
@@ -193,6 +196,11 @@ export function contentLost(filename?: string, missing_since: number | null = nu
     filename === undefined ? "The mail as it came in" : `The content of ${filename}`,
     missing_since,
   );
+}
+
+/** Returns the error for a call some of whose rows are gone, or are those of another one. */
+export function rowsLost(): LostError {
+  return new LostError("What the call came with", null, true);
 }
 
 export function isLost(error: unknown): error is LostError {
