@@ -371,7 +371,10 @@ async function openStores(
     const ends = new Map(named.map(({ segment, end }) => [segment, end]));
     segments = await openMail(join(dir, "mail"), { ends, writes: may_migrate });
     if (may_migrate) await markMissingBytes({ ...database, segments, log, now }, named);
-    const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
+    const secrets = await openMasterKey(
+      { ...database, log },
+      { configured: config.security.master_key, dir },
+    );
     if (secrets.warning !== null) log.warn(secrets.warning);
     return { segments, database, secrets, lockGone };
   } catch (error) {

@@ -11,7 +11,7 @@ const CHECK = "key_check";
  * nothing sealed before could be opened, and what would be sealed from now on would need another key.
  */
 export async function openMasterKey(
-  { db, write }: { db: Db; write: Write },
+  { db, write, log }: { db: Db; write: Write; log: Pick<WatchLog, "error"> },
   options: { configured: string; dir: string },
 ): Promise<Secrets> {
   const known = await db
@@ -19,29 +19,43 @@ export async function openMasterKey(
     .select("value")
     .where("name", "=", CHECK)
     .executeTakeFirst();
-  const secrets = await loadMasterKey({ ...options, create: known === undefined });
-  if (known) refuseForeignKey(secrets, known.value);
-  else
-    await write((tx) =>
-      tx
-        .insertInto("installation")
-        .values({ name: CHECK, value: secrets.seal(CHECK, CHECK) })
-        .onConflict((conflict) => conflict.column("name").doNothing())
-        .execute(),
-    );
+  const others = await db
+    .selectFrom("dkim_keys")
+    .select(["id", "sealed"])
+    .where("domain_id", "is", null)
+    .execute();
+  const secrets = await loadMasterKey({ ...options, create: known === undefined && others.length === 0 });
+  if (known !== undefined && doesOpen(secrets, known.value, CHECK)) return secrets;
+  // The key that opens something else is the right one: then the check is damaged.
+  const is_right = others.some(({ id, sealed }) => sealed !== null && doesOpen(secrets, sealed, id));
+  if (!is_right && (known !== undefined || others.length > 0)) throw foreignKey();
+  if (is_right) log.error({}, "what the master key is checked by was damaged, and has been written anew");
+  await write((tx) => noteCheck(tx, secrets));
   return secrets;
 }
 
+async function noteCheck(tx: Db, secrets: Secrets): Promise<void> {
+  const value = secrets.seal(CHECK, CHECK);
+  await tx
+    .insertInto("installation")
+    .values({ name: CHECK, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+}
+
 /**
- * Restores the key file when it disappears from the data folder of a running server, which has the key in memory:
- * without the file no backup can be made, and the next start would fail. `mayWrite` says whether the folder is still
+ * Restores the key file when it disappears from the data folder of a running server or is replaced, which has the key in
+ * memory: without the file no backup can be made, and the next start would fail. `mayWrite` says whether the folder is still
  * the server's own.
  */
 export function keepMasterKey(secrets: Secrets, mayWrite: () => boolean, log: WatchLog): AsyncDisposable {
   return saveEachMinute(async () => {
     try {
       if (mayWrite() && (await secrets.putBack()))
-        log.warn({}, "the file master.key was gone from the data folder, and has been put back");
+        log.warn(
+          {},
+          "the file master.key was gone from the data folder, or another one; it has been put back, and another one is kept beside it (master.key.….other)",
+        );
     } catch (error) {
       log.warn({ err: error }, "it cannot be seen whether master.key is in the data folder");
     }
@@ -56,21 +70,20 @@ export async function opensKeyCheck(
   value: Uint8Array,
   options: { configured: string; dir: string },
 ): Promise<boolean> {
-  const secrets = await loadMasterKey({ ...options, create: false });
+  return doesOpen(await loadMasterKey({ ...options, create: false }), value, CHECK);
+}
+
+function doesOpen(secrets: Secrets, sealed: Uint8Array, aad: string): boolean {
   try {
-    secrets.open(value, CHECK);
+    secrets.open(sealed, aad);
     return true;
   } catch {
     return false;
   }
 }
 
-function refuseForeignKey(secrets: Secrets, sealed: Uint8Array): void {
-  try {
-    secrets.open(sealed, CHECK);
-  } catch {
-    throw new AppError("unavailable", "The master key is not the one this database was made with.", {
-      fix: "Put back the master.key of this data folder, or set security.master_key to the key used before.",
-    });
-  }
+function foreignKey(): AppError {
+  return new AppError("unavailable", "The master key is not the one this database was made with.", {
+    fix: "Put back the master.key of this data folder, or set security.master_key to the key used before.",
+  });
 }

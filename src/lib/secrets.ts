@@ -9,7 +9,7 @@ import {
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
-import { readIfThere, writeOnce } from "./durable-file.ts";
+import { readIfThere, replaceFile, writeOnce } from "./durable-file.ts";
 import { sha256 } from "./sha256.ts";
 
 const MASTER_KEY_BYTES = 32;
@@ -19,6 +19,8 @@ const TAG_BYTES = 16;
 const KEY_ID_BYTES = 4;
 const SEAL_VERSION = 1;
 const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES;
+/** Characters of the name by which another key is kept. */
+const OTHER_KEY_CHARS = 8;
 /** Mode bits that let group or others access a file. */
 const WIDE_MODE = 0o077;
 
@@ -43,7 +45,8 @@ export interface Secrets {
   /** Returns the HMAC-SHA256 of `text` under a key derived for the purpose. */
   hmac: (purpose: string, text: string) => Buffer;
   /**
-   * Writes the key file again if it is missing, and returns whether it did; always false where the key is configured.
+   * Writes the key file again if it is missing or holds anything else, which is kept beside it, and returns whether it
+   * did; always false where the key is configured.
    */
   putBack: () => Promise<boolean>;
   /** A warning for the log when other users can read the key file; otherwise null. */
@@ -73,7 +76,14 @@ export async function loadMasterKey(options: {
   const text = stored ?? (await createKeyFile(options.dir, file));
   return createSecrets(decodeMasterKey(text, file), {
     warning: await permissionWarning(file),
-    putBack: async () => (await readIfThere(file)) === undefined && (await writeOnce(file, text)) === text,
+    async putBack() {
+      const there = await readIfThere(file);
+      if (there === undefined) return (await writeOnce(file, text)) === text;
+      if (there.trim() === text.trim()) return false;
+      await writeOnce(`${file}.${sha256(there, "hex").slice(0, OTHER_KEY_CHARS)}.other`, there);
+      await replaceFile(file, text);
+      return true;
+    },
   });
 }
 

@@ -134,6 +134,33 @@ describe("a new data folder", () => {
     expect((await serviceKeys(app)).map(({ selector }) => selector)).toEqual(["s1"]);
   });
 
+  test("whose check of the master key is damaged or lost opens with the right key, and with no other", async () => {
+    await using folder = await dataFolder();
+    const damage = async () => {
+      await using app = await open(folder.path);
+      await app.db
+        .updateTable("installation")
+        .set({ value: Buffer.from("x") })
+        .where("name", "=", "key_check")
+        .execute();
+    };
+    await damage();
+    await damage();
+    const other = Buffer.alloc(32, 8).toString("base64");
+    expect(await open(folder.path, other).catch(fullText)).toContain(
+      "not the one this database was made with",
+    );
+    {
+      await using app = await open(folder.path);
+      await app.db.deleteFrom("installation").where("name", "=", "key_check").execute();
+    }
+    expect(await open(folder.path, other).catch(fullText)).toContain(
+      "not the one this database was made with",
+    );
+    await using app = await open(folder.path);
+    expect(await serviceKeys(app)).toHaveLength(2);
+  });
+
   test("holds no key that opens under another id", async () => {
     await using folder = await dataFolder();
     await using app = await open(folder.path);
@@ -205,11 +232,11 @@ describe("which keys sign", () => {
   });
 });
 
-function open(dir: string) {
+function open(dir: string, master_key = MASTER) {
   const config = defaultConfig({
     data: { dir },
     smtp: { domain: DOMAIN, hostname: "mx.mw.test" },
-    security: { master_key: MASTER },
+    security: { master_key },
   });
   return createApp(config, { log: createLog({ level: "silent", format: "text" }) });
 }

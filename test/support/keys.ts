@@ -38,8 +38,9 @@ export async function testKeys(): Promise<DkimKeys> {
 /** What a server on this data folder signs with. */
 export async function keysOf(dir: string): Promise<DkimKeys> {
   await using database = openDatabase(`sqlite:${join(dir, "mailwright.db")}`);
-  const secrets = await openMasterKey(database, { configured: "", dir });
-  return serviceKeys({ db: database.db, secrets, log: createLog({ level: "silent", format: "text" }) });
+  const log = createLog({ level: "silent", format: "text" });
+  const secrets = await openMasterKey({ ...database, log }, { configured: "", dir });
+  return serviceKeys({ db: database.db, secrets, log });
 }
 
 /** They are slow to make. */

@@ -50,6 +50,22 @@ test("two first starts at once end with one key", async () => {
   expect(await readdir(dir.path)).toEqual(["master.key"]);
 });
 
+test("puts its key back where another one, or none, has taken its place, and keeps the other one", async () => {
+  await using dir = await tempDir();
+  const file = join(dir.path, "master.key");
+  const secrets = await loadMasterKey({ create: true, configured: "", dir: dir.path });
+  const text = await readFile(file, "utf8");
+  expect(await secrets.putBack()).toBe(false);
+  await writeFile(file, KEY_B);
+  expect(await secrets.putBack()).toBe(true);
+  expect([await readFile(file, "utf8"), (await stat(file)).mode & 0o777]).toEqual([text, 0o600]);
+  const other = (await readdir(dir.path)).find((name) => name.endsWith(".other"));
+  expect(await readFile(join(dir.path, other ?? ""), "utf8")).toBe(KEY_B);
+  await rm(file);
+  expect(await secrets.putBack()).toBe(true);
+  expect(await secrets.putBack()).toBe(false);
+});
+
 test("refuses a key file of another length instead of replacing it", async () => {
   await using dir = await tempDir();
   const file = join(dir.path, "master.key");
