@@ -19,6 +19,17 @@ export function partsOf(second: number, zone: string): Partial<Record<Intl.DateT
   return Object.fromEntries(parts.map(({ type, value }) => [type, value]));
 }
 
+/** Returns a stored time zone, or UTC where a damaged disk, or a newer version, has left one that is not known here. */
+export function knownZone(zone: string): string {
+  try {
+    formatterFor(zone);
+    return zone;
+  } catch (error) {
+    if (error instanceof RangeError) return "UTC";
+    throw error;
+  }
+}
+
 function formatterFor(zone: string): Intl.DateTimeFormat {
   const made = formatters.get(zone) ?? makeFormatter(zone);
   if (formatters.size >= MAX_FORMATTERS) formatters.clear();

@@ -1,3 +1,4 @@
+import { knownZone } from "../lib/written-moment.ts";
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
 import { timesFor } from "../resources/schedules/times-for.ts";
@@ -58,11 +59,13 @@ function proposalIn(app: App, line: string, { member, user }: { member: Member; 
   const value = (/`([^`]+)`/.exec(line)?.[1] ?? line.replace(/^\s*- /, "")).trim();
   if (value === "" || value.length > MAX_LINE_CHARS) return [];
   const words = { every: undefined, at: undefined, tz: undefined, until: undefined, [member]: value };
-  const read = timesFor(words, { now: app.now(), timezone: user.timezone });
+  const read = timesFor(words, { now: app.now(), timezone: knownZone(user.timezone) });
   if ("unclear" in read) return [];
   const [next] = timesAfter(read.times, app.now(), 1);
   const { pattern } = read.times;
   const typed = pattern ?? value;
   const often = pattern === null ? "" : `${patternWords(pattern)}, next `;
-  return [{ line: `--${member}="${typed}"`, words: `${often}${momentWords(next ?? 0, user.timezone)}` }];
+  return [
+    { line: `--${member}="${typed}"`, words: `${often}${momentWords(next ?? 0, knownZone(user.timezone))}` },
+  ];
 }

@@ -1,3 +1,4 @@
+import { knownZone } from "../lib/written-moment.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
@@ -76,7 +77,11 @@ async function makeOrChange(
     TIME_FLAGS.map((name) => [name, worded(options[name])]),
   ) as unknown as TimeWords;
   const known = changes && isTimed(changes) ? changes : undefined;
-  const read = timesFor(flags, { now: app.now(), timezone: known?.timezone ?? user.timezone, known });
+  const read = timesFor(flags, {
+    now: app.now(),
+    timezone: known?.timezone ?? knownZone(user.timezone),
+    known,
+  });
   const over = await overOf(app, run);
   if ("problem" in over) return failed(over.problem);
   if ("unclear" in read) return askBack(app, run, { user, unclear: read.unclear, over: over.over, changes });

@@ -1,3 +1,4 @@
+import { knownZone } from "../lib/written-moment.ts";
 import type { App } from "../app.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { allText } from "../mail/reading/mail-text.ts";
@@ -37,7 +38,7 @@ export async function tryRules(
   const items: Tried[] = [];
   let unread = 0;
   for (const message of await newestMails(app, inbox)) {
-    const read = await readFacts(app, { message, timezone: user.timezone, rules });
+    const read = await readFacts(app, { message, timezone: knownZone(user.timezone), rules });
     if (read === undefined) unread += 1;
     else items.push(await tried(message, rules, read));
   }

@@ -317,3 +317,18 @@ test.each([
   expect([...raw.matchAll(/^ d=mw\.test; s=(\w+);/gm)].map(([, selector]) => selector)).toEqual([...signers]);
   expect(raw).toContain("Say hello.");
 });
+
+test("the mail, calls and schedules of an account whose time zone nobody knows go on in UTC, and say so", async () => {
+  await using room = await mailroom();
+  await room.app.db.updateTable("users").set({ timezone: "~TC" }).execute();
+  await room.send({ text: "Say hello." });
+  await room.drain();
+  const { state, steps } = await room.newest();
+  expect(state).toBe("done");
+  expect(steps).toContain("The time zone of the account is not known");
+  const schedule = await room.owner.post("/v1/schedules", {
+    instruction: "Say hello.",
+    every: "daily 14:00",
+  });
+  expect(schedule.body).toMatchObject({ timezone: "UTC" });
+});

@@ -1,3 +1,4 @@
+import { knownZone } from "../../lib/written-moment.ts";
 import { asCode } from "../../trust/shown/as-code.ts";
 import type { App } from "../../app.ts";
 import { recountStorage } from "../../db/account-storage.ts";
@@ -264,7 +265,8 @@ function manyMails(count: number): string {
 }
 
 /** "1 February 2026 at 01:00", on the owner's clock. */
-function momentFor({ timezone }: UserRow, second: number): string {
+function momentFor(user: UserRow, second: number): string {
+  const timezone = knownZone(user.timezone);
   const moment = new Date(second * 1_000);
   const day = moment.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: timezone });
   const time = moment.toLocaleTimeString("en-GB", { timeStyle: "short", timeZone: timezone });

@@ -1,3 +1,4 @@
+import { knownZone } from "../../lib/written-moment.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { InboxRow, ScheduleRow, UserRow } from "../../db/schema.ts";
@@ -67,7 +68,7 @@ export async function addSchedule(app: App, tx: Db, user: UserRow, added: Added)
     inbox_id: inbox.id,
     message_id,
     title,
-    ...(times ?? { pattern: null, at: null, timezone: user.timezone, until: null }),
+    ...(times ?? { pattern: null, at: null, timezone: knownZone(user.timezone), until: null }),
     over: over === null ? null : JSON.stringify(over),
     read_up_to: null,
     status: times === null ? "unclear" : "active",
@@ -280,7 +281,7 @@ function timesOf(
     { every: every ?? undefined, at: at ?? undefined, tz: timezone, until: until ?? undefined },
     {
       now: app.now(),
-      timezone: known?.timezone ?? user.timezone,
+      timezone: known?.timezone ?? knownZone(user.timezone),
       known: until === null && known ? { ...known, until: null } : known,
     },
   );
