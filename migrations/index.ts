@@ -34,6 +34,7 @@ import { entrustedLetters } from "./0039-entrusted-letters.ts";
 import { schedules } from "./0040-schedules.ts";
 import { writtenTexts } from "./0041-written-texts.ts";
 import { readByDigests } from "./0042-read-by-digests.ts";
+import { approvals } from "./0043-approvals.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -72,4 +73,5 @@ export const migrations: Record<string, Migration> = {
   "0040-schedules": schedules,
   "0041-written-texts": writtenTexts,
   "0042-read-by-digests": readByDigests,
+  "0043-approvals": approvals,
 };

@@ -19,6 +19,7 @@ import { inboundRoutes } from "./inbound/routes.ts";
 import { integrationRoutes } from "./resources/integrations/routes.ts";
 import { inboxRoutes } from "./resources/inboxes/routes.ts";
 import { messageRoutes } from "./resources/messages/routes.ts";
+import { approvalRoutes } from "./resources/approvals/routes.ts";
 import { scheduleRoutes } from "./resources/schedules/routes.ts";
 import { recipeRoutes } from "./resources/recipes/routes.ts";
 import { inboxTestRoutes } from "./pipeline/inbox-test-routes.ts";
@@ -95,6 +96,7 @@ export function createHttp(app: App, health: Health) {
     .use(mtaStsRoutes(app))
     .use(recipeRoutes(app))
     .use(scheduleRoutes(app))
+    .use(approvalRoutes(app))
     .use(billingRoutes(app))
     .use(webhookRoutes(app))
     .use(contactRoutes(app))

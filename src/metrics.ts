@@ -32,6 +32,10 @@ const COUNTERS = {
     help: "Messages by what they came to; each is counted once as received and once at its end.",
     labels: { source: SOURCES, state: MESSAGE_STATES },
   },
+  mailwright_approvals_total: {
+    help: "Requests for consent to a call of a tool: those that were made (pending), and what was decided and came of them.",
+    labels: { status: ["pending", "approved", "refused", "done", "failed", "unknown"] },
+  },
   mailwright_model_tokens_total: {
     help: "Tokens of ended runs, as the models counted them.",
     labels: { direction: ["input", "output"] },

@@ -6,6 +6,7 @@ import { watchOthers } from "./watch-others.ts";
 /** Tables written all the time. No trigger or foreign key changes another table's rows along with theirs. */
 const BUSY_TABLES: (keyof Schema)[] = [
   "account_storage",
+  "approvals",
   "attachments",
   "conversations",
   "events",

@@ -48,6 +48,7 @@ export interface Schema {
   undelivered_answers: UndeliveredAnswerRow;
   account_storage: AccountStorageRow;
   schedules: ScheduleRow;
+  approvals: ApprovalRow;
 }
 
 /** A value that belongs to the whole data folder. */
@@ -113,6 +114,8 @@ export interface ConnectionRow {
   /** Settings of this kind of connection, as JSON. */
   config: string | null;
   fallback_connection_id: string | null;
+  /** JSON list of the tools that are called only once the owner has consented; `*` is each that changes something. */
+  ask_tools: string;
 }
 
 export interface InboxRow {
@@ -235,6 +238,41 @@ export interface MessageRow {
   rules: string;
   /** The schedule that made it; null of what came in. */
   schedule_id: string | null;
+  /** The request for consent that it answers: it came to the address of that letter, or from the button of its page. */
+  approval_id: string | null;
+}
+
+/**
+ * A call of a tool that a run has not made, as it waits for the owner's consent. What is to be called never changes.
+ */
+export interface ApprovalRow {
+  id: string;
+  user_id: string;
+  inbox_id: string;
+  /** The message whose run wanted the call. */
+  message_id: string;
+  connection_id: string;
+  /** As an instruction names it: `mcp:calendar`. */
+  target: string;
+  tool: string;
+  /** JSON of the arguments, as they would be sent. */
+  arguments: string;
+  /** Names all that the consent is for; see `hashOf`. */
+  hash: string;
+  cause: "boundary" | "marked" | "flag";
+  /** Whether words of others may be behind the call. */
+  tainted: number;
+  /** `approved`: a message is to make the call; `called`: it has begun to. */
+  state: "pending" | "approved" | "called" | "done" | "failed" | "unknown" | "refused";
+  /** The message that answers it. */
+  run_id: string | null;
+  /** What came of the call. */
+  outcome: string | null;
+  /** The Message-ID of the letter about it; null where none was sent. */
+  letter_id: string | null;
+  expires_at: number;
+  decided_at: number | null;
+  created: number;
 }
 
 /** Has a message worked on again and again, or once at a later time. */
@@ -391,6 +429,8 @@ export interface ReplyTokenRow {
   participant: string;
   /** Valid only while the inbox has the same number of `rotations`. */
   rotation: number;
+  /** The request for consent whose letter has this address; null for any other mail. */
+  approval_id: string | null;
 }
 
 export interface LedgerRow {
@@ -723,7 +763,8 @@ export interface OwnerNoticeRow {
     | "mail_left_out"
     | "failure_untold"
     | "schedule_failed"
-    | "not_forwarded";
+    | "not_forwarded"
+    | "approvals_waiting";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

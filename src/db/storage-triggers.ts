@@ -125,4 +125,23 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     "after delete on written_texts",
     add("old.user_id", sql.raw(String(-WRITTEN_TEXT_BYTES))),
   ],
+  [
+    "storage_approval_insert",
+    "after insert on approvals",
+    add("new.user_id", sql`octet_length(new.arguments) + coalesce(octet_length(new.outcome), 0)`),
+  ],
+  [
+    "storage_approval_update",
+    "after update of arguments, outcome on approvals",
+    add(
+      "new.user_id",
+      sql`octet_length(new.arguments) - octet_length(old.arguments)
+        + coalesce(octet_length(new.outcome), 0) - coalesce(octet_length(old.outcome), 0)`,
+    ),
+  ],
+  [
+    "storage_approval_delete",
+    "after delete on approvals",
+    add("old.user_id", sql`- octet_length(old.arguments) - coalesce(octet_length(old.outcome), 0)`),
+  ],
 ];

@@ -5,6 +5,7 @@ import type { ErrorCode } from "../errors.ts";
 export const TAGS = [
   "Routing",
   "Schedules",
+  "Approvals",
   "Auth",
   "Connections",
   "Integrations",

@@ -34,6 +34,8 @@ export async function acceptScheduled(
     ...(origin.raw_mail_id === null ? { subject: schedule.title } : {}),
     conversation_id: await startConversation(app, tx, { inbox, subject: origin.subject ?? schedule.title }),
     schedule_id: schedule.id,
+    // A consent is given once, and by nobody but its owner.
+    approval_id: null,
   };
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
   if (row.state === "limited") {

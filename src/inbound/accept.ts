@@ -48,6 +48,8 @@ export interface AcceptedMail {
   hop: number;
   /** The thread it continues; null begins a new one. */
   conversation_id: string | null;
+  /** The request for consent to whose letter's address it came. */
+  approval_id?: string | null;
   /** Words of the recipient's `+tag`. */
   tags: string[];
   /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
@@ -114,6 +116,7 @@ export async function acceptMail(
     ...blankMessage(app, mail.inbox),
     source: mail.source,
     conversation_id,
+    approval_id: mail.approval_id ?? null,
     authority: mail.authority,
     sender: mail.sender,
     subject,
@@ -221,6 +224,7 @@ export function sameAs(
     tags: message.tags,
     metadata: message.metadata,
     schedule_id: message.schedule_id,
+    approval_id: message.approval_id,
   };
 }
 

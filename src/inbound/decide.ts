@@ -242,6 +242,8 @@ async function refuseSender(
   return refusal;
 }
 
+const NO_THREAD = { conversation_id: null, approval_id: null };
+
 async function acceptNew(
   app: App,
   tx: Db,
@@ -268,8 +270,8 @@ async function acceptNew(
   // A conversation is not found by Message-IDs if the sender is not proven: others see ids, and senders can be forged.
   // The tag of a reply address was told to its participant alone.
   const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
-  const conversation_id =
-    (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
+  const clues = { tag: address.tag, parent_ids, sender };
+  const { conversation_id, approval_id } = (await findThread(app, tx, inbox, clues)) ?? NO_THREAD;
   const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
   const cap = await brokenCap(app, tx, weighed);
   // What the owner or a listed sender wrote is kept whole: they may have written so often themselves.
@@ -282,6 +284,7 @@ async function acceptNew(
     slot: false,
     tags,
     conversation_id,
+    approval_id,
     raw_mail_id: await store(),
     size: delivery.raw.byteLength,
     sender,

@@ -37,7 +37,7 @@ export async function answerTo(
   const { message: accepted, input, settings } = run;
   const now = await nowForAnswer(app, run);
   const { headers } = input;
-  const unheard = headers === null && accepted.schedule_id === null;
+  const unheard = headers === null && accepted.schedule_id === null && accepted.approval_id === null;
   if (now === undefined || now.why !== null || unheard) {
     if (files.length > 0 && settings.private) run.steps.push(warningStep(NOT_HANDED_OVER));
     return insteadOf(app, accepted, ending);

@@ -19,6 +19,7 @@ import { sourceOf } from "../resources/messages/run-use.ts";
 import { noteHeldUp, noteRead } from "../resources/schedules/run-ends.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { answerTo } from "./answer.ts";
+import { prepareAsking } from "./asking.ts";
 import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
 import { countTokens } from "./count-tokens.ts";
@@ -28,6 +29,7 @@ import { type DataForm, inForm } from "./form.ts";
 import { type RunInput } from "./input.ts";
 import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "../trust/shown/links.ts";
+import type { HeldCall } from "./hold-call.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import { roomLeft } from "./room-left.ts";
 import { prepareForward } from "./forward.ts";
@@ -87,6 +89,8 @@ export interface Run {
   /** Whether tools may have changed something, in this try or an earlier one. */
   changed: boolean;
   journal: Journal;
+  /** Calls that wait for the consent of the owner; they are stored once the run is done. */
+  held: HeldCall[];
   /** Whether the material could not be shown to the model. */
   unread?: boolean;
   /** Called in the transaction that closes the run: what it writes besides. */
@@ -108,7 +112,8 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
   const files =
     whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];
   const ending = shortened(run, whole);
-  const words = wordsLacking(run.lacking, run);
+  const asking = await prepareAsking(app, run, ending);
+  const words = [...asking.words, ...wordsLacking(run.lacking, run)];
   const room = await roomLeft(app, run, { files, ending });
   // The order differs because strangers are told nothing of an account, except about a file that they do not get.
   if (hasAuthority(message)) run.steps.push(...room.warnings);
@@ -128,7 +133,7 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
     // The event of an answered message is held until its answer is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
-    await writeBesides(tx, [forward?.queue, run.alongside]);
+    await writeBesides(tx, [forward?.queue, run.alongside, asking.queue]);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });

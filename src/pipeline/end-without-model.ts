@@ -1,11 +1,13 @@
 import type { App } from "../app.ts";
+import { answerRequest } from "./answer-request.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import type { Gathered } from "./digest.ts";
 import type { Understanding } from "./read-instruction.ts";
 import { schedule } from "./schedule.ts";
 
-/** Ends a run that needs no model, as it is about times, or a digest of nothing; false for any other run. */
+/** Ends a run that needs no model, as it answers a request for consent, is about times, or a digest of nothing; false for any other run. */
 export async function endWithoutModel(app: App, run: Run, asked: Understanding): Promise<boolean> {
+  if (await answerRequest(app, run)) return true;
   const scheduled = await schedule(app, run, asked);
   if (scheduled) await closeRun(app, { ...run, ...toBeKept(run), ...scheduled }, scheduled.ending);
   else if (run.input.gathered?.count === 0) await endWithoutMail(app, run, run.input.gathered);

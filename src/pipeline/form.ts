@@ -49,7 +49,7 @@ export async function withoutFence(
 }
 
 /** Returns data as a block of code, as which a mail shows it unchanged. */
-export function asBlock(data: string, form: DataForm): string {
+export function asBlock(data: string, form: DataForm | ""): string {
   const longest = (data.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2);
   const fence = "`".repeat(longest + 1);
   return `${fence}${form}\n${data.trimEnd()}\n${fence}`;

@@ -25,6 +25,24 @@ export async function objectionTo(
   }
 }
 
+/** Returns what no consent lifts in a call that the guard objects to; null if there is nothing of the kind. */
+export async function objectionToConsent(
+  app: App,
+  asked: AskedCall,
+  { from, signal }: { from: ReadFor; signal: AbortSignal },
+): Promise<Objection | null> {
+  const { tool } = asked;
+  const going = goingOf(asked);
+  const found = await workOnText(app, "besides", going, from);
+  if (found !== null) return found ?? tooMuch(tool.name);
+  try {
+    return await objectionToTitle(app, tool, { going, from, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return tooMuch(tool.name);
+  }
+}
+
 async function objectionToPlaces(app: App, going: Going, from: ReadFor): Promise<Objection | null> {
   const found = await workOnText(app, "places", going, from);
   return found === undefined ? tooMuch(going.tool.name) : found;

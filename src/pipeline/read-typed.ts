@@ -34,5 +34,6 @@ export function lessening(options: Command["options"]): Command["options"] {
   return {
     ...(options["dry-run"] === true ? { "dry-run": true } : {}),
     ...(options["tools"] === false ? { tools: false } : {}),
+    ...(options["ask"] === true ? { ask: true } : {}),
   };
 }

@@ -3,6 +3,7 @@ import type { ToolFile } from "../trust/guard/tool.ts";
 import { wantsFooter } from "../resources/accounts/profile.ts";
 import type { App } from "../app.ts";
 import { rememberReplyTag, replyTag, type Thread } from "../resources/conversations/conversations.ts";
+import { approvalById } from "../resources/approvals/view.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
@@ -60,7 +61,7 @@ export interface PreparedReply {
 /** Whether the sender of a message may be written to at all. */
 export function mayAnswer(message: MessageRow, inbox: InboxRow): boolean {
   return (
-    (message.source !== "api" || message.schedule_id !== null) &&
+    (message.source !== "api" || message.schedule_id !== null || message.approval_id !== null) &&
     inbox.reply_enabled === 1 &&
     message.no_reply_reason === null &&
     message.hop < MAX_HOPS
@@ -76,6 +77,7 @@ export async function prepareReply(
   const { inbox, keys } = await inboxWithKeys(app, known);
   const id = app.newId();
   const rfc_message_id = newMessageId(app, id, inbox.domain);
+  const answered_id = message.rfc_message_id ?? (await letterOf(app.db, message));
   const thread = threadOf(message);
   // The run of a schedule that was made over HTTP is mailed of its own accord.
   const answers_mail = message.raw_mail_id !== null;
@@ -85,8 +87,7 @@ export async function prepareReply(
     ...(thread === null ? {} : { reply_to: replyAddress(app, thread, inbox) }),
     envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
     subject: answers_mail ? replySubject(message.subject ?? "") : (message.subject ?? ""),
-    ...(message.rfc_message_id === null ? {} : { in_reply_to: message.rfc_message_id }),
-    references: references(headers === null ? [] : parentIds(headers), message.rfc_message_id ?? undefined),
+    ...threadedTo(answered_id, headers),
     message_id: rfc_message_id,
     hop: message.hop + 1,
     words: answer.words,
@@ -117,6 +118,23 @@ export async function prepareReply(
       return sendLater(app, tx, { ...mail, event_id });
     },
   };
+}
+
+/** The header fields that put a mail below the one that it answers. */
+function threadedTo(
+  id: string | null,
+  headers: MailHeaders | null,
+): Pick<ReplyInput, "in_reply_to" | "references"> {
+  const before = headers === null ? [] : parentIds(headers);
+  return id === null
+    ? { references: references(before) }
+    : { in_reply_to: id, references: references(before, id) };
+}
+
+/** The letter about a request that was answered on its page: what came of it is mailed in the thread of that. */
+async function letterOf(db: Db, { approval_id, user_id }: MessageRow): Promise<string | null> {
+  const [approval] = approval_id === null ? [] : await approvalById(db, { id: approval_id, user_id });
+  return approval?.letter_id ?? null;
 }
 
 /** A notice was written by nobody but this server. */

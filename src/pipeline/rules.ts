@@ -59,8 +59,8 @@ interface Judged {
 }
 
 /**
- * Returns what the rules of an inbox say about a message. A message that somebody has tried again, or that a schedule made, is
- * neither left out nor has to wait: that is what was asked for.
+ * Returns what the rules of an inbox say about a message. A message that somebody has tried again, that a schedule made, or that
+ * answers a request for consent, is neither left out nor has to wait: that is what was asked for.
  */
 export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal): Promise<Ruled> {
   const stored = storedRules(judged.inbox);
@@ -78,7 +78,7 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   });
   if (ruled.again !== null) return ruled;
   ruled.steps.unshift(...steps);
-  const asked_for = message.retry_of !== null || message.schedule_id !== null;
+  const asked_for = message.retry_of !== null || message.schedule_id !== null || message.approval_id !== null;
   const until = untilOf(ruled, { found, now: app.now(), facts });
   const settled = asked_for ? { ...ruled, end: null, until: null } : { ...ruled, until };
   if (settled.names.length > 0 || settled.asked) {

@@ -129,11 +129,11 @@ async function outsetOf(
   app: App,
   message: MessageRow,
   fresh: FreshCall | undefined,
-): Promise<Pick<Run, "made" | "trust" | "lacking" | "changed" | "journal" | "begins">> {
+): Promise<Pick<Run, "made" | "trust" | "lacking" | "changed" | "journal" | "held" | "begins">> {
   const journal = journalOf(fresh ? [] : await notedCalls(app.db, message.id));
   const trust = { tainted: true, trusted_text: "", material: "" };
   const changed = journal.earlier.length > 0;
-  return { made: [], trust, lacking: new Map(), changed, journal, begins: fresh?.begins ?? false };
+  return { made: [], trust, lacking: new Map(), changed, journal, held: [], begins: fresh?.begins ?? false };
 }
 
 /**

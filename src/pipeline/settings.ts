@@ -24,6 +24,8 @@ export interface RunSettings {
   dry_run: boolean;
   /** Whether tools may be used at all. */
   tools: boolean;
+  /** Whether the owner is asked before each call that changes something. */
+  ask: boolean;
   /** Whether tools may delete or overwrite. */
   allow_destructive: boolean;
   /** The type of file in which the answer is handed over as well. */
@@ -72,6 +74,7 @@ const FLAGS: Record<string, "nothing" | "power"> = {
   "dry-run": "nothing",
   private: "power",
   tools: "nothing",
+  ask: "nothing",
   "allow-destructive": "power",
   attach: "nothing",
   every: "power",
@@ -143,6 +146,7 @@ export function readSettings(
     fresh: turned("new", false),
     dry_run: turned("dry-run", false),
     tools: turned("tools", true),
+    ask: turned("ask", false),
     allow_destructive: turned("allow-destructive", false),
     attach,
     private: turned("private", false),

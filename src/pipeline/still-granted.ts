@@ -1,6 +1,7 @@
 import { userById } from "../db/users.ts";
 import type { Tool } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
+import { isAskedFirst } from "../resources/connections/ask-first.ts";
 import { targetsOf } from "../resources/connections/targets.ts";
 import type { Db } from "../db/database.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
@@ -13,7 +14,7 @@ export async function isStillGranted(
   app: App,
   tx: Db,
   { message, settings, command }: Pick<Run, "message" | "settings" | "command">,
-  { tool, tainted }: { tool: Pick<Tool, "target">; tainted: boolean },
+  { tool, tainted }: { tool: Pick<Tool, "target" | "name" | "read_only">; tainted: boolean },
 ): Promise<boolean> {
   const [inbox] = await inboxById(tx, { id: message.inbox_id ?? "" });
   const [user] = await userById(tx, { id: message.user_id });
@@ -26,5 +27,6 @@ export async function isStillGranted(
   });
   if (!powers.mayUse(tool.target) || (tainted && !powers.mayWrite(tool.target))) return false;
   const { attached } = await targetsOf(tx, inbox);
-  return attached.some(({ name }) => name === tool.target);
+  const target = attached.find(({ name }) => name === tool.target);
+  return target !== undefined && !isAskedFirst(target.connection, tool);
 }

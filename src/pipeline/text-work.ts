@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
+import { objectionBesides } from "../trust/guard/besides.ts";
 import {
   type Going,
   type Objection,
@@ -19,6 +20,7 @@ import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
 import { harmlessWhole } from "../trust/shown/harmless-text.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
+import { shownArguments } from "../trust/shown/shown-call.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
 import { hashesToNote } from "./written-texts.ts";
 
@@ -74,6 +76,11 @@ export const TEXT_WORK = {
   places: async (going: Going): Promise<Objection | null> =>
     objectionToPlaces(going) ?? (await objectionToHiddenOrder(going)),
   tells: (going: Going): Tells => tellsOf(going),
+  /** Returns what no consent lifts in a call that the guard objects to. */
+  besides: async (going: Going): Promise<Objection | null> =>
+    objectionBesides(going) ?? (await objectionToHiddenOrder(going)),
+  /** Returns the arguments of a call as people read them before they consent to it. */
+  shown: ({ args }: { args: Record<string, unknown> }): string | null => shownArguments(args),
   /** Returns what is to be noted of a call that writes. */
   writes: hashesToNote,
   words: ({ sought }: { sought: Sought[] }): Found => findSought(sought),
@@ -153,6 +160,8 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   // These take time in proportion to the product of two lengths.
   places: 4_096,
   tells: 4_096,
+  besides: 2_048,
+  shown: 16_384,
   title: 4_096,
   alike: 4_096,
 };

@@ -5,12 +5,13 @@ import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
-import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { freeFor, howToMakeRoom, storageOf } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
+import { argumentsOf } from "./call-arguments.ts";
 import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
+import { holdCall, isLiftable, whyAsk } from "./hold-call.ts";
 import { notePlaces } from "./known-places.ts";
 import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
@@ -23,12 +24,6 @@ import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
 import { bytesToNote, noteWritten, TOO_LONG, type ToNote } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
-
-const MAX_ARGUMENT_DEPTH = 100;
-/** Characters of a call's arguments: enough for the text of a file with the escapes of JSON. */
-const MAX_ARGUMENT_CHARS = 2_200_000;
-/** Members and elements of a call's arguments: each is looked at by every part of the schema. */
-const MAX_ARGUMENT_PARTS = 10_000;
 
 /** What came of a call that the model asked for, for the model and for the activity. */
 export interface MadeCall {
@@ -68,10 +63,12 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
-  const { objection, silent } = await judge(app, run, talk, { tool, args, tainted, beside, anybodys });
-  if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
-  const started = performance.now();
+  const judged = { tool, args, tainted, beside, anybodys };
+  const { objection, silent } = await judge(app, run, talk, judged);
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
+  const stopped = await askOrBlock(app, run, talk, { ...judged, objection, sent });
+  if (stopped !== null) return stopped;
+  const started = performance.now();
   const outcome = notePlaces(talk, {
     tool,
     args,
@@ -143,6 +140,30 @@ async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judg
 function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
   return objectionTo(app, askedOf(run, talk, call), { from: sourceOf(run.message), signal: talk.signal });
 }
+
+/** Returns what a call comes to that is not made: it is asked about first, or blocked. Null where it is to be made. */
+async function askOrBlock(
+  app: App,
+  run: Run,
+  talk: Talk,
+  { objection, sent, ...call }: Judged & { objection: Objection | null; sent: Record<string, unknown> },
+): Promise<MadeCall | null> {
+  const { tool, args, tainted, beside } = call;
+  const cause = objection === null ? await whyAsk(app, run, tool) : "boundary";
+  if (cause === null) return null;
+  const asked = askedOf(run, talk, call);
+  const asks = objection === null || isLiftable(objection, tool);
+  const held = asks ? await holdCall(app, run, { asked, sent, cause, signal: talk.signal }) : "";
+  const waits = typeof held !== "string";
+  const reason =
+    objection?.reason ?? (waits ? WAITS : `The owner is asked before ${tool.name} is called. ${held}`);
+  const made = blocked(run, { reason, lacks: objection?.lacks ?? null, tainted, beside }, tool, args);
+  return waits ? { ...made, text: `${made.text} ${NOT_YET}` } : made;
+}
+
+const WAITS = "It waits for the owner's yes, and was not made.";
+const NOT_YET =
+  "The owner of this inbox is asked whether this very call may be made, and has not answered. Nothing was done: say in your answer that it waits for that, do not say that it was done, and do not ask for it again.";
 
 function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
   const { powers, places, read_at, own_domains, given, calling_code, subject_alone } = talk;
@@ -301,32 +322,6 @@ function doneStep(
   { ok, text }: Pick<ToolOutcome, "ok" | "text">,
 ): StepDraft {
   return { ...stepOf(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
-}
-
-const read = new WeakMap<ToolCall, Record<string, unknown> | null>();
-
-/** The arguments of a call, parsed once. Null if they are no JSON object, or too large. */
-export function argumentsOf(call: ToolCall): Record<string, unknown> | null {
-  const known = read.get(call);
-  if (known !== undefined) return known;
-  const args = parseArguments(call.arguments);
-  read.set(call, args);
-  return args;
-}
-
-function parseArguments(text: string): Record<string, unknown> | null {
-  if (text.trim() === "") return {};
-  // The count of parts comes first: it ends early, and a text that passes it has few levels to check.
-  if (text.length > MAX_ARGUMENT_CHARS || hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;
-  if (isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
 }
 
 function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = {}): MadeCall {

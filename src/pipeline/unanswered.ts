@@ -27,7 +27,7 @@ export function whyUnanswered(
   { message, inbox, settings, input }: Unanswered,
   { state }: { state: "done" | "failed" },
 ): string | null {
-  if (message.source === "api" && message.schedule_id === null) return null;
+  if (message.source === "api" && message.schedule_id === null && message.approval_id === null) return null;
   if (input.gathered?.count === 0) return say("there was no mail for this digest.");
   if (!settings.reply) return say(whoForbids(settings.by_rule.reply));
   if (inbox.reply_enabled !== 1)

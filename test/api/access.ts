@@ -127,6 +127,10 @@ const ROUTES: Record<string, Access | Trace> = {
   // The answer of the run.
   "POST /v1/schedules/:schedule_id/run": leaves(null, "Say hello."),
   "GET /v1/schedules/:schedule_id/runs": "key",
+  "GET /v1/approvals": "key",
+  "GET /v1/approvals/:approval_id": "key",
+  "POST /v1/approvals/:approval_id/approve": "session",
+  "POST /v1/approvals/:approval_id/refuse": "session",
   "GET /recipes": "key",
   "POST /recipes/:recipe_id/apply": leaves("recipe_applied"),
   "GET /custom-domains": "key",

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { mintApiKey } from "../../src/lib/secrets.ts";
-import { type Answer, testApp } from "../support/app.ts";
+import { type Answer, type Caller, testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { startLooseServer } from "../support/oauth-loose-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
@@ -153,13 +153,15 @@ test.each(Object.entries(OWNED))(
     const bob = await t.as("bob@example.com");
     const owner = await ownerOfEverything(t, name, mcpServer.url);
     const path = make(owner);
-    const foreign = await send(t, bob, route, path);
+    const as = async (caller: Caller): Promise<Record<string, string>> =>
+      ACCESS[name] === "session" ? { cookie: await sessionOf(t, caller) } : { "x-api-key": caller.key };
+    const foreign = await sendAs(t, await as(bob), route, path);
     const nowhere = route.path.replaceAll(/:\w+/g, () => Bun.randomUUIDv7());
-    const unknown = await send(t, bob, route, nowhere);
+    const unknown = await sendAs(t, await as(bob), route, nowhere);
     expect([foreign.status, foreign.body.code]).toEqual([404, "not_found"]);
     expect(withoutRequestId(foreign)).toEqual(withoutRequestId(unknown));
     expect(namesOf(foreign)).toEqual(namesOf(unknown));
-    const own = await send(t, owner.caller, route, path);
+    const own = await sendAs(t, await as(owner.caller), route, path);
     expect(own.status).toBeLessThan(300);
   },
 );

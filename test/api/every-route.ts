@@ -2,6 +2,7 @@ import { startSession } from "../../src/resources/accounts/sessions.ts";
 import { createHttp } from "../../src/api.ts";
 import { storeRawMail } from "../../src/inbound/accept.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { HASH, storeApproval } from "../support/approvals.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
 import { ACCESS } from "./access.ts";
 import { storeMessages } from "./archive.ts";
@@ -44,6 +45,9 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "DELETE /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
   "POST /v1/schedules/:schedule_id/run": (owner) => `/v1/schedules/${owner.schedule_id}/run`,
   "GET /v1/schedules/:schedule_id/runs": (owner) => `/v1/schedules/${owner.schedule_id}/runs`,
+  "GET /v1/approvals/:approval_id": (owner) => `/v1/approvals/${owner.approval_id}`,
+  "POST /v1/approvals/:approval_id/approve": (owner) => `/v1/approvals/${owner.approval_id}/approve`,
+  "POST /v1/approvals/:approval_id/refuse": (owner) => `/v1/approvals/${owner.other_approval_id}/refuse`,
   "POST /custom-domains/:domain_id/verify": (owner) => `/custom-domains/${owner.domain_id}/verify`,
   "DELETE /custom-domains/:domain_id": (owner) => `/custom-domains/${owner.domain_id}`,
   "POST /connections/:connection_id/test": (owner) => `/connections/${owner.connection_id}/test`,
@@ -82,6 +86,7 @@ const BODIES: Record<string, unknown> = {
   "POST /contexts": CONTEXT,
   "POST /v1/schedules": SCHEDULE,
   "PATCH /v1/schedules/:schedule_id": { title: "Hello" },
+  "POST /v1/approvals/:approval_id/approve": { hash: HASH },
   "POST /contexts/upload": markdownForm(),
   "POST /billing/checkout": { plan: "team" },
   "POST /auth/set-password": { password: "quiet river 42" },
@@ -113,6 +118,8 @@ export interface Owner {
   domain_id: string;
   context_id: string;
   schedule_id: string;
+  approval_id: string;
+  other_approval_id: string;
   waiting_id: string;
   message_id: string;
   attachment_id: string;
@@ -164,6 +171,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     instruction: "Read it",
     attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa("hello") }],
   });
+  const about = { user_id: caller.user.id, inbox_id: inbox.body.id, message_id: message.body.message_id };
   // Last, so that it is told of nothing but its test.
   const webhook = await caller.post("/v1/webhooks", { url: server, event_types: ["*"] });
   const tested = await caller.post(`/v1/webhooks/${webhook.body.id}/test`);
@@ -179,6 +187,8 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     domain_id: domain.body.id,
     context_id: context.body.id,
     schedule_id: schedule.body.id,
+    approval_id: await storeApproval(t, about),
+    other_approval_id: await storeApproval(t, about),
     waiting_id: waiting.body.message_id,
     message_id: message.body.message_id,
     attachment_id: listed.body.items[0].attachments[0].id,

@@ -192,6 +192,7 @@ test("an account without anything has an archive as well, for a browser as for a
     "schedules.json",
     "contexts.json",
     "ledger.csv",
+    "approvals.jsonl",
     "conversations.jsonl",
     "messages.jsonl",
     "outgoing-mails.jsonl",

@@ -6,6 +6,7 @@ import { type OpenApiDocument, openApiOf } from "../../src/http/openapi.ts";
 import type { Json } from "../../src/http/openapi-schema.ts";
 import { createHttp } from "../../src/api.ts";
 import { type Caller, type TestApp, testApp } from "../support/app.ts";
+import { storeApproval } from "../support/approvals.ts";
 import { seedFrom } from "../support/chance.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { bodiesOf, type Known, oddValue, wordsOf } from "../support/fuzz.ts";
@@ -279,6 +280,7 @@ async function furnish(): Promise<Record<string, string>> {
     connection_id: (await ada.post("/connections", { kind: "demo" })).body.id,
     context_id: (await ada.post("/contexts", { title: "A", body: "B", kind: "knowledge" })).body.id,
     schedule_id: (await ada.post("/v1/schedules", { instruction: "Say hello.", every: "daily" })).body.id,
+    approval_id: await storeApproval(t, { user_id: ada.user.id, inbox_id, message_id: message.message_id }),
     recipe_id: "email-summarizer",
     provider: "notes",
     confirm: LEAVER,

@@ -221,8 +221,16 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
       "messages that are not charged once for what was done, and not at all for what failed",
       one(`select count(*) from messages m where state in ('done', 'failed') and source <> 'test' and
         (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
-        is not case when state = 'done' and model is not null then 'reserve settle' else 'reserve release' end`),
+        is not case when state = 'done' and (model is not null or id in (select run_id from approvals where state in ('done', 'failed', 'unknown')))
+          then 'reserve settle' else 'reserve release' end`),
     ],
+    [
+      "calls that were allowed, and are neither done nor known to have been begun",
+      isOld || !said.includes("allowed")
+        ? 0
+        : one("select count(*) from approvals where state in ('approved', 'called')"),
+    ],
+    ["requests lost", !isOld && said.includes("allowed") ? 3 - one("select count(*) from approvals") : 0],
     [
       "runs of a schedule that were made twice",
       one(`select count(*) from (select 1 from messages where schedule_id is not null
@@ -296,6 +304,9 @@ function outsideFaults(
     ...(new Set(mails.filter((raw) => raw.includes(`Subject: Fwd: ${KEPT}`)).map(idOf)).size > 1
       ? ["a mail was forwarded twice"]
       : []),
-    ...(inAll(room.tools.calls, "calls").length > 1 ? ["the tool was called twice"] : []),
+    ...[...Map.groupBy(inAll(room.tools.calls, "calls"), ({ args }) => JSON.stringify(args))]
+      .filter(([, same]) => same.length > 1)
+      .map(([args]) => `the tool was called twice with ${args}`),
+    ...(JSON.stringify(room.tools.calls).includes("nothing") ? ["what was refused was called"] : []),
   ];
 }

@@ -6,7 +6,7 @@ import { askForBackup } from "../../src/backup/schedule.ts";
 import type { Config } from "../../src/config/config.ts";
 import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { takeOver } from "../../src/serve.ts";
-import { comeBack } from "../support/consent.ts";
+import { comeBack, sessionOf } from "../support/consent.ts";
 import type { RoomMail } from "../support/mailroom.ts";
 import { notification, rawMail } from "../support/mails.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
@@ -181,6 +181,8 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
   const reply = (body: ModelRequestBody) => {
     const { role, content } = body.messages.at(-1) ?? { role: "", content: "" };
     if (role !== "tool" && content.includes("Make an event")) return toolCalls([create()]);
+    const [, title] = role === "tool" ? [] : (/Plan (\w+)/.exec(content) ?? []);
+    if (title !== undefined) return toolCalls([create({ title })]);
     if (content.includes(QUESTION)) return "Yes.";
     if (content.includes("Be busy")) return busy();
     return content.includes("Be refused") ? refused() : "Done.";
@@ -230,6 +232,7 @@ async function everything(scene: Scene): Promise<void> {
   await settle(scene, ["5s"]);
   await shortenLog(scene);
   await goOn(scene);
+  await consent(scene);
   await settle(scene, ["2m"]);
   scene.said.push("another day");
   await shortenLog(scene);
@@ -308,6 +311,40 @@ async function goOn(scene: Scene): Promise<void> {
   const first = (await room.outgoing()).find(({ message_id }) => message_id !== null);
   const bounce = { from: "", to: first?.envelope_from ?? "", raw: notification({}) };
   expect(await deliver(room.door, bounce)).toStartWith("250 ");
+}
+
+/** Two calls wait for a yes: one gets it by mail, the other by the button of its page. A third one gets a no. */
+async function consent(scene: Scene): Promise<void> {
+  const { room, sink } = scene;
+  const { owner } = room;
+  for (const title of ["lunch", "dinner", "nothing"])
+    await mail(scene, title, { text: `Plan ${title}`, headers: { "In-Reply-To": "<else@example.org>" } });
+  await settle(scene, []);
+  const letterOf = (title: string): { to: string } => {
+    const raw = sink.mails.map((one) => String(one.raw)).find((one) => one.includes(`title: ${title}`)) ?? "";
+    return { to: /^Reply-To:\s*<?([^<>\s]+@[^<>\s]+?)>?\r$/im.exec(raw)?.[1] ?? "" };
+  };
+  for (const [title, text] of [
+    ["lunch", "Yes"],
+    ["nothing", "No"],
+  ] as const) {
+    const { to } = letterOf(title);
+    await mail(scene, `about-${title}`, {
+      to,
+      rcpt: to,
+      text,
+      headers: { "In-Reply-To": "<else@example.org>" },
+    });
+  }
+  const { body } = await owner.get("/v1/approvals?status=pending");
+  const { id, hash } = body.items.find(
+    (item: { arguments: { title: string } }) => item.arguments.title === "dinner",
+  );
+  const cookie = await sessionOf(room, owner);
+  const headers = { cookie, "content-type": "application/json" };
+  const pressed = { method: "POST", headers, body: JSON.stringify({ hash }) };
+  expect((await room.request(`/v1/approvals/${id}/approve`, pressed)).status).toBe(202);
+  scene.said.push("allowed");
 }
 
 async function renewToken({ room, providers, connection_id, said }: Scene): Promise<void> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { withoutAsking } from "../support/asking.ts";
 import type { RoomMail } from "../support/mailroom.ts";
 import { create, toolRoom, type ToolRoom } from "../support/tool-room.ts";
 
@@ -14,7 +15,7 @@ describe("words below a quote that only marks end", () => {
     await send(room, { text: `${QUOTE}\n\n@calendar put it down for Monday` });
     expect(room.tools.calls).toEqual([]);
     expect(await room.newest()).toMatchObject({ instruction: "@calendar put it down for Monday" });
-    expect(await warnings(room)).toEqual([ABOVE]);
+    expect((await warnings(room)).map(withoutAsking)).toEqual(["", ABOVE]);
   });
 
   test("carry no flag and no context, and the answer says so", async () => {

@@ -1,3 +1,4 @@
+import { withoutAsking } from "../support/asking.ts";
 import { describe, expect, test } from "bun:test";
 import { startConversation } from "../../src/resources/conversations/conversations.ts";
 import { call } from "../support/commands.ts";
@@ -367,7 +368,8 @@ describe("the words that would allow it", () => {
       : "Name the place that you mean in its text: a tool was to go to another one.";
     const said = (JSON.parse((await room.newest()).steps) as { type: string; output: string }[])
       .filter(({ type }) => type === "warning")
-      .map(({ output }) => output.replaceAll("`", ""));
+      .map(({ output }) => withoutAsking(output.replaceAll("`", "")))
+      .filter(Boolean);
     expect(said).toEqual([words]);
   });
 });
@@ -570,7 +572,7 @@ describe("a call over HTTP", () => {
     await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
     const done = await call(room, words);
     expect(made(room)).toEqual([]);
-    expect(done.result).toBe(`Done.\n\n${BEGIN_CALL}`);
+    expect(withoutAsking(done.result)).toBe(`Done.\n\n${BEGIN_CALL}`);
     await call(room, `@calendar ${words} --lang=French`);
     expect(made(room)).toEqual(["create_event"]);
     expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ options: { lang: "French" } });
@@ -582,7 +584,7 @@ describe("a call over HTTP", () => {
     room.clock.advance("1s");
     const done = await call(room, "Put lunch into my calendar", { conversation_id });
     expect(made(room)).toEqual([]);
-    expect(done.result).toBe(`Done.\n\n${BEGIN_CALL}`);
+    expect(withoutAsking(done.result)).toBe(`Done.\n\n${BEGIN_CALL}`);
   });
 
   test("is told once for each target what would allow it, in result and in steps", async () => {
@@ -594,8 +596,9 @@ describe("a call over HTTP", () => {
     const done = await call(room, "Do as it says", { content: "Please" });
     const sentence =
       "Begin with `@calendar` to let this call change your calendar, and say what may be deleted or overwritten if you want that.";
-    expect(done.result).toBe(`Done.\n\n${sentence}`);
+    expect(withoutAsking(done.result)).toBe(`Done.\n\n${sentence}`);
     expect(done.steps.filter(({ type }: { type: string }) => type === "warning")).toMatchObject([
+      { output: expect.stringContaining("waits for your yes") },
       { output: sentence },
     ]);
   });
@@ -657,7 +660,7 @@ describe("of two tool servers", () => {
     expect(done.steps[0].output).toEndWith(
       "Another tool server, @mcp:weather, is in this run, and could have steered it.",
     );
-    expect(done.result).toBe(`Done.\n\n${BEGIN_CALL} ${BESIDE}`);
+    expect(withoutAsking(done.result)).toBe(`Done.\n\n${BEGIN_CALL} ${BESIDE}`);
   });
 
   test("the other one is told of where what destroys has a standing grant", async () => {

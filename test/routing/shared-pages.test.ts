@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { withoutAsking } from "../support/asking.ts";
 import { freshId, type RoomMail } from "../support/mailroom.ts";
 import { create, toolRoom, type ToolRoom } from "../support/tool-room.ts";
 
@@ -586,7 +587,8 @@ function asked(room: ToolRoom): { above: string; inside: string } {
 
 async function warnings(room: ToolRoom): Promise<string[]> {
   const steps = JSON.parse((await room.newest()).steps) as { type: string; output: string }[];
-  return steps.filter(({ type }) => type === "warning").map(({ output }) => output);
+  const said = steps.filter(({ type }) => type === "warning").map(({ output }) => withoutAsking(output));
+  return said.filter((words) => words !== "");
 }
 
 /** Names of the tools that were called. */

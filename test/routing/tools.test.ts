@@ -155,6 +155,7 @@ describe("a run that has read what others wrote", () => {
     expect(room.tools.calls).toEqual([]);
     expect(done.steps).toMatchObject([
       { type: "tool_call", server: "mcp:calendar", name: "create_event", status: "blocked" },
+      { type: "warning", output: expect.stringContaining("waits for your yes") },
       { type: "warning", output: "Begin with `@calendar` to let this call change your calendar." },
     ]);
     expect(done.steps[0].output).toContain("does not begin with @mcp:calendar");
@@ -165,7 +166,7 @@ describe("a run that has read what others wrote", () => {
     await using room = await toolRoom([[create(), { name: "calendar__clear" }]]);
     const done = await call(room, "@mcp:calendar Do as it says", { content: "Please" });
     expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
-    expect(done.steps.map((step: { status: string }) => step.status)).toEqual(["ok", "blocked", "ok"]);
+    expect(done.steps.map((step: { status: string }) => step.status)).toEqual(["ok", "blocked", "ok", "ok"]);
     expect(JSON.parse((await room.newest()).command ?? "").target).toBe("mcp:calendar");
   });
 

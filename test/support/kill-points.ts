@@ -57,6 +57,7 @@ const EVENTS =
   'test/faults/webhooks.test.ts › "kill -9 in the middle of deliveries loses no event, and repeats one only under the same id"';
 const MADE =
   'test/routing/tools-again.test.ts › "a run that is done again" › "does not make again in other words what was begun when the server was killed, and its sender is told"';
+const ALLOWED = 'test/approvals/once.test.ts › "a yes whose run is done again after a kill" › "%s"';
 const NEW_ADDRESS =
   'test/routing/at-sending.test.ts › "an answer that waits while its inbox gets another address" › "stays as it left first when %s"';
 const PAUSED =
@@ -107,6 +108,8 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "pipeline/forward.ts settleForwardNow",
       "pipeline/rules.ts answerTo",
       "pipeline/rules.ts judgeByRules",
+      "pipeline/answer-request.ts refused",
+      "resources/approvals/approvals.ts approve",
       "pipeline/run.ts beginAnew",
       "pipeline/run.ts hasWaited",
       "pipeline/run.ts waitByRule 2",
@@ -164,6 +167,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/messages/tags.ts tagMessage",
       "resources/recipes/recipes.ts applyRecipe",
       "resources/schedules/run-due.ts runScheduleAtOnce",
+      "resources/approvals/approvals.ts refuse",
       "resources/schedules/schedules.ts createSchedule",
       "resources/schedules/schedules.ts deleteSchedule",
       "resources/schedules/schedules.ts patchSchedule",
@@ -374,6 +378,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     [EVENTS]: ["resources/webhooks/post-event.ts attempt"],
     [MADE]: ["pipeline/tool-call.ts outcomeOf", "pipeline/tool-call.ts write"],
     [KILLED]: ["resources/integrations/oauth-wire.ts askServer"],
+    [ALLOWED]: ["pipeline/approved-call.ts makeOnce"],
     [CANCELLED]: ["resources/billing/cancel.ts endCustomer"],
     [CUSTOMER]: [
       "resources/billing/checkout.ts openCheckout",

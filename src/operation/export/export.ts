@@ -10,7 +10,7 @@ import { listInboxes } from "../../resources/inboxes/inboxes.ts";
 import { listSchedules } from "../../resources/schedules/view.ts";
 import { listEndpoints } from "../../resources/webhooks/endpoints.ts";
 import { filesOf, mailsOf, sentMailsOf } from "./bytes.ts";
-import { conversations, deliveries, events, ledger, messages, outgoingMails } from "./lines.ts";
+import { approvals, conversations, deliveries, events, ledger, messages, outgoingMails } from "./lines.ts";
 import { MISSING, readmeOf } from "./readme.ts";
 import type { ZipEntry } from "../../lib/zip.ts";
 
@@ -38,6 +38,7 @@ export async function* exportOf(app: App, user: UserRow): AsyncGenerator<ZipEntr
   yield json("schedules.json", await listSchedules(db, user));
   yield* contexts(app, user, { file, json });
   yield file("ledger.csv", ledger(db, user));
+  yield file("approvals.jsonl", approvals(app, user));
   yield file("conversations.jsonl", conversations(db, user));
   yield file("messages.jsonl", messages(db, user));
   yield file("outgoing-mails.jsonl", outgoingMails(db, user));

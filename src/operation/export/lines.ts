@@ -1,4 +1,6 @@
 import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
+import type { App } from "../../app.ts";
+import { type ApprovalView, approvalsAfter } from "../../resources/approvals/view.ts";
 import type { Db } from "../../db/database.ts";
 import { BODY_BYTES, MESSAGE_BYTES } from "../../db/row-bytes.ts";
 import type { LedgerRow, MessageRow, Schema, UserRow } from "../../db/schema.ts";
@@ -67,6 +69,13 @@ export function conversations(db: Db, user: UserRow): Lines {
     return rest.orderBy("last_at").orderBy("id").limit(limit).execute();
   });
   return linesOf(pages, ({ user_id: _owner, ...row }) => JSON.stringify(row));
+}
+
+export function approvals(app: Pick<App, "db" | "now">, user: UserRow): Lines {
+  const pages = pagesOf<ApprovalView>((last, limit) =>
+    approvalsAfter(app, user, { after: last?.id ?? "", limit }),
+  );
+  return linesOf(pages, (view) => JSON.stringify(view));
 }
 
 export function outgoingMails(db: Db, user: UserRow): Lines {

@@ -19,6 +19,7 @@ connections.json      models, tool servers and services that you connected
 domains.json          your own domains and their DNS records
 webhooks.json         where events are sent to
 schedules.json        what is done at which times
+approvals.jsonl       calls of tools that waited for your consent, and what you said
 contexts.json         your contexts; their texts are in contexts/
 ledger.csv            every movement of your credits
 conversations.jsonl   a conversation in each line

@@ -16,6 +16,8 @@ import { DAY_SECONDS, dayAt } from "../../lib/durations.ts";
 
 /** Rows in one step. */
 const ROWS = 50;
+/** How long a request for consent is shown after it has expired. */
+const APPROVAL_SECONDS = 30 * DAY_SECONDS;
 /** How long the payment provider may repeat an event. */
 const MIN_PAYMENT_SECONDS = 30 * DAY_SECONDS;
 
@@ -27,6 +29,7 @@ export function purgeExpired(app: App): Step[] {
     deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
     deleting(oldTexts, { before: now - WRITTEN_SECONDS }, deleteText),
     deleting(callsOfEnded, {}, deleteCall),
+    deleting(oldApprovals, { before: now - APPROVAL_SECONDS }, deleteApproval),
     async (tx) => {
       await sweepUnproven(app, tx);
       await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
@@ -96,6 +99,20 @@ const oldTexts = prepared((db, old: { before: number }) =>
 
 const deleteText = prepared((db, row: { id: string }) =>
   db.deleteFrom("written_texts").where("id", "=", row.id),
+);
+
+/** Requests that could no longer be answered for a month: none of them is being carried out. */
+const oldApprovals = prepared((db, old: { before: number }) =>
+  db
+    .selectFrom("approvals")
+    .select("id")
+    .where("expires_at", "<=", old.before)
+    .where("state", "not in", ["approved", "called"])
+    .limit(ROWS),
+);
+
+const deleteApproval = prepared((db, row: { id: string }) =>
+  db.deleteFrom("approvals").where("id", "=", row.id),
 );
 
 /** Calls that an ended run has not forgotten. The calls of a failed run are kept for whoever does its work again. */

@@ -218,6 +218,25 @@ async function unforwardedLetter(
   });
 }
 
+/** The letter about requests for consent of which no letter was sent; undefined once none waits. */
+async function approvalsLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+  const { count } = await app.db
+    .selectFrom("approvals")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("user_id", "=", user.id)
+    .where("state", "=", "pending")
+    .where("expires_at", ">", app.now())
+    .executeTakeFirstOrThrow();
+  if (count === 0) return undefined;
+  return letterTo(app, user, {
+    subject: "Calls of tools wait for your yes",
+    words: [
+      `**${count === 1 ? "One call of a tool waits" : `${count} calls of tools wait`}** for your yes or no. So many were asked for within an hour that you were not mailed about each.`,
+      `Nothing was done of them. [Their page](${app.base_url}/app/approvals) shows what each would do, and whose mail asked for it; what you do not allow within seven days is never done.`,
+    ],
+  });
+}
+
 type Notice = JobPayloads["mail_notice"];
 type Refused = NonNullable<Notice["refused"]>;
 
@@ -232,6 +251,7 @@ const LETTERS: Record<
   failure_untold: undoneLetter,
   schedule_failed: scheduleLetter,
   not_forwarded: unforwardedLetter,
+  approvals_waiting: approvalsLetter,
 };
 
 function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {

@@ -30,6 +30,14 @@ const members = {
   fallback_connection_id: t.Optional(
     t.Nullable(t.String({ format: "uuid", description: "Another model connection of yours." })),
   ),
+  ask_tools: t.Optional(
+    t.Array(t.String({ minLength: 1, maxLength: 200 }), {
+      maxItems: 200,
+      description:
+        "Tools of it that are called only once you have consented, by name; `*` is each that may change something. An API key can add some, and take none away.",
+      examples: [["*"]],
+    }),
+  ),
   config: t.Optional(
     t.Nullable(
       t.Record(t.String(), t.Unknown(), {

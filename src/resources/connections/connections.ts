@@ -12,7 +12,13 @@ import { revokeTokens } from "../integrations/revoke.ts";
 import { keepGrants } from "./grants.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { splitConfig } from "./client-secret.ts";
-import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
+import {
+  refuseBadFallback,
+  refuseIncomplete,
+  refuseLargeConfig,
+  refuseMovedSecrets,
+  refuseUnasked,
+} from "./rules.ts";
 import { openSealed, sealedColumns } from "./sealed.ts";
 import { connectionViewer } from "./view.ts";
 import type { ConnectionInput, NewConnection } from "./body-shapes.ts";
@@ -68,6 +74,7 @@ export async function createConnection(app: App, caller: Caller, input: NewConne
 export function draftConnection(app: App, user: UserRow, input: NewConnection): ConnectionRow {
   const row = newConnection(app, user, input.kind);
   const filled = { ...row, ...changedColumns(app, row, input) };
+  refuseUnasked({ session: null }, row, input);
   refuseIncomplete(app, user, filled);
   return filled;
 }
@@ -92,6 +99,7 @@ export function newConnection(app: App, user: UserRow, kind: ConnectionKind): Co
     expires_at: null,
     config: null,
     fallback_connection_id: null,
+    ask_tools: "[]",
   };
 }
 
@@ -148,6 +156,7 @@ export async function patchConnection(
     // Credentials can be replaced whatever the plan says, since one may have leaked.
     if (!Object.keys(input).every((name) => SEALED_MEMBERS.includes(name)))
       await refuseSurplus(app, tx, user, row);
+    refuseUnasked(caller, row, input);
     const columns = changedColumns(app, row, input);
     if (columns.label !== undefined && columns.label !== row.label)
       columns.label = await freeLabel(tx, { ...row, label: columns.label });
@@ -292,6 +301,7 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
   if (fallback_connection_id !== undefined) columns.fallback_connection_id = fallback_connection_id;
   if (config !== undefined) columns.config = configColumn(config);
+  if (input.ask_tools !== undefined) columns.ask_tools = JSON.stringify([...new Set(input.ask_tools)]);
   if (SEALED_MEMBERS.some((name) => name in secrets))
     Object.assign(columns, sealedColumns(app, row, secrets));
   return isAnother(row, columns) ? { ...columns, status: "untested", last_error: null } : columns;

@@ -199,6 +199,7 @@ function inputOf(body: ConnectionBody): ConnectionInput {
     headers: body.headers,
     fallback_connection_id: body.fallback_connection_id,
     config: body.config,
+    ask_tools: body.ask_tools,
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -4,6 +4,8 @@ import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
 import { allowedByOperator } from "../../net/guarded-fetch.ts";
 import { member } from "../../lib/foreign-json.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import { asksFirstOf } from "./ask-first.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
 import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
 import { hasCredential, openSealed } from "./sealed.ts";
@@ -34,6 +36,33 @@ export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): v
     );
   if (row.kind === "mcp" && isProgramUrl(row.base_url)) refuseClosedProgram(app, user, row.base_url);
   else if (row.base_url !== null) refuseBadUrl(app, row.base_url);
+}
+
+/**
+ * Throws where an API key would take tools off the list of those about which the owner is asked first: whoever can have a model run
+ * must not be able to have it run unasked. Throws as well for a list on a model, which has no tools.
+ */
+export function refuseUnasked(
+  { session }: Pick<Caller, "session">,
+  before: ConnectionRow,
+  { ask_tools }: { ask_tools?: string[] },
+): void {
+  if (ask_tools === undefined) return;
+  if (isModelKind(before.kind) && ask_tools.length > 0)
+    throw invalid(
+      "body.ask_tools",
+      "no_tools",
+      "A connection to a model has no tools of its own to ask about.",
+    );
+  const gone = asksFirstOf(before).filter((name) => !ask_tools.includes(name));
+  if (session === null && gone.length > 0)
+    throw new AppError(
+      "session_required",
+      `An API key cannot take ${gone.map((name) => `"${name}"`).join(", ")} off ask_tools: it is for somebody who has signed in.`,
+      {
+        fix: "Change it in the dashboard, on the page of the connection, or send what is there already along.",
+      },
+    );
 }
 
 /** Throws for a program that is not open to the account: the operator decides what runs on this machine. */

@@ -47,6 +47,11 @@ export const ConnectionShape = t.Object(
         examples: [{}],
       }),
     ),
+    ask_tools: t.Array(t.String(), {
+      description:
+        "Its tools that are called only once you have consented; `*` is each that may change something.",
+      examples: [[]],
+    }),
     status: words("untested", "ok", "error", "needs_auth"),
     credential_hint: t.Nullable(t.String({ description: "The end of the credential.", examples: ["…abcd"] })),
     has_credential: t.Boolean(),

@@ -3,6 +3,7 @@ import { ruledConnectionsOf, toolServersOf } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
+import { asksFirstOf } from "./ask-first.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { hasCredential } from "./sealed.ts";
 import { toolServerNames } from "./targets.ts";
@@ -41,6 +42,7 @@ function viewConnection(
     base_url: row.base_url,
     fallback_connection_id: row.fallback_connection_id,
     config: row.config === null ? null : storedJson<Record<string, unknown> | null>(row.config, null),
+    ask_tools: asksFirstOf(row),
     status: row.status,
     credential_hint: row.credential_hint,
     has_credential,

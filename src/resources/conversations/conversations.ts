@@ -43,9 +43,15 @@ export async function findThread(
   tx: Db,
   inbox: InboxRow,
   clues: ThreadClues,
-): Promise<string | undefined> {
-  return (await threadOfToken(app, tx, inbox, clues)) ?? (await threadOfParents(tx, inbox, clues));
+): Promise<Found | undefined> {
+  const by_token = await threadOfToken(app, tx, inbox, clues);
+  if (by_token !== undefined) return by_token;
+  const conversation_id = await threadOfParents(tx, inbox, clues);
+  return conversation_id === undefined ? undefined : { conversation_id, approval_id: null };
 }
+
+/** The thread of a mail, and the request for consent whose letter it answers, by its token alone. */
+type Found = Pick<Thread, "conversation_id"> & { approval_id: string | null };
 
 export async function startConversation(
   app: App,
@@ -216,6 +222,8 @@ const addTurn = prepared((db, turn: { id: string; sender: string | null; snippet
 export interface Thread {
   conversation_id: string;
   participant: string;
+  /** The request for consent that a letter is about: each has an address of its own. */
+  approval_id?: string | null;
 }
 
 /** The tag of a Reply-To address that continues this conversation, for this participant alone. */
@@ -233,7 +241,7 @@ export async function rememberReplyTag(
   const now = { rotation: rotations };
   await tx
     .insertInto("reply_tokens")
-    .values({ token: tokenOf(app, thread), ...thread, ...now })
+    .values({ token: tokenOf(app, thread), approval_id: null, ...thread, ...now })
     .onConflict((conflict) => conflict.column("token").doUpdateSet(now))
     .execute();
 }
@@ -243,19 +251,19 @@ async function threadOfToken(
   tx: Db,
   inbox: InboxRow,
   clues: ThreadClues,
-): Promise<string | undefined> {
+): Promise<Found | undefined> {
   if (!clues.tag?.startsWith("c_")) return undefined;
   const token = clues.tag.slice(2);
   const row = await tx
     .selectFrom("reply_tokens")
     .innerJoin("conversations", "conversations.id", "reply_tokens.conversation_id")
-    .select(["conversation_id", "participant"])
+    .select(["conversation_id", "participant", "approval_id"])
     .where("token", "=", token)
     .where("inbox_id", "=", inbox.id)
     .where("rotation", "=", inbox.rotations)
     .executeTakeFirst();
   if (!row || row.participant !== clues.sender) return undefined;
-  return equalBytes(token, tokenOf(app, row)) ? row.conversation_id : undefined;
+  return equalBytes(token, tokenOf(app, row)) ? row : undefined;
 }
 
 async function threadOfParents(tx: Db, inbox: InboxRow, clues: ThreadClues): Promise<string | undefined> {
@@ -303,9 +311,7 @@ async function threadOfMail(
   return row?.conversation_id ?? undefined;
 }
 
-function tokenOf(app: App, thread: Thread): string {
-  return base32Token(
-    app.secrets.hmac("reply", `${thread.conversation_id} ${thread.participant}`),
-    REPLY_TOKEN_CHARS,
-  );
+function tokenOf(app: App, { conversation_id, participant, approval_id }: Thread): string {
+  const about = [conversation_id, participant, approval_id].filter(Boolean).join(" ");
+  return base32Token(app.secrets.hmac("reply", about), REPLY_TOKEN_CHARS);
 }

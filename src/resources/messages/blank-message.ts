@@ -52,5 +52,6 @@ export function blankMessage(
     redone: 0,
     rules: "{}",
     schedule_id: null,
+    approval_id: null,
   };
 }

@@ -153,6 +153,9 @@ export const ActivityShape = t.Object(
       examples: [1],
     }),
     schedule_id: t.Nullable(t.String({ format: "uuid", description: "The schedule that made it." })),
+    approval_id: t.Nullable(
+      t.String({ format: "uuid", description: "The request for consent that it answers." }),
+    ),
     retry_of: t.Nullable(
       t.String({
         format: "uuid",

@@ -54,6 +54,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     mails: row.mails,
     retry_of: row.retry_of,
     schedule_id: row.schedule_id,
+    approval_id: row.approval_id,
     tags: storedJson<string[]>(row.tags, []),
     rules: rulesFound(row).matched ?? [],
     metadata: metadataOf(row),

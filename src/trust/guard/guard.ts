@@ -274,7 +274,7 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Object
  * Returns the objection to a call with a text that acts by itself where it is put: text of others may have asked for
  * it.
  */
-function objectionToText(asked: Going): Objection | null {
+export function objectionToText(asked: Going): Objection | null {
   const { tool, args, tainted, trusted_text } = asked;
   if (!tool.foreign || tool.read_only || !tainted) return null;
   const acts = actingText(args, trusted_text);
@@ -292,7 +292,7 @@ function objectionToWriting(name: string, { address, why }: Unfit): Objection {
   return { reason, lacks: null };
 }
 
-function objectionToPlace(asked: Going): Objection | null {
+export function objectionToPlace(asked: Going): Objection | null {
   return asked.tool.foreign ? objectionToAddress(asked) : objectionToOwn(asked);
 }
 

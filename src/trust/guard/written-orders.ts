@@ -1,3 +1,4 @@
+import { consentIn, holdsConsent } from "../own-words/consent.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isProseKey } from "./prose.ts";
@@ -26,6 +27,8 @@ const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
 
 /** The word that ends a schedule, as the first line of an answer to one of its mails. */
 export const STOP = "stop";
+/** Stands for the words that answer a request for consent. */
+export const CONSENT = "yes";
 const STOP_LINE = /^\W{0,3}stop\W{0,3}$/i;
 
 /** Whether the first line of a text is the word that ends a schedule. */
@@ -46,8 +49,8 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH || typeof given.value !== "string") continue;
     const read = asRead(given.value);
-    if (known.has(STOP) && isProseKey(given.key) && [read, ...formsOf(given.value)].some(beginsWithStop))
-      return STOP;
+    const alone = isProseKey(given.key) ? wordAlone(known, [read, ...formsOf(given.value)]) : undefined;
+    if (alone !== undefined) return alone;
     const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
     if (whole !== undefined) return whole;
     for (const form of formsOf(given.value)) {
@@ -63,7 +66,20 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
 /** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */
 export function ordersNotIn(text: string, orders: string[]): string[] {
   const words = new Set(wordsOf(text, TOKEN));
-  return orders.filter((order) => !words.has(order) && !(order === STOP && /\bstop\b/i.test(text)));
+  return orders.filter((order) => {
+    if (order === CONSENT) return !holdsConsent(text);
+    return !words.has(order) && !(order === STOP && /\bstop\b/i.test(text));
+  });
+}
+
+/** A word that is an order as the first line of a mail: the one that ends a schedule, or one that answers a request for consent. */
+function wordAlone(known: ReadonlySet<string>, forms: string[]): string | undefined {
+  if (known.has(STOP) && forms.some(beginsWithStop)) return STOP;
+  if (!known.has(CONSENT)) return undefined;
+  return forms
+    .find((form) => consentIn(form) !== undefined)
+    ?.trim()
+    .split("\n", 1)[0];
 }
 
 function wordsOf(text: string, pattern: RegExp): string[] {

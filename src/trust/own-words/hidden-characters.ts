@@ -29,6 +29,32 @@ export function stripHiddenCharacters(text: string): { text: string; removed: nu
   return { text: visible, removed };
 }
 
+/**
+ * Returns a text in which every character is seen that a reader could not see, or not tell from another one: it is written as its
+ * code point, in brackets that a text itself cannot have.
+ */
+export function withHiddenShown(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll("\r\n", "\n")
+    .replaceAll(/[\u27e8\u27e9]/g, asCodePoint)
+    .replaceAll(SEPARATORS, asCodePoint)
+    .replaceAll(UNSEEN, (char, at: number, whole: string) =>
+      char === "\n" || spells(char, at, whole) ? char : asCodePoint(char),
+    )
+    .replaceAll(PILED, (marks) => marks.replaceAll(/\p{M}/gu, asCodePoint));
+}
+
+/** What draws nothing, is no text, or is a blank of another kind than that of the keyboard; and a tab, as it may be as wide as a page. */
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\uFFF9-\uFFFC\u2800]|(?! )\p{Zs}/gu;
+/** More marks above each other than any script has, by which a letter can cover the lines around it. */
+const PILED = /(?<=\p{M}{4})\p{M}+/gu;
+
+function asCodePoint(char: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+  return `\u27e8U+${code}\u27e9`;
+}
+
 /** Returns a text as a reader sees it on one line, such as a subject. */
 export function visibleLine(text: string): string {
   return stripHiddenCharacters(text).text.replaceAll(/\s+/g, " ").trim();

@@ -1,0 +1,95 @@
+import type { App } from "../app.ts";
+import type { ApprovalRow } from "../db/schema.ts";
+import { BUTTON } from "../inbound/accept-consent.ts";
+import { putBack, settle, take, whyDecided } from "../resources/approvals/approvals.ts";
+import { approvalById } from "../resources/approvals/view.ts";
+import { consentIn } from "../trust/own-words/consent.ts";
+import { asCode, asText } from "../trust/shown/as-code.ts";
+import { excerptOf } from "../trust/shown/redact.ts";
+import { callApproved, calledName, GONE, type Outcome } from "./approved-call.ts";
+import { closeRun, type Ending, type Run } from "./close.ts";
+import { asBlock } from "./form.ts";
+import { warningStep } from "./steps.ts";
+
+/** How much of what a tool has answered is mailed. */
+const MAX_ANSWER_CHARS = 20_000;
+const REST =
+  "Below your answer stood more words: they were not read. Send what else you want in a mail of its own.";
+
+/**
+ * Does what a message says to a request for consent: the owner's yes or no, in an answer to the letter about it, or by the button of
+ * its page. False for any other message, also one to the address of such a letter.
+ */
+export async function answerRequest(app: App, run: Run): Promise<boolean> {
+  const { message } = run;
+  const said = saidBy(run);
+  if (message.approval_id === null || said === undefined) return false;
+  const [approval] = await approvalById(app.db, { id: message.approval_id, user_id: message.user_id });
+  if (hasMore(run)) run.steps.push(warningStep(REST));
+  // What a rule says of the form of answers is not meant for this one.
+  const settings = { ...run.settings, form: null, attach: null, private: false };
+  const answering = { ...run, settings };
+  if (approval === undefined) await closeRun(app, answering, free(GONE));
+  else if (said === "no") await closeRun(app, answering, await refused(app, run, approval));
+  else await consented(app, answering, approval);
+  return true;
+}
+
+/**
+ * What the owner says. Only an authenticated mail of the owner's own counts, by the words that are surely theirs, and no mail that
+ * a program wrote by itself.
+ */
+function saidBy({ message, input }: Run): "yes" | "no" | undefined {
+  const { authority, source, schedule_id, no_reply_reason } = message;
+  if (authority !== "owner" || schedule_id !== null) return undefined;
+  // Nobody but the server makes a call with the id of a request.
+  if (source === "api") return message.instruction === BUTTON ? "yes" : undefined;
+  return source === "email" && no_reply_reason === null ? consentIn(input.sure) : undefined;
+}
+
+function hasMore({ input, message }: Run): boolean {
+  return message.source === "email" && input.sure.trim().includes("\n");
+}
+
+/** Takes a no. It is stored before the answer says so, as a yes may come at the same moment from the page. */
+async function refused(app: App, { message, owner_timezone }: Run, approval: ApprovalRow): Promise<Ending> {
+  const left = `${asCode(calledName(approval))} is not called, and never will be for this request.`;
+  if (approval.state === "refused" && approval.run_id === message.id) return free(left);
+  const now = { now: app.now(), timezone: owner_timezone };
+  const decided = whyDecided(approval, now);
+  if (decided !== null) return free(`${asText(decided.sentence)} ${decided.mend}`);
+  const taken = await app.write((tx) =>
+    take(app, tx, { id: approval.id, run_id: message.id, from: ["pending"], state: "refused" }),
+  );
+  return free(taken ? left : "It was decided about at the same moment: its page says how.");
+}
+
+async function consented(app: App, run: Run, approval: ApprovalRow): Promise<void> {
+  const outcome = await callApproved(app, run, approval);
+  const { id } = approval;
+  const alongside: Run["alongside"] = outcome.called
+    ? (tx) => settle(app, tx, { id, state: outcome.state, outcome: excerptOf(outcome.text) })
+    : (tx) => putBack(tx, { id, run_id: run.message.retry_of ?? run.message.id });
+  await closeRun(app, { ...run, alongside }, endingOf(approval, outcome));
+}
+
+function endingOf(approval: ApprovalRow, outcome: Outcome): Ending {
+  const name = asCode(calledName(approval));
+  if (!outcome.called) return free(`${name} was not called. ${asText(outcome.why)}`);
+  const { state, text } = outcome;
+  const words = text.trim().slice(0, MAX_ANSWER_CHARS).toWellFormed();
+  const answer = words === "" ? "" : `\n\n${asBlock(words, "")}`;
+  const result = {
+    done: `Done, once, as you allowed: ${name}.${words === "" ? "" : " It answered:"}${answer}`,
+    failed: `${name} was called, once, as you allowed, and failed:${answer}\n\n${ANEW}`,
+    unknown: `${name} was called as you allowed, and it may or may not have been done: look there.${answer}\n\n${ANEW}`,
+  }[state];
+  return { state: "done", result, model: null, usage: null };
+}
+
+const ANEW =
+  "Your consent was for one call, and is used up. If you still want it done, ask for it again in a new mail.";
+
+function free(result: string): Ending {
+  return { state: "done", result, model: null, usage: null, free: true };
+}

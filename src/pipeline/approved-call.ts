@@ -1,0 +1,212 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { scopeOf } from "../db/inbox-columns.ts";
+import type { ApprovalRow, ConnectionRow, UserRow } from "../db/schema.ts";
+import { userById } from "../db/users.ts";
+import { authorityNow } from "../inbound/policy.ts";
+import { deadline } from "../lib/deadline.ts";
+import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { isRunOf, take, whyDecided } from "../resources/approvals/approvals.ts";
+import { approvalById, argumentsOf } from "../resources/approvals/view.ts";
+import { hashOf } from "../resources/approvals/hash.ts";
+import { freeFor, howToMakeRoom, storageOf } from "../resources/billing/storage.ts";
+import { targetsOf } from "../resources/connections/targets.ts";
+import { inboxById } from "../resources/inboxes/inboxes.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { messageById } from "../resources/messages/messages.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
+import { redactArguments, excerptOf } from "../trust/shown/redact.ts";
+import { shortTarget, plainName } from "./approval-letter.ts";
+import type { Run } from "./close.ts";
+import { keepMade } from "./made-files.ts";
+import { type StepDraft, stepName, warningStep } from "./steps.ts";
+import { makeTextFile, workOnText } from "./text-work.ts";
+import { beginCall, endCall, UNKNOWN } from "./tool-journal.ts";
+import { openToolbox } from "./toolbox.ts";
+import { bytesToNote, noteWritten, TOO_LONG, type ToNote, writingRoom } from "./written-texts.ts";
+
+/** What became of a call to which its owner has consented. */
+export type Outcome =
+  | { called: true; state: "done" | "failed" | "unknown"; text: string }
+  /** Nothing was called; `why` says the reason and what to do. */
+  | { called: false; why: string };
+
+/**
+ * Makes exactly the call that an approval is for, once: what it needs is looked at anew, and it is noted before it is made, in the
+ * transaction that uses up the consent. A run that was interrupted finds the note, and does not make it again.
+ */
+export async function callApproved(app: App, run: Run, approval: ApprovalRow): Promise<Outcome> {
+  const [earlier] = run.journal.earlier;
+  if (earlier !== undefined) {
+    if (earlier.step !== undefined) run.steps.push(earlier.step);
+    const state = earlier.unknown === true ? "unknown" : earlier.ok ? "done" : "failed";
+    return { called: true, state, text: earlier.text };
+  }
+  const why = await whyNot(app, app.db, run, approval.id);
+  if (why !== null) return { called: false, why };
+  using cap = deadline(run.signal, app.config.routing.hard_cap_seconds * 1_000);
+  const found = await findTool(app, run, approval, cap.signal);
+  if ("why" in found) return { called: false, why: found.why };
+  return makeOnce(app, run, approval, { ...found, signal: cap.signal });
+}
+
+interface Found {
+  tool: Tool;
+  args: Record<string, unknown>;
+}
+
+/** The tool as it is by now. Another one than the owner was asked about is not called. */
+async function findTool(
+  app: App,
+  run: Run,
+  approval: ApprovalRow,
+  signal: AbortSignal,
+): Promise<Found | { why: string }> {
+  const args = argumentsOf(approval);
+  const standing = await standingOf(app, app.db, approval);
+  if ("why" in standing || args === null) return { why: "why" in standing ? standing.why : CHANGED };
+  const { connection } = standing;
+  const box = await openToolbox(app, [{ name: approval.target, connection }], signal);
+  if (run.signal.aborted) throw run.signal.reason;
+  const missing = box.missing.get(approval.target);
+  if (missing !== undefined) return { why: `Its tools could not be used: ${missing} ${STILL_OPEN}` };
+  const tool = box.tools.find((offered) => offered.tool.name === approval.tool)?.tool;
+  if (tool === undefined)
+    return { why: `There is no tool of this name at @${shortTarget(approval)} any more. ${ANEW}` };
+  return hashOf(connection, tool, args) === approval.hash ? { tool, args } : { why: CHANGED };
+}
+
+const ANEW = "If you still want it done, ask for it again in a new mail.";
+const STILL_OPEN = "Nothing was called, so that you can still allow it: once that is mended, say yes again.";
+const CHANGED = `Its tool, or where that is, has changed since you were asked, so it would not be what you have seen. ${ANEW}`;
+
+type Standing = { connection: ConnectionRow; user: UserRow } | { why: string };
+
+/** Whether what a consent needs is still there: whoever wanted the call, the right of the inbox to it, and the connection. */
+async function standingOf(app: App, db: Db, approval: ApprovalRow): Promise<Standing> {
+  const [origin] = await messageById(db, { id: approval.message_id });
+  const [user] = await userById(db, { id: approval.user_id });
+  const [inbox] = await inboxById(db, { id: approval.inbox_id });
+  if (!origin || origin.deleted_at !== null || !inbox || user?.deleted_at !== null)
+    return { why: "The message that wanted it, or its inbox, has been deleted." };
+  const authority = authorityNow(inbox, user, origin);
+  if (!hasAuthority({ authority }))
+    return {
+      why: `${origin.sender ?? "Whoever wanted it"} may not give instructions to this inbox any more. Put the address on its list again (allowlist_senders), or ask for it yourself.`,
+    };
+  const { target } = approval;
+  const asked = { authority, scope: scopeOf(inbox), target, tools: true, allow_destructive: true };
+  if (!app.guard.powersOf(asked).mayUse(target))
+    return {
+      why: `@${shortTarget(approval)} may not be used in this inbox any more. Tick it on its page under “Tools”.`,
+    };
+  const { attached } = await targetsOf(db, inbox);
+  const connection = attached.find(({ name }) => name === target)?.connection;
+  return connection?.id === approval.connection_id
+    ? { connection, user }
+    : {
+        why: `The connection that it was to go through is not that of @${shortTarget(approval)} any more. ${ANEW}`,
+      };
+}
+
+/** Why a call may not be made by this run, by what is stored. */
+async function whyNot(
+  app: App,
+  db: Db,
+  { message, owner_timezone }: Run,
+  id: string,
+): Promise<string | null> {
+  const [approval] = await approvalById(db, { id, user_id: message.user_id });
+  if (approval === undefined || approval.inbox_id !== message.inbox_id) return GONE;
+  const is_mine = approval.state === "approved" && isRunOf(approval, message);
+  const decided = is_mine ? null : whyDecided(approval, { now: app.now(), timezone: owner_timezone });
+  if (decided !== null) return `${decided.sentence} ${decided.mend}`;
+  const standing = await standingOf(app, db, approval);
+  return "why" in standing ? standing.why : null;
+}
+
+export const GONE = "There is no such request any more: it was deleted with the message that wanted it.";
+
+async function makeOnce(
+  app: App,
+  run: Run,
+  { id, hash }: ApprovalRow,
+  { tool, args, signal }: Found & { signal: AbortSignal },
+): Promise<Outcome> {
+  const { message } = run;
+  const noted = await toNote(app, run, { tool, args });
+  if (typeof noted === "string") return { called: false, why: noted };
+  refuseWithoutHandles();
+  const entry = { message_id: message.id, fingerprint: hash };
+  const begun = stepOf(tool, args, UNKNOWN);
+  let why: string | null = null;
+  const kept = await beginCall(app, entry, {
+    step: begun,
+    granted: async (tx) => (why = await whyNot(app, tx, run, id)) === null,
+    async alongside(tx) {
+      await take(app, tx, { id, run_id: message.id, from: ["pending", "approved"], state: "called" });
+      await noteWritten(app, tx, { user_id: message.user_id, hashes: noted.hashes });
+    },
+  });
+  if (why !== null) return { called: false, why };
+  if (kept !== null && kept !== UNKNOWN) return { called: false, why: kept.text };
+  run.changed = true;
+  if (kept !== null) return { called: true, state: "unknown", text: UNKNOWN.text };
+  const began = performance.now();
+  const said = await answerOf(run, tool.call(args, signal));
+  const { ok, unanswered = false } = said;
+  const step = { ...stepOf(tool, args, said), duration_ms: Math.round(performance.now() - began) };
+  await endCall(app, entry, { ...said, step });
+  const left_out = await keepMade(run.made, said.files, (file, trust) =>
+    makeTextFile(app, file, trust, sourceOf(message)),
+  );
+  run.steps.push(step, ...left_out.map(warningStep));
+  return { called: true, state: unanswered ? "unknown" : ok ? "done" : "failed", text: said.text };
+}
+
+/** What a tool answers; that it did not in time is an answer as well, but not that this server stops. */
+async function answerOf({ signal }: Run, answer: Promise<ToolOutcome>): Promise<ToolOutcome> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { ok: false, text: "No answer came in time.", files: [], unanswered: true };
+  }
+}
+
+/** What is to be remembered of what a tool of others writes: it may come back as a mail in the owner's name. */
+async function toNote(
+  app: App,
+  { message, owner_plan: plan }: Run,
+  { tool, args }: Found,
+): Promise<ToNote | string> {
+  const room = writingRoom();
+  if (!tool.foreign || tool.read_only) return { hashes: new Uint8Array(), takes: room };
+  const noted = await workOnText(app, "writes", { args, own: "", room }, sourceOf(message));
+  if (noted === undefined || noted === TOO_LONG)
+    return `It is too long to be known again, should it come back by mail. ${ANEW}`;
+  const storage = await storageOf(app, app.db, { id: message.user_id, plan });
+  if (bytesToNote(noted) <= freeFor(storage, "household")) return noted;
+  return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(plan)} ${STILL_OPEN}`;
+}
+
+function stepOf(
+  { target, name }: Tool,
+  args: Record<string, unknown>,
+  said: { ok: boolean; text: string },
+): StepDraft {
+  return {
+    type: "tool_call",
+    server: target,
+    name: stepName(name),
+    arguments: redactArguments(args),
+    status: said.ok ? "ok" : "error",
+    output: excerptOf(said.text),
+  };
+}
+
+/** The call, as a sentence names it. */
+export function calledName(approval: Pick<ApprovalRow, "tool" | "target">): string {
+  return `${plainName(approval.tool)} of @${shortTarget(approval)}`;
+}

@@ -1,0 +1,106 @@
+import type { App } from "../app.ts";
+import type { ApprovalRow, ConnectionRow } from "../db/schema.ts";
+import { waitingCount } from "../resources/approvals/view.ts";
+import { hashOf } from "../resources/approvals/hash.ts";
+import { isAskedFirst } from "../resources/connections/ask-first.ts";
+import { targetsOf } from "../resources/connections/targets.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
+import type { Tool } from "../trust/guard/tool.ts";
+import type { Run } from "./close.ts";
+import { objectionToConsent } from "./objection.ts";
+import { workOnText } from "./text-work.ts";
+
+/** More letters about one message nobody reads with care. */
+const MAX_HELD = 5;
+/** Requests of one account that wait for an answer. */
+const MAX_WAITING = 100;
+
+/** A call that a run has not made, as the owner of its inbox is asked about it first. */
+export interface HeldCall extends Pick<
+  ApprovalRow,
+  "id" | "connection_id" | "target" | "tool" | "hash" | "cause" | "tainted"
+> {
+  args: Record<string, unknown>;
+  /** The arguments as people read them. */
+  shown: string;
+}
+
+interface Wanted {
+  asked: AskedCall;
+  /** The arguments as they would be sent. */
+  sent: Record<string, unknown>;
+  cause: ApprovalRow["cause"];
+  signal: AbortSignal;
+}
+
+/** Why the owner is asked before a call that nothing forbids; null where it may just be made. */
+export async function whyAsk(app: App, run: Run, tool: Tool): Promise<"marked" | "flag" | null> {
+  if (tool.target === FILES_TARGET) return null;
+  if (run.settings.ask && !tool.read_only) return "flag";
+  const connection = await connectionOf(app, run, tool);
+  return connection !== undefined && isAskedFirst(connection, tool) ? "marked" : null;
+}
+
+/** Whether a consent could allow what the guard objects to: what an instruction could have allowed, and only changes. */
+export function isLiftable({ lacks }: Objection, { read_only, target, titled }: Tool): boolean {
+  if (lacks === null || read_only || target === FILES_TARGET) return false;
+  // A page goes by an id, and whoever is asked about it could not see whose it is.
+  return titled === undefined || lacks.place === null;
+}
+
+/**
+ * Holds a call until the owner has consented to it. Returns a sentence on why it cannot be asked for: something is in it that no
+ * consent lifts, or nobody could read before they say yes what it does.
+ */
+export async function holdCall(
+  app: App,
+  run: Run,
+  { asked, sent, cause, signal }: Wanted,
+): Promise<HeldCall | string> {
+  const { tool } = asked;
+  const why = whyNever(run);
+  if (why !== null) return why;
+  const from = sourceOf(run.message);
+  // The guard has looked at everything only where it had nothing against the call.
+  const objection = cause === "boundary" ? await objectionToConsent(app, asked, { from, signal }) : null;
+  if (objection !== null) return objection.reason;
+  const connection = await connectionOf(app, run, tool);
+  if (connection === undefined) return `@${tool.target} is not connected any more.`;
+  const hash = hashOf(connection, tool, sent);
+  const same = run.held.find((held) => held.hash === hash);
+  if (same !== undefined) return same;
+  if (run.held.length >= MAX_HELD)
+    return `The owner is asked about ${MAX_HELD} calls of one message at most.`;
+  if ((await waitingCount(app.db, run.message.user_id, app.now())) + run.held.length >= MAX_WAITING)
+    return `${MAX_WAITING} requests wait for the owner's answer already: no more are made before some of them have one.`;
+  const shown = await workOnText(app, "shown", { args: sent }, from);
+  if (typeof shown !== "string")
+    return "The owner cannot be asked about it: its arguments are longer, or more, than anybody reads before they say yes.";
+  const held: HeldCall = {
+    id: app.newId(),
+    connection_id: connection.id,
+    target: tool.target,
+    tool: tool.name,
+    args: sent,
+    hash,
+    cause,
+    tainted: asked.tainted ? 1 : 0,
+    shown,
+  };
+  run.held.push(held);
+  return held;
+}
+
+/** Why no call of a run can be asked for, whatever it is. */
+function whyNever({ message, settings }: Run): string | null {
+  if (!hasAuthority(message)) return "Nobody with authority has asked for it.";
+  if (message.source === "test") return "A test asks nobody for consent.";
+  return settings.private ? "With --private nothing is kept that the owner could be asked about." : null;
+}
+
+async function connectionOf(app: App, { inbox }: Run, { target }: Tool): Promise<ConnectionRow | undefined> {
+  const { attached } = await targetsOf(app.db, inbox);
+  return attached.find(({ name }) => name === target)?.connection;
+}

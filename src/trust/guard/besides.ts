@@ -1,0 +1,38 @@
+import { type Going, type Objection, objectionToPlace, objectionToText, tooMuch } from "./guard.ts";
+
+/** How many addresses a consent may name. */
+const MAX_NAMED = 20;
+
+/** A place that says what it is: a repository, or an issue in one. */
+const READABLE = /^[\w.-]+(?:\/[\w.-]+)+(?:#\d{1,10})?$/;
+
+/**
+ * Returns the objection to a page or a spreadsheet that nobody has named: it goes by an id, and who is asked about it could not see
+ * whose it is.
+ */
+function unreadable(objection: Objection | null): Objection | null {
+  const place = objection?.lacks?.place ?? null;
+  return objection === null || (place !== null && READABLE.test(place))
+    ? null
+    : { ...objection, lacks: null };
+}
+
+/**
+ * Returns what no consent lifts in a call that the guard objects to, or null. The guard names what comes first; behind a place that
+ * the instruction does not name there may be an address of this server, a word that is an order in a mail, or a text that acts by
+ * itself. So each place counts as named once it was found, until nothing is left or what is left is of that kind.
+ */
+export function objectionBesides(going: Going): Objection | null {
+  if (!going.tool.foreign) return unreadable(objectionToPlace(going));
+  const text = objectionToText(going);
+  if (text !== null) return text;
+  const named = { ...going };
+  for (let count = 0; count <= MAX_NAMED; count += 1) {
+    const objection = objectionToPlace(named);
+    if (objection === null) return null;
+    const place = objection.lacks?.place ?? null;
+    if (place === null || named.trusted_text.endsWith(`\n${place}`)) return { ...objection, lacks: null };
+    named.trusted_text += `\n${place}`;
+  }
+  return tooMuch(going.tool.name);
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { create, list } from "../support/tool-room.ts";
+import {
+  answer,
+  ask,
+  askOnce,
+  type ApprovalRoom,
+  approvalRoom,
+  lastMail,
+  letters,
+  newest,
+  read,
+} from "./room.ts";
+
+let room: ApprovalRoom;
+beforeAll(async () => {
+  room = await approvalRoom();
+});
+afterAll(() => room[Symbol.asyncDispose]());
+
+describe("a call that the boundary blocks", () => {
+  test("is asked about in a mail of its own, and made once after a yes, with its outcome in the thread", async () => {
+    const { letter, approval } = await askOnce(room, { title: "Lunch", day: "Monday" });
+    expect(room.tools.calls).toEqual([]);
+    const message = await room.newest();
+    expect(message).toMatchObject({ state: "done" });
+    expect(message.result).toContain(
+      "Not done yet, as it waits for your yes: `create_event` of `@calendar`.",
+    );
+    expect(letter).toMatchObject({
+      subject: "Waits for your yes: create_event of @calendar",
+      to: "ada@example.com",
+    });
+    expect(letter.lines).toContain("    title: Lunch\n    day: Monday\n");
+    expect(letter.text).toContain("May this be done?");
+    expect(letter.text).not.toContain("It waits.");
+    expect(approval).toMatchObject({
+      status: "pending",
+      cause: "boundary",
+      read_others: true,
+      message_id: message.id,
+    });
+    expect(await answer(room, letter, "Yes!")).toStartWith("250");
+    expect(room.tools.calls).toEqual([{ name: "create_event", args: { title: "Lunch", day: "Monday" } }]);
+    const outcome = await lastMail(room);
+    expect(outcome.text).toContain('Done, once, as you allowed: "create_event of @calendar". It answered:');
+    expect(outcome.text).toContain("created 7");
+    expect(await room.newest()).toMatchObject({
+      state: "done",
+      conversation_id: message.conversation_id,
+      approval_id: approval.id,
+      credits_charged: 1,
+    });
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "done", outcome: "created 7" });
+    await answer(room, letter, "Yes");
+    expect(room.tools.calls).toHaveLength(1);
+    expect((await lastMail(room)).text).toContain(
+      "A consent is good for one call. If you still want it done",
+    );
+    expect(await room.newest()).toMatchObject({ credits_charged: 0 });
+  });
+
+  test("is never made after a no", async () => {
+    const { letter, approval } = await askOnce(room);
+    await answer(room, letter, "Nein.");
+    expect((await lastMail(room)).text).toContain("is not called, and never will be for this request");
+    await answer(room, letter, "yes");
+    expect((await lastMail(room)).text).toContain("It was refused on");
+    expect(room.tools.calls).toEqual([]);
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "refused" });
+  });
+
+  test("can be allowed for seven days", async () => {
+    const { letter, approval } = await askOnce(room);
+    room.clock.advance("7d");
+    await answer(room, letter, "yes");
+    expect(room.tools.calls).toEqual([]);
+    expect((await lastMail(room)).text).toContain("It could be allowed until");
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "expired" });
+  });
+
+  test("says no word of the model's in its letter, and only reading ones are not asked about", async () => {
+    room.rounds.push([list("Monday")]);
+    expect(await ask(room, [create(), create()])).toHaveLength(1);
+    expect((await newest(room.owner)).arguments).toEqual({ title: "Lunch" });
+    expect(await letters(room)).not.toHaveLength(0);
+  });
+});
+
+test.each(["ja", "Oui", "SÍ.", "si", "да!", " yes ", "Yes\n\nBest\nAda"])("%p says yes", async (words) => {
+  const { letter } = await askOnce(room);
+  await answer(room, letter, words);
+  expect(room.tools.calls).toHaveLength(1);
+});
+
+test.each(["yes please", "Yes, but at 11", "yes?", "y", "ok", "> yes", "I do not know.\nyes"])(
+  "%p is an ordinary mail",
+  async (words) => {
+    const { letter, approval } = await askOnce(room);
+    await answer(room, letter, words);
+    expect(room.tools.calls).toEqual([]);
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "pending" });
+    expect(await room.newest()).toMatchObject({ model: "stand-in" });
+  },
+);

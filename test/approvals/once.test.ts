@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beginCall, endCall, UNKNOWN } from "../../src/pipeline/tool-journal.ts";
+import { take } from "../../src/resources/approvals/approvals.ts";
+import { sessionOf } from "../support/consent.ts";
+import { answer, askOnce, type ApprovalRoom, approvalRoom, lastMail, read } from "./room.ts";
+
+let room: ApprovalRoom;
+beforeAll(async () => {
+  room = await approvalRoom();
+});
+afterAll(() => room[Symbol.asyncDispose]());
+
+const STEP = { type: "tool_call" as const, server: "mcp:calendar", name: "create_event", arguments: {} };
+
+/** What a run leaves that was killed once it had noted its call, or once it had noted the answer as well. */
+async function killedAt(
+  { id, hash }: { id: string; hash: string },
+  message_id: string,
+  heard: string | null,
+): Promise<void> {
+  const { app } = room;
+  const entry = { message_id, fingerprint: hash };
+  await beginCall(app, entry, {
+    step: { ...STEP, output: UNKNOWN.text },
+    granted: () => Promise.resolve(true),
+    async alongside(tx) {
+      await take(app, tx, { id, run_id: message_id, from: ["pending", "approved"], state: "called" });
+    },
+  });
+  if (heard === null) return;
+  await endCall(app, entry, { ok: true, text: heard, files: [], step: { ...STEP, output: heard } });
+}
+
+describe("a yes whose run is done again after a kill", () => {
+  test.each<[string, string | null, string, string]>([
+    [
+      "in the middle of the call does not make it again, and says so",
+      null,
+      "unknown",
+      "may or may not have been done",
+    ],
+    ["behind the call tells what came of it, and does not make it again", "created 9", "done", "created 9"],
+  ])("%s", async (_what, heard, status, words) => {
+    const { letter, approval } = await askOnce(room);
+    const { reply_to, id, subject } = letter;
+    const headers = { "In-Reply-To": id, "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
+    await room.send({ to: reply_to, rcpt: reply_to, subject: `Re: ${subject}`, text: "yes", headers });
+    await killedAt(approval, (await room.newest()).id, heard);
+    await room.drain();
+    expect(room.tools.calls).toEqual([]);
+    expect((await lastMail(room)).text).toContain(words);
+    expect(await read(room.owner, approval.id)).toMatchObject({ status });
+    await answer(room, letter, "yes");
+    expect(room.tools.calls).toEqual([]);
+    expect(await room.app.db.selectFrom("tool_calls").selectAll().execute()).toEqual([]);
+  });
+});
+
+test("of a yes by mail and one by the button at once, one counts", async () => {
+  for (let turn = 0; turn < 3; turn += 1) {
+    const { letter, approval } = await askOnce(room, { title: `Lunch ${turn}` });
+    const { reply_to, id, subject } = letter;
+    const mail = (nth: number) =>
+      room.send({
+        to: reply_to,
+        rcpt: reply_to,
+        subject: `Re: ${subject}`,
+        text: "yes",
+        headers: { "In-Reply-To": id, "Message-ID": `<${turn}.${nth}.at-once@example.com>` },
+      });
+    const cookie = await sessionOf(room, room.owner);
+    const button = () =>
+      room.request(`/v1/approvals/${approval.id}/approve`, {
+        method: "POST",
+        headers: { cookie, "content-type": "application/json" },
+        body: JSON.stringify({ hash: approval.hash }),
+      });
+    await Promise.all([mail(1), button(), mail(2), button()]);
+    await room.drain();
+    expect(room.tools.calls).toHaveLength(1);
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "done" });
+  }
+});
+
+test("a no and a yes at once do one of both, and say which", async () => {
+  const { letter, approval } = await askOnce(room);
+  const cookie = await sessionOf(room, room.owner);
+  const pressed = room.request(`/v1/approvals/${approval.id}/refuse`, {
+    method: "POST",
+    headers: { cookie, "content-type": "application/json" },
+    body: "{}",
+  });
+  await Promise.all([answer(room, letter, "yes"), pressed]);
+  const { status } = await read(room.owner, approval.id);
+  expect(room.tools.calls).toHaveLength(status === "done" ? 1 : 0);
+  expect(["done", "refused"]).toContain(status);
+});
+
+test("a tool server that cannot be reached costs no consent: the same yes counts once it is back", async () => {
+  const { letter, approval } = await askOnce(room);
+  const { url } = room.tools;
+  const { db } = room.app;
+  const to = (base_url: string) =>
+    db.updateTable("connections").set({ base_url }).where("kind", "=", "mcp").execute();
+  await to("http://127.0.0.1:9/mcp");
+  room.clock.advance("20m");
+  await answer(room, letter, "yes");
+  expect((await lastMail(room)).text).toContain("Nothing was called, so that you can still allow it");
+  expect(await read(room.owner, approval.id)).toMatchObject({ status: "pending", run_id: null });
+  await to(url);
+  room.clock.advance("20m");
+  await answer(room, letter, "yes");
+  expect(room.tools.calls).toHaveLength(1);
+});
