@@ -141,6 +141,16 @@ const pages = [
   }),
   createRoute({
     getParentRoute: () => signedIn,
+    path: "/approvals",
+    component: lazyPage(() => import("./pages/approvals/approvals.tsx"), "Approvals"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/approvals/$approval_id",
+    component: lazyPage(() => import("./pages/approvals/approval.tsx"), "Approval"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
     path: "/schedules",
     component: lazyPage(() => import("./pages/schedules/schedules.tsx"), "Schedules"),
   }),

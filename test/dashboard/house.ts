@@ -13,6 +13,7 @@ export { hasChromium } from "../support/chromium.ts";
 export const PAGES = [
   "Activity",
   "Conversations",
+  "Approvals",
   "Playground",
   "Inboxes",
   "Contexts",

@@ -1,6 +1,16 @@
 import { type InfiniteData, type QueryKey, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { get, queryOf } from "./client.ts";
-import type { Connection, Context, CustomDomain, Endpoint, Inbox, Page, Recipe, Schedule } from "./shapes.ts";
+import type {
+  Approval,
+  Connection,
+  Context,
+  CustomDomain,
+  Endpoint,
+  Inbox,
+  Page,
+  Recipe,
+  Schedule,
+} from "./shapes.ts";
 
 /** A list that comes in pages; `data` is what has come of it so far. */
 export const paged = <T>(queryKey: QueryKey, path: string, filters: Parameters<typeof queryOf>[0] = {}) =>
@@ -37,6 +47,8 @@ export const scheduleList = queryOptions({
   queryKey: ["schedules"],
   queryFn: ({ signal }) => get<Schedule[]>("/v1/schedules", signal),
 });
+
+export const approvalList = paged<Approval>(["approvals"], "/v1/approvals");
 
 export const recipeList = queryOptions({
   queryKey: ["recipes"],

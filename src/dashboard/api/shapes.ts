@@ -39,6 +39,7 @@ import type {
   StoryShape,
 } from "../../resources/messages/shapes.ts";
 import type { AppliedRecipeShape, RecipeShape } from "../../resources/recipes/shapes.ts";
+import type { ApprovalShape } from "../../resources/approvals/shapes.ts";
 import type { ScheduleShape } from "../../resources/schedules/shapes.ts";
 import type { ServerShape } from "../../resources/accounts/setup-shapes.ts";
 import type {
@@ -71,6 +72,7 @@ export type InboxTest = Static<typeof InboxTestShape>;
 export type Activity = Static<typeof ActivityShape>;
 export type Attachment = Static<typeof AttachmentShape>;
 export type RoutingResult = Static<typeof RunShape>;
+export type Approval = Static<typeof ApprovalShape>;
 export type Schedule = Static<typeof ScheduleShape>;
 export type Recipe = Static<typeof RecipeShape>;
 export type AppliedRecipe = Static<typeof AppliedRecipeShape>;

@@ -1,5 +1,6 @@
 import {
   Activity,
+  BadgeCheck,
   BookOpenText,
   CalendarClock,
   ChartColumn,
@@ -20,6 +21,7 @@ interface Entry {
   to:
     | "/"
     | "/conversations"
+    | "/approvals"
     | "/playground"
     | "/inboxes"
     | "/contexts"
@@ -47,6 +49,7 @@ export const NAVIGATION: { title: string; pages: Entry[] }[] = [
     pages: [
       { to: "/", label: "Activity", icon: Activity },
       { to: "/conversations", label: "Conversations", icon: MessagesSquare },
+      { to: "/approvals", label: "Approvals", icon: BadgeCheck },
       { to: "/playground", label: "Playground", icon: FlaskConical },
     ],
   },

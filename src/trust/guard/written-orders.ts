@@ -75,11 +75,13 @@ export function ordersNotIn(text: string, orders: string[]): string[] {
 /** A word that is an order as the first line of a mail: the one that ends a schedule, or one that answers a request for consent. */
 function wordAlone(known: ReadonlySet<string>, forms: string[]): string | undefined {
   if (known.has(STOP) && forms.some(beginsWithStop)) return STOP;
-  if (!known.has(CONSENT)) return undefined;
-  return forms
-    .find((form) => consentIn(form) !== undefined)
-    ?.trim()
-    .split("\n", 1)[0];
+  return known.has(CONSENT) ? forms.map(firstWord).find((word) => consentIn(word) !== undefined) : undefined;
+}
+
+/** The letters of the first line that has any: marks around them, and lines of marks alone, may be markup of a program. */
+function firstWord(form: string): string {
+  const line = form.split("\n").find((one) => /\p{L}/u.test(one)) ?? "";
+  return line.normalize("NFKC").replaceAll(/[^\p{L}\p{M}]/gu, "");
 }
 
 function wordsOf(text: string, pattern: RegExp): string[] {

@@ -10,8 +10,8 @@ const MAX_DEPTH = 8;
 const LINE_CHARS = 72;
 /** More blanks (four), or empty lines, in a row are counted: what stands behind them could be overlooked. */
 const MAX_EMPTY_LINES = 2;
-const LINE = "  | ";
-const CONTINUED = "  > ";
+const LINE = "  │ ";
+const CONTINUED = "  ┆ ";
 
 /**
  * Returns the arguments of a call as people read them before they consent to it: each by its name, whole, the short ones first; null

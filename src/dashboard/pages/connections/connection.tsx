@@ -16,6 +16,7 @@ import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { InboxLinks } from "../inboxes/inbox-links.tsx";
 import { isProgram } from "./address-field.tsx";
+import { AskFirst } from "./ask-first.tsx";
 import { ConnectionSettings } from "./connection-settings.tsx";
 import { StatusOf } from "./connections.tsx";
 import { FailedTest } from "./failed-test.tsx";
@@ -78,6 +79,7 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
       {provider && (
         <ConnectionSettings connection={connection} provider={provider} models={test.data?.models ?? []} />
       )}
+      {connection.category !== "llm" && <AskFirst connection={connection} />}
       {connection.category !== "integration" && <WhereUsed connection={connection} />}
     </Page>
   );

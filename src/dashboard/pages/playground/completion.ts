@@ -27,6 +27,7 @@ export const FLAGS: Suggestion[] = [
   { text: "--max-tokens=", words: "How long the answer may get" },
   { text: "--temperature=", words: "0 for sober, 2 for wild" },
   { text: "--no-tools", words: "Uses no tools" },
+  { text: "--ask", words: "Asks you before each change" },
   { text: "--allow-destructive", words: "Lets the tool you name delete or overwrite" },
   { text: "--dry-run", words: "Says what would be done, and does nothing" },
   { text: "--new", words: "Begins a new conversation" },

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ModelRequestBody, startModelServer, toolCalls } from "../support/model-server.ts";
+import { CREATE, create, EVENTS } from "../support/tool-room.ts";
+import { startToolServer, type ToolServer } from "../support/tool-server.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, NARROW_LOOKS, TASK_LOOKS } from "./house.ts";
+
+const stack = new AsyncDisposableStack();
+let at: Dashboard;
+let tools: ToolServer;
+
+const ARGS = { title: "Lunch", note: `A long line ${"that goes on ".repeat(20)}\u202e and turns round` };
+
+const reply = ({ messages }: ModelRequestBody) =>
+  messages.at(-1)?.role === "tool" ? "It waits." : toolCalls([create(ARGS)]);
+
+describe.skipIf(!hasChromium)("approvals", () => {
+  beforeAll(async () => {
+    at = stack.use(await dashboard({ env: { MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1" } }));
+    const model = stack.use(startModelServer({ reply }));
+    tools = stack.use(startToolServer([EVENTS, CREATE]));
+    const made = (body: object) => at.api<{ id: string }>("POST", "/connections", body);
+    const { id } = await made({ kind: "openai_compatible", base_url: model.base_url, model: "stand-in" });
+    const calendar = await made({ kind: "mcp", label: "Calendar", base_url: tools.url });
+    const mcp_connection_ids = [calendar.id];
+    await at.api("POST", "/inboxes", { label: "Desk", default_connection_id: id, mcp_connection_ids });
+  }, 120_000);
+  afterAll(() => stack.disposeAsync());
+
+  const ask = () => at.api("POST", "/v1/messages", { instruction: "Do it", content: "Make an event." });
+
+  test.each([...LOOKS, ...NARROW_LOOKS.slice(0, 1)])(
+    "a call is shown whole, and opening its page does nothing (%s)",
+    async (_name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Approvals");
+      if (look === LOOKS[0]?.[1]) {
+        await page.getByText("Nothing waits for you").waitFor();
+        await visit.look("approvals-empty");
+      }
+      await ask();
+      await visit.open("Activity");
+      await visit.open("Approvals");
+      await visit.look("approvals");
+      await page
+        .getByRole("link", { name: /create_event of @calendar/ })
+        .first()
+        .click();
+      await page.getByText("title: Lunch", { exact: false }).waitFor();
+      await page.getByText("⟨U+202E⟩ and turns round", { exact: false }).waitFor();
+      await page.getByText("Waits for you", { exact: true }).waitFor();
+      await visit.look("approval");
+      expect(tools.calls).toEqual([]);
+    },
+  );
+
+  test.each(TASK_LOOKS)("one is allowed, one refused, and a tool is marked (%s)", async (_name, look) => {
+    await using visit = await at.visit({ look });
+    const { page } = visit;
+    const openFirst = async (): Promise<void> => {
+      await ask();
+      await visit.open("Activity");
+      await visit.open("Approvals");
+      await page
+        .getByRole("link", { name: /Waits for you/ })
+        .first()
+        .click();
+    };
+    await openFirst();
+    await page.getByRole("button", { name: "Do not", exact: true }).click();
+    await page.getByText("Refused", { exact: true }).waitFor();
+    expect(tools.calls).toEqual([]);
+    await openFirst();
+    await page.getByRole("button", { name: "Do exactly this, once" }).click();
+    await page.getByText("created 7").waitFor();
+    await page.getByText("Done", { exact: true }).waitFor();
+    await visit.look("approval-done");
+    expect(tools.calls).toHaveLength(1);
+
+    await visit.open("Connections");
+    await page.getByRole("link", { name: /Calendar/ }).click();
+    const toggle = page.getByRole("switch", { name: /Before each change/ });
+    await toggle.click();
+    await page.locator('[role="switch"][aria-checked="true"]').waitFor();
+    await visit.look("connection-asks");
+    await toggle.click();
+    await page.locator('[role="switch"][aria-checked="false"]').waitFor();
+  });
+});
