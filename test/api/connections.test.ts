@@ -17,6 +17,7 @@ test("a new connection comes back whole, with a hint in place of its credential"
     label: "OpenAI",
     target: null,
     model: "gpt-x",
+    ask_tools: [],
     base_url: null,
     fallback_connection_id: null,
     config: null,

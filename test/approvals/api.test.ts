@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { approvalsAfter } from "../../src/resources/approvals/view.ts";
 import type { Answer } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { create, list } from "../support/tool-room.ts";
@@ -261,4 +262,12 @@ test("goes with its message, and its bytes count for the account", async () => {
   room.clock.advance("1h");
   await room.drain();
   expect(await app.db.selectFrom("approvals").select("id").where("id", "=", other.id).execute()).toEqual([]);
+});
+
+test("is part of the export", async () => {
+  const { approval } = await askOnce(room, { title: "Exported" });
+  const { body } = await room.owner.get("/v1/approvals?limit=1");
+  expect(body.items[0].id).toBe(approval.id);
+  const views = await approvalsAfter(room.app, room.owner.user, { after: "", limit: 100 });
+  expect(views.at(-1)).toMatchObject({ id: approval.id, arguments: { title: "Exported" } });
 });

@@ -230,7 +230,7 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
         ? 0
         : one("select count(*) from approvals where state in ('approved', 'called')"),
     ],
-    ["requests lost", !isOld && said.includes("allowed") ? 3 - one("select count(*) from approvals") : 0],
+    ["requests lost", !isOld && said.includes("allowed") ? 4 - one("select count(*) from approvals") : 0],
     [
       "runs of a schedule that were made twice",
       one(`select count(*) from (select 1 from messages where schedule_id is not null
@@ -307,6 +307,6 @@ function outsideFaults(
     ...[...Map.groupBy(inAll(room.tools.calls, "calls"), ({ args }) => JSON.stringify(args))]
       .filter(([, same]) => same.length > 1)
       .map(([args]) => `the tool was called twice with ${args}`),
-    ...(JSON.stringify(room.tools.calls).includes("nothing") ? ["what was refused was called"] : []),
+    ...(/nothing|never/.test(JSON.stringify(room.tools.calls)) ? ["what was refused was called"] : []),
   ];
 }

@@ -313,11 +313,11 @@ async function goOn(scene: Scene): Promise<void> {
   expect(await deliver(room.door, bounce)).toStartWith("250 ");
 }
 
-/** Two calls wait for a yes: one gets it by mail, the other by the button of its page. A third one gets a no. */
+/** Four calls wait: two get a yes and two a no, by mail and by the button of the page. */
 async function consent(scene: Scene): Promise<void> {
   const { room, sink } = scene;
   const { owner } = room;
-  for (const title of ["lunch", "dinner", "nothing"])
+  for (const title of ["lunch", "dinner", "nothing", "never"])
     await mail(scene, title, { text: `Plan ${title}`, headers: { "In-Reply-To": "<else@example.org>" } });
   await settle(scene, []);
   const letterOf = (title: string): { to: string } => {
@@ -337,13 +337,16 @@ async function consent(scene: Scene): Promise<void> {
     });
   }
   const { body } = await owner.get("/v1/approvals?status=pending");
-  const { id, hash } = body.items.find(
-    (item: { arguments: { title: string } }) => item.arguments.title === "dinner",
-  );
   const cookie = await sessionOf(room, owner);
   const headers = { cookie, "content-type": "application/json" };
-  const pressed = { method: "POST", headers, body: JSON.stringify({ hash }) };
-  expect((await room.request(`/v1/approvals/${id}/approve`, pressed)).status).toBe(202);
+  const press = async (title: string, act: string): Promise<number> => {
+    const { id, hash } = body.items.find(
+      (item: { arguments: { title: string } }) => item.arguments.title === title,
+    );
+    const pressed = { method: "POST", headers, body: JSON.stringify(act === "approve" ? { hash } : {}) };
+    return (await room.request(`/v1/approvals/${id}/${act}`, pressed)).status;
+  };
+  expect([await press("dinner", "approve"), await press("never", "refuse")]).toEqual([202, 200]);
   scene.said.push("allowed");
 }
 
