@@ -5,7 +5,8 @@ import { AppError } from "../errors.ts";
 import { resetsAt } from "../resources/billing/ledger.ts";
 import { refuseFull } from "../resources/billing/storage.ts";
 import { blankMessage } from "../resources/messages/blank-message.ts";
-import { CALL_LIMITED, enqueueRun, insertAndReserve } from "./accept.ts";
+import { CALL_LIMITED, insertAndReserve } from "./accept.ts";
+import { enqueueRun } from "./enqueue-run.ts";
 
 /** What the owner's button says, as the instruction of the message that it makes. */
 export const BUTTON = "yes";

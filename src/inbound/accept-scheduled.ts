@@ -10,12 +10,12 @@ import { sizeOf } from "../resources/messages/run-use.ts";
 import {
   type AcceptedRetry,
   CALL_LIMITED,
-  enqueueRun,
   insertAndReserve,
   sameAs,
   storeMaterial,
   tellOfLimit,
 } from "./accept.ts";
+import { enqueueRun } from "./enqueue-run.ts";
 
 /**
  * Stores one run of a schedule, with a credit reserved and a job of its own. It begins a conversation, so that no run reads what

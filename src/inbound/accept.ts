@@ -8,17 +8,15 @@ import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../resources/inboxes/room.ts";
 import { isHeld } from "../jobs/holds.ts";
-import { untilResumed } from "../jobs/paused.ts";
-import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
+import { isLaneBusy, type Job } from "../jobs/queue.ts";
 import { blankMessage } from "../resources/messages/blank-message.ts";
 import { firstTry } from "../resources/messages/may-retry.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { inheritCalls } from "../resources/messages/inherit-calls.ts";
 import type { Metadata } from "../resources/messages/metadata.ts";
+import { enqueueRun } from "./enqueue-run.ts";
 import { authorityNow } from "./policy.ts";
-import { isCausedByStranger } from "../db/strangers.ts";
-import { runUse, sizeOf } from "../resources/messages/run-use.ts";
-import { broughtBy } from "../resources/messages/brought.ts";
+import { sizeOf } from "../resources/messages/run-use.ts";
 import { storeBytes } from "../resources/messages/stored-bytes.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
 
@@ -333,30 +331,4 @@ async function insertEnded(
 async function mayBegin(tx: Db, conversation_id: string | null): Promise<boolean> {
   const waits = conversation_id !== null && (await isLaneBusy(tx, conversation_id));
   return !waits && !(await isHeld(tx, "route_message"));
-}
-
-type Enqueued = {
-  row: MessageRow;
-  user: UserRow;
-  claimed: boolean;
-  bytes: number;
-  /** What a call came with. */
-  material?: Parameters<typeof broughtBy>[0];
-  waits?: boolean;
-};
-
-export function enqueueRun(
-  app: App,
-  tx: Db,
-  { row, user, claimed, bytes, material = { content: null, files: [] }, waits = false }: Enqueued,
-): Promise<Job | null> {
-  const brought = broughtBy(material);
-  return enqueue(app, tx, {
-    kind: "route_message",
-    payload: { message_id: row.id, ...(brought === undefined ? {} : { brought }) },
-    claimed,
-    ...runUse(app, user, { bytes, strangers: isCausedByStranger(row) }),
-    ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
-    ...(waits ? untilResumed(row.inbox_id ?? "", row.id) : {}),
-  });
 }
