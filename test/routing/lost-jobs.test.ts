@@ -135,6 +135,26 @@ describe("a message whose job", () => {
   });
 });
 
+test("an answer whose stored bytes are damaged is shown as not sent, and why, and its job is kept", async () => {
+  await using sink = await startSmtpSink();
+  const outbound = { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } as const;
+  await using room = await mailroom({ config: { outbound, egress: { allow: ["127.0.0.1"] } } });
+  await hold(room.app, ["send_mail"]);
+  await room.send({});
+  await room.drain();
+  await room.app.db
+    .updateTable("outgoing_mails")
+    .set({ raw: Buffer.alloc(1_000) })
+    .execute();
+  await release(room.app, ["send_mail"]);
+  await room.drain();
+  expect(sink.mails).toEqual([]);
+  expect(await room.activity()).toMatchObject([
+    { status: "done", reply_status: "bounced", reply_error: expect.stringContaining("is damaged") },
+  ]);
+  expect((await queueWarnings(room.app)).dead).toBeDefined();
+});
+
 describe("an answer whose job", () => {
   test.each([
     ["half of it", (payload: string) => payload.slice(0, 6)],

@@ -8,7 +8,7 @@ import { millisecondsOf } from "../../lib/first-id.ts";
 import { addLogField } from "../../lib/log.ts";
 import { domainOf } from "../../net/domain-owner.ts";
 import { bounceAddress } from "../writing/own-ids.ts";
-import { authorOf } from "../writing/readdress.ts";
+import { authorOf, isReadable } from "../writing/readdress.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { settleForwardLater } from "./forwards.ts";
 import { sendUse } from "./send-use.ts";
@@ -140,6 +140,7 @@ export async function sendNow(
   };
   const { buffer, byteOffset, byteLength } = mail.raw;
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
+  if (!isReadable(waiting.raw)) return endUnreadable(app, job, signal, mail);
   const now = await reviewed(app, waiting, { job, signal, review });
   const sent = { ...waiting, ...now.changed };
   const outcome = await attempt(app, { ...sent, share: job.share }, { ...now, onBegin });
@@ -187,6 +188,22 @@ function isOurMatter(app: App, outcome: Outcome): boolean {
   const { code = 0 } = outcome;
   return code < 400 || code >= 500;
 }
+
+/** Ends a mail of which nothing can be sent: no further try would help. Its job is kept for the operator. */
+async function endUnreadable(
+  app: App,
+  job: Job<"send_mail">,
+  signal: AbortSignal,
+  mail: OutgoingMailRow,
+): Promise<void> {
+  app.log.error({ outgoing_id: mail.id }, UNREADABLE);
+  await writeOutcome(app, signal, async (tx) => {
+    await buryJob(tx, job, UNREADABLE);
+    await recordSending(app, tx, mail, { status: "bounced", response: UNREADABLE, is_owed: true });
+  });
+}
+
+const UNREADABLE = "The mail could not be sent: what this server has stored of it is damaged.";
 
 async function waitForRoom(
   app: App,

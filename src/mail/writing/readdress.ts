@@ -12,6 +12,11 @@ export function authorOf(raw: Uint8Array): string {
   return from.address;
 }
 
+/** Whether the head of a mail that this server composed is still one. */
+export function isReadable(raw: Uint8Array): boolean {
+  return fromMailbox(readHeaders(raw)).ok;
+}
+
 /**
  * Returns a mail that this server composed with other addresses, signed again for `domain` if it has to be. Everything
  * else stays: names, Message-ID and Date.
