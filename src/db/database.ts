@@ -95,7 +95,10 @@ export function openDatabase(
   const sqlite = openFile(inMemory && options.image ? options.image : path);
   const unnoted = recordLoss(path, lostPages(sqlite, logEnd), log);
   const reads = shareReads(sqlite);
-  const watch = watchStorage(inMemory ? null : path, log, resolve(namedPath(url)));
+  const watch = watchStorage(inMemory ? null : path, log, {
+    named: inMemory ? null : resolve(namedPath(url)),
+    mend: () => upkeep.lookThrough(),
+  });
   const speed = createSyncSpeed(log);
   const syncs = createSyncRule(sqlite, { reads, speed });
   const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed, onWrite: syncs.wrote });
@@ -121,7 +124,7 @@ export function openDatabase(
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
-    lookThrough: createLookThrough({ sqlite, path, write, watch, log }),
+    lookThrough: createLookThrough({ sqlite, path, write: commit, watch, log }),
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),
   };

@@ -35,18 +35,24 @@ export interface StorageWatch {
 
 /**
  * Watches the database at `path`; null for one in memory, which needs no watching. `named` is the configured path to
- * it, maybe over symbolic links, that the next process will follow.
+ * it, maybe over symbolic links, that the next process will follow. `mend` is called for damage that stays, and says
+ * whether it is `mended`.
  */
-export function watchStorage(path: string | null, log: WatchLog, named = path): StorageWatch {
-  const files =
-    path === null || named === null
-      ? []
-      : [named, `${path}-wal`, `${path}-shm`].map((file) => ({ file, inode: inodeOf(file) }));
+export function watchStorage(
+  path: string | null,
+  log: WatchLog,
+  {
+    named = path,
+    mend = async () => "damaged",
+  }: { named?: string | null; mend?: () => Promise<string> } = {},
+): StorageWatch {
+  const files = path === null || named === null ? [] : [named, `${path}-wal`, `${path}-shm`].map(seen);
   const teller = createTeller(log);
   let damage: StorageError | null = null;
   const pauses = createPauses();
   let again_ms = AGAIN_MS;
   let found_before = false;
+  const isWell = () => void ([damage, again_ms, found_before] = [null, AGAIN_MS, false]);
 
   /**
    * Checks the database and logs what is damaged. A fault may be gone by now: SQLite also reports damage for a page
@@ -56,7 +62,7 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
     pauses.looked();
     const faults = await findFaults(file).catch((error: unknown) => [messageOf(error)]);
     if (faults?.length === 0) {
-      [damage, again_ms, found_before] = [null, AGAIN_MS, false];
+      isWell();
       log.warn({}, "the database was looked through and is sound: the disk gave something else for a while");
     } else if (faults && !isUnread(faults)) {
       // A disk that fails may say the same of a sound one: whoever restores a backup loses what came after it.
@@ -64,6 +70,7 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
         found_before = true;
         return lookAfter(AGAIN_MS);
       }
+      if ((await mend()) === "mended") return isWell();
       damage = new StorageError("DATABASE_DAMAGED", faults[0] ?? "");
       log.error({ faults }, "this is damaged in the database");
       teller.failed(damage);
@@ -97,7 +104,16 @@ export function watchStorage(path: string | null, log: WatchLog, named = path): 
   };
 }
 
-function refuseIfReplaced(files: { file: string; inode: ReturnType<typeof inodeOf> }[]): void {
+interface SeenFile {
+  file: string;
+  inode: ReturnType<typeof inodeOf>;
+}
+
+function seen(file: string): SeenFile {
+  return { file, inode: inodeOf(file) };
+}
+
+function refuseIfReplaced(files: SeenFile[]): void {
   for (const known of files) {
     const inode = inodeOf(known.file);
     // SQLite creates the log and its index at the first use of the database.

@@ -1,3 +1,4 @@
+import Sqlite from "better-sqlite3";
 import { addInbox } from "../../src/resources/inboxes/inboxes.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmod, chown, mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
@@ -61,6 +62,7 @@ describe("a server with everything as it should be", () => {
     const names = rest.filter(({ verdict }) => verdict === "ok").map(({ name }) => name);
     expect(names.toSorted()).toEqual([
       "DKIM e1 (ed25519)",
+      "DKIM keys",
       "DKIM s1 (rsa)",
       "DMARC",
       "HTTPS certificate",
@@ -736,17 +738,26 @@ test("mailwright doctor prints verdicts as lines and as JSON, and ends with 1 wh
   expect(out).toMatch(/\d+ ok, \d+ to look at, \d+ failed, \d+ not looked at\./);
 }, 20_000);
 
-test("mailwright doctor tells of a master key that others can read, and of files of another user", async () => {
+test("mailwright doctor tells of a master key that others can read, of a damaged key for DKIM, and of files of another user", async () => {
   await using desk = await commandLine({ dns: { servers: [dns.address] }, smtp: { hostname: "localhost" } });
   await desk.run("dns", "records");
-  const folderCheck = async () => {
+  const check = async (wanted: string) => {
     const { data } = await desk.json("doctor", "--web", "https://127.0.0.1:1/");
-    return data.checks.find(({ name }: { name: string }) => name === "data folder");
+    return data.checks.find(({ name }: { name: string }) => name === wanted);
   };
+  const folderCheck = () => check("data folder");
   await chmod(join(desk.dir, "master.key"), 0o644);
   expect(await folderCheck()).toMatchObject({ verdict: "fail", found: expect.stringContaining("chmod 600") });
   await chmod(join(desk.dir, "master.key"), 0o600);
   expect((await folderCheck()).verdict).toBe("ok");
+  const sqlite = new Sqlite(join(desk.dir, "mailwright.db"));
+  sqlite.prepare("update dkim_keys set sealed = x'00' where selector = 's1'").run();
+  sqlite.close();
+  expect(await check("DKIM keys")).toMatchObject({
+    verdict: "fail",
+    found: expect.stringContaining("s1 of "),
+    mend: expect.stringContaining("mailwright dkim rotate"),
+  });
   if (process.getuid?.() !== 0) return;
   await chown(join(desk.dir, "mail"), 65_534, 65_534);
   expect(await folderCheck()).toMatchObject({

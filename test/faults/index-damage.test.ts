@@ -7,11 +7,13 @@ import { sql } from "kysely";
 import { type App, createApp } from "../../src/app.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { damagedIndexes } from "../../src/db/index-faults.ts";
+import { messageOf } from "../../src/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { lookThroughDaily } from "../../src/jobs/mend.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { sweepFiles } from "../../src/operation/retention/tidy-segments.ts";
+import { until } from "../support/until.ts";
 import { layKeys } from "../support/keys.ts";
 import { lettersOf, storeMail } from "../support/mail-files.ts";
 
@@ -123,6 +125,22 @@ test("a server looks once a day", async () => {
   now = 86_400;
   await look();
   expect(await mailsIn(app)).toBe(LETTERS.length);
+});
+
+test("damage of an index that SQLite notices is mended while the server runs, and nothing has to be restored", async () => {
+  const dir = await damagedFolder("noticed", "sqlite_autoindex_raw_mails_1", loseEntries);
+  await using app = await start(dir);
+  const malformed = Object.assign(new Error("malformed"), { code: "SQLITE_CORRUPT" });
+  expect(await app.write(() => Promise.reject(malformed)).catch(messageOf)).toBe("malformed");
+  expect(await storeMail(app, "A").catch(messageOf)).toBe("malformed");
+  await until(() =>
+    storeMail(app, "A").then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await lettersOf(app)).toEqual({ ...ALL, A: "A" });
+  expect(await app.upkeep.lookThrough()).toBe("sound");
 });
 
 test("a large database is looked through as well", async () => {

@@ -4,7 +4,8 @@ import { basename, join } from "node:path";
 import { databasePath } from "../../db/database-path.ts";
 import { listBackups } from "../../backup/kept.ts";
 import { waitingJob } from "../../backup/schedule.ts";
-import { findFaults, findOrphans } from "../../db/integrity.ts";
+import { damagedIndexes } from "../../db/index-faults.ts";
+import { findAllFaults, findFaults, findOrphans } from "../../db/integrity.ts";
 import { dataDisks, freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../../db/reserve.ts";
 import { olderDatabaseWarning } from "../../db/kept-position.ts";
 import { uncheckedRows } from "../../db/segment-rows.ts";
@@ -131,6 +132,12 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
       "Run it with more time: sqlite3 FILE 'pragma quick_check'",
     );
   if (faults.length === 0) return (await checkRows(path)) ?? ok("The database is sound.");
+  const indexes = damagedIndexes((await findAllFaults(path)) ?? faults);
+  if (indexes !== undefined)
+    return fail(
+      `Indexes of the database do not lead to all rows of their tables: ${indexes.join(", ")}.`,
+      "Restart the server, which makes them anew; nothing has to be restored. See what your disk says as well.",
+    );
   return fail(
     `The database is damaged: ${faults.join("; ")}`,
     "Stop the server and restore a backup: mailwright restore FILE. See what your disk says as well.",
