@@ -576,14 +576,25 @@ describe("direct", () => {
     expect(at(t.sinks, 1).connections).toBe(0);
   });
 
-  test("tries five servers at most", async () => {
-    const names = Array.from({ length: 9 }, (_, index) => `m${index}.there.example`);
+  test("names without an address are none of the five servers that are tried", async () => {
+    const gone = Array.from({ length: 6 }, (_, at): [number, string] => [at, `old${at}.there.example`]);
+    await using t = await direct([{}], { "there.example": { MX: [...gone, [50, "mx1.there.example"]] } });
+    expect((await t.sender.send(MAIL)).status).toBe("sent");
+    expect(t.sinks[0]?.mails).toHaveLength(1);
+  });
+
+  test.each([
+    ["tries five servers at most", { A: ["127.0.0.1"] }, 5],
+    ["looks for twenty names at most", {}, 20],
+  ])("%s", async (_claim, zone, most) => {
+    const names = Array.from({ length: 25 }, (_, index) => `m${10 + index}.there.example`);
     await using t = await direct([], {
       "there.example": { MX: names.map((name, index): [number, string] => [index, name]) },
+      ...Object.fromEntries(names.map((name) => [name, zone])),
     });
     await t.sender.send(MAIL);
     const asked = new Set(t.dns.queries.filter(({ type }) => type === "A").map(({ name }) => name));
-    expect([...asked].sort()).toEqual(names.slice(0, 5));
+    expect([...asked].sort()).toEqual(names.slice(0, most));
   });
 });
 

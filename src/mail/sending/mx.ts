@@ -11,7 +11,10 @@ export interface NoHost {
   sentence: string;
 }
 
-const MAX_HOSTS = 5;
+/** How many servers of a domain are tried that have an address. */
+export const MAX_HOSTS = 5;
+/** How many names of servers are looked up for that. */
+const MAX_NAMES = 20;
 const MAX_ADDRESSES_PER_HOST = 4;
 
 /**
@@ -36,7 +39,7 @@ export async function mailHosts(domain: string, resolver: Resolver): Promise<str
     return noHost(true, "5.1.10", `${domain} takes no mail at all, as its DNS says. Check the address.`);
   }
   return inOrder(servers)
-    .slice(0, MAX_HOSTS)
+    .slice(0, MAX_NAMES)
     .map(({ exchange }) => exchange);
 }
 

@@ -11,7 +11,7 @@ import {
 import { pinFault, pinnedCertificates } from "./dane.ts";
 import { bodyOf, givenOf } from "./mail-body.ts";
 import { isListed, type TransportPolicy } from "./mta-sts.ts";
-import { hostAddresses, mailHosts } from "./mx.ts";
+import { hostAddresses, mailHosts, MAX_HOSTS } from "./mx.ts";
 import type { OutgoingMail, Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
 import {
   commandAddress,
@@ -93,9 +93,11 @@ async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
   ]);
   if (!Array.isArray(hosts)) return notOffered(hosts);
   let outcome: SendOutcome | undefined;
+  let tried = 0;
   for (const host of hosts) {
-    if (Date.now() >= deadline) break;
-    const next = await beside(outcome, offerToHost(attempt, host, policy));
+    if (Date.now() >= deadline || tried === MAX_HOSTS) break;
+    const offered = offerToHost(attempt, host, { policy, onFound: () => void (tried += 1) });
+    const next = await beside(outcome, offered);
     if (isVerdict(next)) return next;
     outcome = weightier(outcome, next);
   }
@@ -104,7 +106,12 @@ async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
   );
 }
 
-async function offerToHost(attempt: Attempt, host: string, policy: TransportPolicy): Promise<SendOutcome> {
+/** `onFound`: the server has an address. */
+async function offerToHost(
+  attempt: Attempt,
+  host: string,
+  { policy, onFound }: { policy: TransportPolicy; onFound: () => void },
+): Promise<SendOutcome> {
   const { domain, port, options, deadline } = attempt;
   const isNamed = await isListed(host, policy);
   if (!isNamed && policy.mode === "testing") tellFault(attempt, host, "the policy does not name it");
@@ -112,6 +119,7 @@ async function offerToHost(attempt: Attempt, host: string, policy: TransportPoli
     return unsafeConnection(host, `the MTA-STS policy of ${domain} does not name it`);
   const addresses = await hostAddresses(host, options);
   if (!Array.isArray(addresses)) return notOffered(addresses);
+  onFound();
   const pins = await pinnedCertificates({ domain, host, port }, options.resolver);
   if (pins === "unknown") return unsafeConnection(host, "the DNS did not say what its certificate is (DANE)");
   const demand = { trusted: policy.mode === "enforce", pins, policy };
