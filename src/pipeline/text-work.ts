@@ -127,7 +127,7 @@ interface Round {
 export interface Learnt {
   made_up: string[];
   material: string;
-  /** Of the material, what vouches for its addresses. */
+  /** What of the material vouches for its addresses. */
   vouched: string;
 }
 

@@ -599,6 +599,7 @@ ada@example.com`,
         `name,at\ncart,${CART}\n`,
         `链接：${CART} 。`,
         "a // b, 1//2 and //",
+        `<p>${CART} is open</p><br>${CART} and <b>more</b> ${CART} now`,
       ])("%s is as it was read", (text) => {
         expect(writing({ text: text.startsWith("BEGIN") ? text : FIRST + text }, "", READ)).toBeNull();
       });

@@ -7,13 +7,15 @@ const MAX_END_CHARS = 30;
 /** How far before an address is looked for what is open there. */
 const MAX_BEFORE_CHARS = 520;
 const IN_TAG = /<[a-z][^<>]*$/i;
-const BEHIND_TAG = /<\/?[a-z][^<>]*>\s*$/i;
+/** The beginning of an element, all of whose text may be an address, as none of those of HTML for words is. */
+const BEHIND_TAG =
+  /<(?!(?:p|div|br|hr|span|b|i|u|em|strong|small|li|td|th|dd|dt|h[1-6]|blockquote|section|article)[\s/>])[a-z][^<>]*>\s*$/i;
 const IN_QUOTES = /^(?:[^"]*"[^"]*")*[^"]*"[^"]*$|(?:^|[\s=:({,])'[^']*$/;
 /** What has to stand right behind an address that stands right behind it. */
 const CLOSED_BY = new Map(Object.entries({ "(": ")", "<": ">", "[": "]", '"': '"', "'": "'", "|": "|" }));
 const SAME_MARK = /[`*_~]/;
-/** Blanks and letters that open nothing. */
-const OPENS_NOTHING = /^(?:$|[,;]|[^!-~])/;
+/** Blanks, letters and marks that open nothing. */
+const OPENS_NOTHING = /^(?:$|[,;>]|[^!-~])/;
 /** A line that gives something a name, or takes the next one for its own, in reStructuredText, AsciiDoc and Org. */
 const DEFINES = /^\s*(?:\.\.\s|:[\w!-]{1,60}:|#\+)/;
 
@@ -51,7 +53,7 @@ function isClosed(line: string, behind: string): boolean {
   // All of a line of data, such as the URL of an event.
   if (/[:=]/.test(last)) return /^[\w;-]+[:=]$/.test(line) && /^[\r\n]?$/.test(next);
   const closer = CLOSED_BY.get(last);
-  return closer === undefined ? OPENS_NOTHING.test(last) || /^\s*>+$/.test(line) : next === closer;
+  return closer === undefined ? OPENS_NOTHING.test(last) : next === closer;
 }
 
 /**
