@@ -4,6 +4,7 @@ import type { MessageRow } from "../db/schema.ts";
 import { WRITTEN_TEXT_BYTES } from "../db/stored-sum.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
+import { consentIn } from "../trust/own-words/consent.ts";
 import { lettersOf } from "../trust/own-words/given-subject.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
@@ -154,6 +155,10 @@ function wholes(texts: string[]): string[] {
     ...longerThan(
       texts.filter((text) => ORDER.test(text)),
       MIN_ORDER_LETTERS,
+    ),
+    ...longerThan(
+      texts.filter((text) => consentIn(text) !== undefined),
+      1,
     ),
   ];
 }

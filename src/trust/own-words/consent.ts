@@ -12,12 +12,12 @@ export function consentIn(text: string): "yes" | "no" | undefined {
   return NO.includes(word) ? "no" : undefined;
 }
 
-/** Whether a text has one of these words anywhere: whoever says it may have it written. */
+/** Whether a text has a word that gives a consent anywhere: whoever says it may have it written. */
 export function holdsConsent(text: string): boolean {
   const words =
     text
       .normalize("NFC")
       .toLowerCase()
       .match(/\p{L}+/gu) ?? [];
-  return words.some((word) => YES.includes(word) || NO.includes(word));
+  return words.some((word) => YES.includes(word));
 }
