@@ -6,9 +6,11 @@ import { keepNote, readNote } from "./installation.ts";
 
 const ROW = "clock";
 
-/** Returns what the last process stored about the time; undefined at the first start. */
-export function readKeptTime(db: Db): Promise<KeptTime | undefined> {
-  return readNote<KeptTime>(db, ROW);
+/** Returns what the last process stored about the time; undefined at the first start, and where it is damaged. */
+export async function readKeptTime(db: Db): Promise<KeptTime | undefined> {
+  const kept = await readNote<Partial<KeptTime> | null>(db, ROW);
+  const is_whole = Number.isFinite(kept?.calm_ms) && Number.isFinite(kept?.wall_ms);
+  return is_whole ? (kept as KeptTime) : undefined;
 }
 
 /** Returns the time in the id of the newest message before a moment, in milliseconds; 0 without any. */

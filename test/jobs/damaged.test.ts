@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { sweepUnproven } from "../../src/resources/accounts/unproven.ts";
+import { readKeptTime } from "../../src/db/kept-clock.ts";
 import { namedSegments } from "../../src/db/segment-rows.ts";
 import { JOB_RULES, type JobKind } from "../../src/jobs/kinds.ts";
 import { mendHourly } from "../../src/jobs/mend.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
 import { hold } from "../../src/operation/admin/queue.ts";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
+import { movedWarning } from "../../src/resources/inboxes/leave-domain.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { takeOver } from "../../src/serve.ts";
 import { signIn } from "../api/browser.ts";
@@ -332,3 +334,18 @@ test("the mail, calls and schedules of an account whose time zone nobody knows g
   });
   expect(schedule.body).toMatchObject({ timezone: "UTC" });
 });
+
+test.each(['{"camm_ms":1,"wall_ms":2}', '{"calm_ms":"1","wall_ms":2}', "null", "{", '{"at":99999999999}'])(
+  "what is damaged of the notes of the last process (%s) counts as none",
+  async (text) => {
+    await using t = await testApp();
+    for (const name of ["clock", "moved_inboxes"] as const)
+      await t.app.db
+        .insertInto("installation")
+        .values({ name, value: Buffer.from(text) })
+        .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: Buffer.from(text) }))
+        .execute();
+    expect(await readKeptTime(t.app.db)).toBeUndefined();
+    expect(await movedWarning(t.app)).toBeUndefined();
+  },
+);

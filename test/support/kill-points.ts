@@ -225,6 +225,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "jobs/run-job.ts endForGood",
       "jobs/run-job.ts returnLater",
       "mail/sending/outgoing.ts waitForRoom",
+      "mail/sending/outgoing.ts endUnreadable",
       "mail/sending/outgoing.ts sendNow",
       "mail/sending/returns-letter.ts mailReturnsNow",
       "operation/retention/erase-account.ts eraseAccountNow",

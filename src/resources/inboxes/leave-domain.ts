@@ -65,8 +65,8 @@ interface Moved {
 
 /** The moves of the last two weeks, taken together. */
 async function movedLately({ calmNow }: App, db: Db): Promise<Moved | undefined> {
-  const moved = await readNote<Moved>(db, ROW);
-  return moved && calmNow() - moved.at <= TOLD_SECONDS ? moved : undefined;
+  const moved = await readNote<Moved | null>(db, ROW);
+  return moved && Array.isArray(moved.from) && calmNow() - moved.at <= TOLD_SECONDS ? moved : undefined;
 }
 
 /**
