@@ -49,19 +49,15 @@ async function lookThrough(looking: Looking): Promise<Looked> {
 }
 
 /** Null where nothing is known. */
-async function faultsOf({ sqlite, path }: Looking): Promise<string[] | null> {
-  const bytes = (name: string) => sqlite.pragma(name, { simple: true }) as number;
-  const is_small = path === ":memory:" || bytes("page_count") * bytes("page_size") <= SMALL_BYTES;
-  const faults = await (is_small ? allFaultsOf(sqlite) : findAllFaults(path));
+async function faultsOf(looking: Looking): Promise<string[] | null> {
+  const faults = await findAll(looking).catch((error: unknown) => [messageOf(error)]);
   return faults !== null && faults.length > 0 && isUnread(faults) ? null : faults;
 }
 
-function allFaultsOf(sqlite: Sqlite.Database): string[] {
-  try {
-    return allFaultsIn(sqlite);
-  } catch (error) {
-    return [messageOf(error)];
-  }
+async function findAll({ sqlite, path }: Looking): Promise<string[] | null> {
+  const bytes = (name: string) => sqlite.pragma(name, { simple: true }) as number;
+  const is_small = path === ":memory:" || bytes("page_count") * bytes("page_size") <= SMALL_BYTES;
+  return is_small ? allFaultsIn(sqlite) : findAllFaults(path);
 }
 
 async function areMadeAnew(looking: Looking, indexes: string[]): Promise<boolean> {
