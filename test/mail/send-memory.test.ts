@@ -25,7 +25,10 @@ test("of large mails on their way no more are held in memory than there is room 
         envelope_from: "desk@mw.test",
         envelope_to,
         rfc_message_id: `<${envelope_to}>`,
-        raw: Buffer.concat([Buffer.from("Subject: Hello\r\n\r\n"), Buffer.alloc(bytes, "a")]),
+        raw: Buffer.concat([
+          Buffer.from("From: desk@mw.test\r\nSubject: Hello\r\n\r\n"),
+          Buffer.alloc(bytes, "a"),
+        ]),
       }),
     );
   for (let count = 1; count <= 4; count++) await queue(ada.id, `large${count}@there.example`, LARGE_BYTES);
