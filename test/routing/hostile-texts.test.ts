@@ -103,7 +103,7 @@ describe("a long text is worked on by a thread as it would be here", () => {
       {
         trust: TRUST,
         args: [JSON.stringify({ url: "https://made.example/up" })],
-        said: [`${filler} https://made.example/up https://new.example/d`],
+        said: [{ text: `${filler} https://made.example/up https://new.example/d`, vouches: true }],
         made_up: ["https://earlier.example/"],
       },
     ],
