@@ -9,22 +9,22 @@ import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { isRunOf, take, whyDecided } from "../resources/approvals/approvals.ts";
 import { approvalById, argumentsOf } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
-import { freeFor, howToMakeRoom, storageOf } from "../resources/billing/storage.ts";
+import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { targetsOf } from "../resources/connections/targets.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
-import { redactArguments, excerptOf } from "../trust/shown/redact.ts";
 import { shortTarget, plainName } from "./approval-letter.ts";
 import type { Run } from "./close.ts";
 import { keepMade } from "./made-files.ts";
-import { type StepDraft, stepName, warningStep } from "./steps.ts";
-import { makeTextFile, workOnText } from "./text-work.ts";
+import { doneStep, warningStep } from "./steps.ts";
+import { makeTextFile } from "./text-work.ts";
+import { NO_ROOM, toNote } from "./to-note.ts";
 import { beginCall, endCall, UNKNOWN } from "./tool-journal.ts";
 import { openToolbox } from "./toolbox.ts";
-import { bytesToNote, noteWritten, TOO_LONG, type ToNote, writingRoom } from "./written-texts.ts";
+import { noteWritten, TOO_LONG, type ToNote, writingRoom } from "./written-texts.ts";
 
 /** What became of a call to which its owner has consented. */
 export type Outcome =
@@ -135,11 +135,11 @@ async function makeOnce(
   { tool, args, signal }: Found & { signal: AbortSignal },
 ): Promise<Outcome> {
   const { message } = run;
-  const noted = await toNote(app, run, { tool, args });
+  const noted = await toNoteOf(app, run, { tool, args });
   if (typeof noted === "string") return { called: false, why: noted };
   refuseWithoutHandles();
   const entry = { message_id: message.id, fingerprint: hash };
-  const begun = stepOf(tool, args, UNKNOWN);
+  const begun = doneStep(tool, args, UNKNOWN);
   let why: string | null = null;
   const kept = await beginCall(app, entry, {
     step: begun,
@@ -156,7 +156,7 @@ async function makeOnce(
   const began = performance.now();
   const said = await answerOf(run, tool.call(args, signal));
   const { ok, unanswered = false } = said;
-  const step = { ...stepOf(tool, args, said), duration_ms: Math.round(performance.now() - began) };
+  const step = { ...doneStep(tool, args, said), duration_ms: Math.round(performance.now() - began) };
   await endCall(app, entry, { ...said, step });
   const left_out = await keepMade(run.made, said.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(message)),
@@ -176,34 +176,13 @@ async function answerOf({ signal }: Run, answer: Promise<ToolOutcome>): Promise<
 }
 
 /** What is to be remembered of what a tool of others writes: it may come back as a mail in the owner's name. */
-async function toNote(
-  app: App,
-  { message, owner_plan: plan }: Run,
-  { tool, args }: Found,
-): Promise<ToNote | string> {
+async function toNoteOf(app: App, run: Run, { tool, args }: Found): Promise<ToNote | string> {
   const room = writingRoom();
   if (!tool.foreign || tool.read_only) return { hashes: new Uint8Array(), takes: room };
-  const noted = await workOnText(app, "writes", { args, own: "", room }, sourceOf(message));
-  if (noted === undefined || noted === TOO_LONG)
-    return `It is too long to be known again, should it come back by mail. ${ANEW}`;
-  const storage = await storageOf(app, app.db, { id: message.user_id, plan });
-  if (bytesToNote(noted) <= freeFor(storage, "household")) return noted;
-  return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(plan)} ${STILL_OPEN}`;
-}
-
-function stepOf(
-  { target, name }: Tool,
-  args: Record<string, unknown>,
-  said: { ok: boolean; text: string },
-): StepDraft {
-  return {
-    type: "tool_call",
-    server: target,
-    name: stepName(name),
-    arguments: redactArguments(args),
-    status: said.ok ? "ok" : "error",
-    output: excerptOf(said.text),
-  };
+  const noted = await toNote(app, run, { args, own: "", room });
+  if (noted === TOO_LONG) return `It is too long to be known again, should it come back by mail. ${ANEW}`;
+  if (noted !== NO_ROOM) return noted;
+  return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(run.owner_plan)} ${STILL_OPEN}`;
 }
 
 /** The call, as a sentence names it. */

@@ -1,27 +1,30 @@
 import { type AskedCall, type Going, goingOf, type Objection, tooMuch, WHERE } from "../trust/guard/guard.ts";
+import type { Judgement } from "../trust/guard/tells.ts";
 import type { Tool } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
 import { workOnText } from "./text-work.ts";
 
 /**
- * Returns why a call must not be made; null if it may. If only the place stands in the way, what is said depends on
+ * Returns why a call must not be made, or what it tells others. If only the place stands in the way, what is said depends on
  * whether its title is the only one of that name.
  */
-export async function objectionTo(
+export async function judgeCall(
   app: App,
   asked: AskedCall,
   { from, signal }: { from: ReadFor; signal: AbortSignal },
-): Promise<Objection | null> {
+): Promise<Judgement> {
   const going = goingOf(asked);
   const first = app.guard.objectionTo(asked);
-  const objection = first === WHERE ? await objectionToPlaces(app, going, from) : first;
-  if (objection !== null && (objection.lacks === null || objection.lacks.place === null)) return objection;
+  const judged = first === WHERE ? await judgeByPlaces(app, going, from) : { objection: first, tells: null };
+  const { objection } = judged;
+  if (objection !== null && (objection.lacks === null || objection.lacks.place === null)) return judged;
   try {
-    return (await objectionToTitle(app, asked.tool, { going, from, signal })) ?? objection;
+    const by_title = await objectionToTitle(app, asked.tool, { going, from, signal });
+    return by_title === null ? judged : { objection: by_title, tells: null };
   } catch (error) {
     if (!signal.aborted) throw error;
-    return objection;
+    return judged;
   }
 }
 
@@ -43,9 +46,9 @@ export async function objectionToConsent(
   }
 }
 
-async function objectionToPlaces(app: App, going: Going, from: ReadFor): Promise<Objection | null> {
+async function judgeByPlaces(app: App, going: Going, from: ReadFor): Promise<Judgement> {
   const found = await workOnText(app, "places", going, from);
-  return found === undefined ? tooMuch(going.tool.name) : found;
+  return found ?? { objection: tooMuch(going.tool.name), tells: null };
 }
 
 /**

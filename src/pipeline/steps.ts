@@ -1,3 +1,6 @@
+import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
+import { excerptOf, redactArguments } from "../trust/shown/redact.ts";
+
 /** The most that a step shows of the name of a tool. */
 const MAX_NAME_CHARS = 64;
 
@@ -32,6 +35,23 @@ export function toSteps(drafts: StepDraft[]): Step[] {
 /** The name of a tool as a step shows it. */
 export function stepName(name: string): string {
   return name.slice(0, MAX_NAME_CHARS);
+}
+
+/** What every step about a call of a tool says, whatever came of it. */
+export function callStep(
+  { target, name }: Pick<Tool, "target" | "name">,
+  args: Record<string, unknown>,
+): Omit<StepDraft, "output"> {
+  return { type: "tool_call", server: target, name: stepName(name), arguments: redactArguments(args) };
+}
+
+/** The step about a call that was made. */
+export function doneStep(
+  tool: Pick<Tool, "target" | "name">,
+  args: Record<string, unknown>,
+  { ok, text }: Pick<ToolOutcome, "ok" | "text">,
+): StepDraft {
+  return { ...callStep(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
 }
 
 /** A step that the sender is told as well. */

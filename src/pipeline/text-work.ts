@@ -8,7 +8,7 @@ import {
   objectionToPlaces,
 } from "../trust/guard/guard.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../trust/guard/titles.ts";
-import { type Tells, tellsOf } from "../trust/guard/tells.ts";
+import { type Judgement, tellsOf } from "../trust/guard/tells.ts";
 import type { Place, ToolFile } from "../trust/guard/tool.ts";
 import { buildMail, type MailParts } from "../mail/writing/compose.ts";
 import { markdownToHtml } from "../mail/writing/html-writer.ts";
@@ -70,12 +70,14 @@ export const TEXT_WORK = {
     return { made_up: [...all], material: fresh.material, vouched };
   },
   /**
-   * Returns whether a call may go where it would: the guard checks the instruction against all that others have found
-   * and written.
+   * Returns whether a call may go where it would, and what it tells others then: the guard checks the instruction against
+   * all that others have found and written.
    */
-  places: async (going: Going): Promise<Objection | null> =>
-    objectionToPlaces(going) ?? (await objectionToHiddenOrder(going)),
-  tells: (going: Going): Tells => tellsOf(going),
+  places: async (going: Going): Promise<Judgement> => {
+    const objection = objectionToPlaces(going) ?? (await objectionToHiddenOrder(going));
+    const tells = objection === null && going.tool.foreign && going.tainted;
+    return { objection, tells: tells ? tellsOf(going) : null };
+  },
   /** Returns what no consent lifts in a call that the guard objects to. */
   besides: async (going: Going): Promise<Objection | null> =>
     objectionBesides(going) ?? (await objectionToHiddenOrder(going)),
@@ -159,7 +161,6 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   words: 2_048,
   // These take time in proportion to the product of two lengths.
   places: 4_096,
-  tells: 4_096,
   besides: 2_048,
   shown: 16_384,
   title: 4_096,

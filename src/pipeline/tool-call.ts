@@ -1,12 +1,13 @@
-import { type AskedCall, FILES_TARGET, goingOf, type Objection, tooMuch } from "../trust/guard/guard.ts";
+import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
 import { addGiven, noGivenIds } from "../trust/guard/given-ids.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
+import type { Judgement, Tells } from "../trust/guard/tells.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
-import { freeFor, howToMakeRoom, storageOf } from "../resources/billing/storage.ts";
+import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { argumentsOf } from "./call-arguments.ts";
@@ -15,14 +16,15 @@ import { holdCall, isLiftable, whyAsk } from "./hold-call.ts";
 import { notePlaces } from "./known-places.ts";
 import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
-import { objectionTo } from "./objection.ts";
-import { excerptOf, redactArguments } from "../trust/shown/redact.ts";
-import { type StepDraft, stepName, warningStep } from "./steps.ts";
-import { makeTextFile, workOnText } from "./text-work.ts";
+import { judgeCall } from "./objection.ts";
+import { excerptOf } from "../trust/shown/redact.ts";
+import { callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
+import { makeTextFile } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { bytesToNote, noteWritten, TOO_LONG, type ToNote } from "./written-texts.ts";
+import { NO_ROOM, toNote } from "./to-note.ts";
+import { noteWritten, TOO_LONG, type ToNote } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
 /** What came of a call that the model asked for, for the model and for the activity. */
@@ -64,7 +66,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
   const judged = { tool, args, tainted, beside, anybodys };
-  const { objection, silent } = await judge(app, run, talk, judged);
+  const { objection, tells } = await judge(app, run, talk, judged);
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
   const stopped = await askOrBlock(app, run, talk, { ...judged, objection, sent });
   if (stopped !== null) return stopped;
@@ -75,7 +77,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted, round: asked.round }),
   });
   noteGiven(talk, tool, outcome);
-  const vouches = noteShaped(talk, tool, { tainted, silent });
+  const vouches = noteShaped(talk, tool, { tainted, tells });
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(run.message)),
   );
@@ -91,10 +93,10 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
 function noteShaped(
   { shaped }: Talk,
   { target, read_only, foreign }: Tool,
-  { tainted, silent }: { tainted: boolean; silent: boolean },
+  { tainted, tells }: { tainted: boolean; tells: Tells | null },
 ): boolean {
   if (tainted && !read_only) shaped.add(target);
-  return (!tainted || silent || !foreign) && !shaped.has(target);
+  return (!tainted || tells?.silent === true || !foreign) && !shaped.has(target);
 }
 
 function noteGiven({ given }: Talk, { foreign, target }: Tool, { ok, text }: ToolOutcome): void {
@@ -119,26 +121,22 @@ function noteFailure(
 
 type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys">;
 
-interface Judgement {
-  objection: Objection | null;
-  /** As in `Tells`. */
-  silent: boolean;
-}
-
 /** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
 async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
-  if (!call.tool.foreign || !call.tainted)
-    return { objection: await judgeOne(app, run, talk, call), silent: false };
+  if (!call.tool.foreign || !call.tainted) return judgeOne(app, run, talk, call);
   const judged = talk.judged.then(async () => {
-    const objection = await judgeOne(app, run, talk, call);
-    return objection === null ? noteTold(app, run, talk, call) : { objection, silent: false };
+    const judgement = await judgeOne(app, run, talk, call);
+    const { written = [], told = [] } = judgement.tells ?? {};
+    talk.written.push(...written);
+    if (told.length > 0) talk.told.push(told);
+    return judgement;
   });
   talk.judged = judged.catch(() => undefined);
   return judged;
 }
 
-function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Objection | null> {
-  return objectionTo(app, askedOf(run, talk, call), { from: sourceOf(run.message), signal: talk.signal });
+function judgeOne(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
+  return judgeCall(app, askedOf(run, talk, call), { from: sourceOf(run.message), signal: talk.signal });
 }
 
 /** Returns what a call comes to that is not made: it is asked about first, or blocked. Null where it is to be made. */
@@ -181,15 +179,6 @@ function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
     subject_alone,
     given: given.get(call.tool.target) ?? noGivenIds(),
   };
-}
-
-/** Notes what a call may tell a site, and objects to one of which that cannot be found out. */
-async function noteTold(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
-  const tells = await workOnText(app, "tells", goingOf(askedOf(run, talk, call)), sourceOf(run.message));
-  if (tells === undefined) return { objection: tooMuch(call.tool.name), silent: false };
-  talk.written.push(...tells.written);
-  if (tells.told.length > 0) talk.told.push(tells.told);
-  return { objection: null, silent: tells.silent };
 }
 
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
@@ -252,22 +241,22 @@ const NOT_ANSWERED: ToolOutcome = {
 
 const TOO_LONG_TO_KNOW =
   "Not called: in a run that has read words of others, tools write at most 8,000 words in all, as these must be known again if they come back by mail. Write less, or leave the rest to another mail.";
+const NO_ROOM_TO_KNOW =
+  "Not called: what a tool writes in a run that has read words of others has to be remembered, and this account has no room left for that.";
 
 /**
  * Returns what is to be noted of what a tool of others is to write, or a sentence on why it is not to be written: nothing may be
  * written that would not be known again.
  */
-async function toNote(
+async function toNoteOf(
   app: App,
-  { message, owner_plan: plan }: Run,
+  run: Run,
   { own, writing: room }: Talk,
   args: Record<string, unknown>,
 ): Promise<ToNote | string> {
-  const noted = await workOnText(app, "writes", { args, own, room }, sourceOf(message));
-  if (noted === undefined || noted === TOO_LONG) return TOO_LONG_TO_KNOW;
-  const storage = await storageOf(app, app.db, { id: message.user_id, plan });
-  if (bytesToNote(noted) <= freeFor(storage, "household")) return noted;
-  return `Not called: what a tool writes in a run that has read words of others has to be remembered, and this account has no room left for that. ${howToMakeRoom(plan)}`;
+  const noted = await toNote(app, run, { args, own, room });
+  if (noted === TOO_LONG) return TOO_LONG_TO_KNOW;
+  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}` : noted;
 }
 
 const NOTHING_TO_NOTE: ToNote = { hashes: new Uint8Array(), takes: { words: 0, chars: 0 } };
@@ -286,7 +275,7 @@ async function write(
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
   // It may come back as a mail in the owner's name.
-  const noted = tool.foreign && tainted ? await toNote(app, run, talk, sent) : NOTHING_TO_NOTE;
+  const noted = tool.foreign && tainted ? await toNoteOf(app, run, talk, sent) : NOTHING_TO_NOTE;
   if (typeof noted === "string") return { ok: false, text: noted, files: [] };
   const refusal = await beginCall(app, entry, {
     step: doneStep(tool, args, UNKNOWN),
@@ -316,16 +305,8 @@ async function write(
 
 const MAY_BE_DONE = "It may or may not have been done: look there before you ask for it again.";
 
-function doneStep(
-  tool: Tool,
-  args: Record<string, unknown>,
-  { ok, text }: Pick<ToolOutcome, "ok" | "text">,
-): StepDraft {
-  return { ...stepOf(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
-}
-
 function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = {}): MadeCall {
-  const step = tool === undefined ? { type: "tool_call" as const } : stepOf(tool, args);
+  const step = tool === undefined ? { type: "tool_call" as const } : callStep(tool, args);
   return { text: sentence, said: false, step: { ...step, status: "error", output: excerptOf(sentence) } };
 }
 
@@ -343,15 +324,6 @@ function blocked(
   return {
     text: `Blocked: ${reason}`,
     said: false,
-    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(reason) },
-  };
-}
-
-function stepOf({ target, name }: Tool, args: Record<string, unknown>): Omit<StepDraft, "output"> {
-  return {
-    type: "tool_call",
-    server: target,
-    name: stepName(name),
-    arguments: redactArguments(args),
+    step: { ...callStep(tool, args), status: "blocked", output: excerptOf(reason) },
   };
 }

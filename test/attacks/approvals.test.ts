@@ -79,8 +79,8 @@ describe("a yes that nobody with the right to it has given", () => {
     ["in the name of a form", "yes", { headers: { "Reply-To": "eve@example.net" } }],
     ["behind letters of others that look alike", "уes", {}],
     ["to the address of the inbox, in answer to the letter", "yes", { to: "", rcpt: "" }],
-  ])("%s has nothing called", async (_how, text, more) => {
-    const { letter, approval } = await askOnce(room, { title: `Lunch ${Math.random()}` });
+  ])("%s has nothing called", async (how, text, more) => {
+    const { letter, approval } = await askOnce(room, { title: `Lunch ${how}` });
     const { address } = room.inbox as unknown as { address: string };
     await answer(room, letter, text, more.rcpt === "" ? { to: address, rcpt: address } : more);
     expect(room.tools.calls).toEqual([]);

@@ -6,9 +6,11 @@ const MIN_SHORT_CODE = 4;
 const MIN_DIGITS = 7;
 /** Separators in a list of numbers. */
 const LIST = /[,;|\n]/;
-/** A date, maybe with time, or a Unix time, also as the end of a period. */
+/** A date, maybe with time, also as the end of a period. */
 const MOMENT =
-  /^(?:(?:(?:19|20)\d\d[-./]?(?:0[1-9]|1[0-2])[-./]?(?:0[1-9]|[12]\d|3[01])|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d)(?: \d{1,2}:\d\d(?::\d\d)?)?|1[5-9]\d{8}(?:\d{3})?)$/;
+  /^(?:(?:(?:19|20)\d\d[-./]?(?:0[1-9]|1[0-2])[-./]?(?:0[1-9]|[12]\d|3[01])|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d)(?: \d{1,2}:\d\d(?::\d\d)?)?)$/;
+/** Seconds or milliseconds since 1970, from 2017 on. */
+const UNIX_TIME = /^1[5-9]\d{8}(?:\d{3})?$/;
 /** A date that does not look like a number. */
 const DATED = /^[^-./]*\d[-./]|:/;
 const YEAR = /^(?:19|20)\d\d$/;
@@ -22,11 +24,19 @@ const NO_NUMBER = /\p{L}\p{N}|\p{N}\p{L}|@|\/\//u;
 export function phonesIn(key: string, text: string, ranges: boolean): string[] {
   const given = withDigits(asRead(text)).trim();
   if (isPhoneKey(key)) return numbersOf(given, MIN_SHORT_CODE);
-  if (!isReceiverKey(key) || (MOMENT.test(given) && (ranges || DATED.test(given)))) return [];
+  if (!isReceiverKey(key) || isMoment(given, ranges)) return [];
   const words = given.split(/(\s)/).map((word) => (NO_NUMBER.test(word) ? "x" : word));
   const rest = words.join("");
   if (!/\p{L}/u.test(rest)) return numbersOf(rest, ranges || YEAR.test(rest) ? MIN_DIGITS : MIN_SHORT_CODE);
   return rest.split(/[\p{L},;|\n]/u).filter((part) => digitsOf(part).length >= MIN_DIGITS);
+}
+
+function isMoment(text: string, ranges: boolean): boolean {
+  return ranges ? MOMENT.test(text) || isUnixTime(text) : MOMENT.test(text) && DATED.test(text);
+}
+
+export function isUnixTime(text: string): boolean {
+  return UNIX_TIME.test(text);
 }
 
 /** Returns the numbers in a text: a list of them, or one number with list separators between its digits. */

@@ -14,7 +14,7 @@ import {
   namesThings,
 } from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { isNamedPhone, phonesIn } from "./phones.ts";
+import { isNamedPhone, isUnixTime, phonesIn } from "./phones.ts";
 import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
 import { loadsByBeingShown } from "./loads.ts";
 import { goingOnIn } from "./unfurled.ts";
@@ -262,13 +262,11 @@ function notLookedAt(text: string): LookedAt {
 /** Smaller numbers are no address on the internet (RFC 6890: 0.0.0.0/8) and no international telephone number. */
 const MIN_ADDRESS = 10_000_000;
 
-const UNIX_TIME = /^1[5-9]\d{8}(?:\d{3})?$/;
-
 /** Returns a number as text where an address is expected; elsewhere it only counts or measures. */
 function textOf({ key, value }: { key: string; value: string | number }, ranges: boolean): string {
   if (typeof value === "string") return value;
   if (isPhoneKey(key)) return String(value);
-  if (isReceiverKey(key) && UNIX_TIME.test(String(value))) return "";
+  if (isReceiverKey(key) && isUnixTime(String(value))) return "";
   if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS)
     return !ranges && isReceiverKey(key) ? String(value) : "";
   const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));

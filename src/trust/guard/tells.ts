@@ -1,4 +1,4 @@
-import type { Going } from "./guard.ts";
+import type { Going, Objection } from "./guard.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { destinationsOf } from "./strange-address.ts";
 import { type Told, toldBeside, valuesIn } from "./told-beside.ts";
@@ -11,6 +11,12 @@ export interface Tells {
   written: Writing[];
   /** Whether the model can have said nothing by it, so that no address in its result is the model's own. */
   silent: boolean;
+}
+
+export interface Judgement {
+  objection: Objection | null;
+  /** Null unless a tool of others may make the call in a run that has read words of others. */
+  tells: Tells | null;
 }
 
 /** Returns what a call tells that may be made in a run that has read words of others. */
