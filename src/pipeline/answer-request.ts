@@ -2,14 +2,16 @@ import type { App } from "../app.ts";
 import type { ApprovalRow } from "../db/schema.ts";
 import { BUTTON } from "../inbound/accept-consent.ts";
 import { putBack, settle, take, whyDecided } from "../resources/approvals/approvals.ts";
+import { numberOf } from "../resources/approvals/number.ts";
 import { approvalById } from "../resources/approvals/view.ts";
-import { consentIn } from "../trust/own-words/consent.ts";
+import { type Consent, consentIn } from "../trust/own-words/consent.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
 import { callApproved, calledName, GONE, type Outcome } from "./approved-call.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { asBlock } from "./form.ts";
 import { warningStep } from "./steps.ts";
+import { hasUnseenWriting } from "./written-texts.ts";
 
 /** How much of what a tool has answered is mailed. */
 const MAX_ANSWER_CHARS = 20_000;
@@ -30,8 +32,12 @@ export async function answerRequest(app: App, run: Run): Promise<boolean> {
   const settings = { ...run.settings, form: null, attach: null, private: false };
   const answering = { ...run, settings };
   if (approval === undefined) await closeRun(app, answering, free(GONE));
-  else if (said === "no") await closeRun(app, answering, await refused(app, run, approval));
-  else await consented(app, answering, approval);
+  else if (said.says === "no") await closeRun(app, answering, await refused(app, run, approval));
+  else {
+    const unsure = await whyUnsure(app, run, approval, said);
+    if (unsure === null) await consented(app, answering, approval);
+    else await closeRun(app, answering, { ...free(unsure), about: approval.id });
+  }
   return true;
 }
 
@@ -39,12 +45,31 @@ export async function answerRequest(app: App, run: Run): Promise<boolean> {
  * What the owner says. Only an authenticated mail of the owner's own counts, by the words that are surely theirs, and no mail that
  * a program wrote by itself.
  */
-function saidBy({ message, input }: Run): "yes" | "no" | undefined {
+function saidBy({ message, input }: Run): Consent | undefined {
   const { authority, source, schedule_id, no_reply_reason } = message;
   if (authority !== "owner" || schedule_id !== null) return undefined;
   // Nobody but the server makes a call with the id of a request.
-  if (source === "api") return message.instruction === BUTTON ? "yes" : undefined;
+  if (source === "api") return message.instruction === BUTTON ? { says: "yes", number: null } : undefined;
   return source === "email" && no_reply_reason === null ? consentIn(input.sure) : undefined;
+}
+
+/**
+ * Why a yes by mail does not count as it stands: its number is that of another request, or it has none though a tool that answers mails
+ * may have said it in the owner's name.
+ */
+async function whyUnsure(
+  app: App,
+  { message }: Run,
+  approval: ApprovalRow,
+  { number }: Consent,
+): Promise<string | null> {
+  const own = numberOf(app, approval.id);
+  if (message.source !== "email" || number === own) return null;
+  const name = asCode(calledName(approval));
+  const how = `To allow it, answer this mail with \`yes ${own}\`, or use the button on the page “Approvals”.`;
+  if (number !== null) return `${name} was not called: ${number} is not the number of this request. ${how}`;
+  if (!(await hasUnseenWriting(app, message.user_id))) return null;
+  return `${name} was not called yet: in the last 30 days a tool has written something in a run that had words of others before it, and could have written a short word in your name. ${how}`;
 }
 
 function hasMore({ input, message }: Run): boolean {
@@ -75,7 +100,8 @@ async function consented(app: App, run: Run, approval: ApprovalRow): Promise<voi
 
 function endingOf(approval: ApprovalRow, outcome: Outcome): Ending {
   const name = asCode(calledName(approval));
-  if (!outcome.called) return free(`${name} was not called. ${asText(outcome.why)}`);
+  if (!outcome.called)
+    return { ...free(`${name} was not called. ${asText(outcome.why)}`), about: approval.id };
   const { state, text } = outcome;
   const words = text.trim().slice(0, MAX_ANSWER_CHARS).toWellFormed();
   const answer = words === "" ? "" : `\n\n${asBlock(words, "")}`;
@@ -90,6 +116,6 @@ function endingOf(approval: ApprovalRow, outcome: Outcome): Ending {
 const ANEW =
   "Your consent was for one call, and is used up. If you still want it done, ask for it again in a new mail.";
 
-function free(result: string): Ending {
+function free(result: string): Extract<Ending, { state: "done" }> {
   return { state: "done", result, model: null, usage: null, free: true };
 }

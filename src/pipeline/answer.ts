@@ -55,6 +55,7 @@ export async function answerTo(
     const words = await answerWords(app, run, { result, pictures, lacking, stranger });
     return prepareReply(app, answered, {
       kind: "reply",
+      approval_id: ending.about,
       ...words,
       build: (parts) => built(app, parts, run),
       files: mailed,

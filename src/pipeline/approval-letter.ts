@@ -9,6 +9,7 @@ import { bounceAddress, newMessageId } from "../mail/writing/own-ids.ts";
 import { written } from "../mail/writing/written.ts";
 import { sendLater } from "../mail/sending/outgoing.ts";
 import { WAITS_DAYS } from "../resources/approvals/approvals.ts";
+import { numberOf } from "../resources/approvals/number.ts";
 import { rememberReplyTag } from "../resources/conversations/conversations.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
 import { asCode } from "../trust/shown/as-code.ts";
@@ -16,6 +17,7 @@ import type { Run } from "./close.ts";
 import { asBlock } from "./form.ts";
 import type { HeldCall } from "./hold-call.ts";
 import { inboxWithKeys, replyAddress } from "./reply.ts";
+import { hasUnseenWriting } from "./written-texts.ts";
 
 const SUBJECT_CHARS = 100;
 
@@ -41,6 +43,8 @@ export async function prepareApprovalLetter(
   const id = app.newId();
   const thread = { conversation_id, participant: user.email, approval_id: held.id };
   const answered = message.authority === "owner" ? message.rfc_message_id : null;
+  // A tool that answers mails could say a word as short as that in the owner's name.
+  const yes = (await hasUnseenWriting(app, user.id)) ? `yes ${numberOf(app, held.id)}` : "yes";
   const composed = await composeReply({
     from: { name: inbox.label, address: addressOf(inbox) },
     to: user.email,
@@ -50,7 +54,7 @@ export async function prepareApprovalLetter(
     ...(answered === null ? {} : { in_reply_to: answered, references: references([], answered) }),
     message_id: newMessageId(app, id, inbox.domain),
     hop: message.hop + 1,
-    words: written(wordsOf(app, run, { held, user }), { own: true }),
+    words: written(wordsOf(app, run, { held, user, yes }), { own: true }),
     date: new Date(app.wallMs()),
     kind: "notice",
   });
@@ -79,14 +83,14 @@ const BY_MODEL = "The words in it are those of the model.";
 function wordsOf(
   app: App,
   { message, inbox }: Run,
-  { held, user }: { held: HeldCall; user: UserRow },
+  { held, user, yes }: { held: HeldCall; user: UserRow; yes: string },
 ): string {
   const until = writtenMoment(app.after(WAITS_DAYS * DAY_SECONDS), user.timezone);
   return [
     `**May this be done?** Your inbox ${asCode(inbox.label)} works on ${workOf(message)}, and would call ${asCode(plainName(held.tool))} of ${asCode(`@${shortTarget(held)}`)} with:`,
     asBlock(held.shown || "⟨no arguments⟩", ""),
     `${CAUSES[held.cause]} ${held.tainted === 1 ? BY_OTHERS : BY_MODEL}`,
-    "**Nothing has been done.** To have exactly this done, once, answer this mail with `yes` alone on its first line. With `no` it is never done. Whatever else you write is an ordinary mail to the inbox, and allows nothing.",
+    `**Nothing has been done.** To have exactly this done, once, answer this mail with \`${yes}\` alone on its first line. With \`no\` it is never done. Whatever else you write is an ordinary mail to the inbox, and allows nothing.`,
     `You can also decide [on its page](${app.base_url}/app/approvals/${held.id}). After ${until} it cannot be allowed any more.`,
   ].join("\n\n");
 }

@@ -60,6 +60,8 @@ export type Ending =
       free?: true;
       /** Set if the result is data of that form, and so no Markdown. */
       form?: DataForm;
+      /** The request for consent that an answer to the mail with the result goes to. */
+      about?: string;
     }
   | { state: "failed"; reason: FailureReason; error: string };
 

@@ -1,13 +1,13 @@
 import { INTEGRATION_KINDS } from "../config/integrations.ts";
 import type { Targets } from "../resources/connections/targets.ts";
 import { serviceOf } from "../trust/target-names.ts";
-import { CONSENT, STOP } from "../trust/guard/written-orders.ts";
+import { STOP } from "../trust/guard/written-orders.ts";
 import type { Shelf } from "./fold-contexts.ts";
 import { POWERFUL_FLAGS } from "./settings.ts";
 
 /**
  * Returns the words that give power to an instruction: the targets, contexts and macros there are, and the flags that
- * choose who reads, hide, destroy, or last, the word that ends a schedule, and those that answer a request for consent.
+ * choose who reads, hide, destroy, or last, and the word that ends a schedule.
  */
 export function ordersOf(
   { attached, elsewhere }: Targets,
@@ -21,6 +21,5 @@ export function ordersOf(
     ...macros.map(({ slug }) => `$${slug}`),
     ...POWERFUL_FLAGS,
     STOP,
-    CONSENT,
   ];
 }

@@ -31,6 +31,8 @@ const MAX_HOPS = 5;
 
 export interface Answer {
   kind: "reply" | "notice";
+  /** The request for consent that an answer to the mail goes to: its words are this server's own. */
+  approval_id?: string | undefined;
   words: Written;
   /** What the run says below the answer about itself. */
   notes?: Written;
@@ -78,7 +80,8 @@ export async function prepareReply(
   const id = app.newId();
   const rfc_message_id = newMessageId(app, id, inbox.domain);
   const answered_id = message.rfc_message_id ?? (await letterOf(app.db, message));
-  const thread = threadOf(message);
+  const goes_on = threadOf(message);
+  const thread = goes_on && { ...goes_on, approval_id: answer.approval_id ?? null };
   // The run of a schedule that was made over HTTP is mailed of its own accord.
   const answers_mail = message.raw_mail_id !== null;
   const composed = await composeReply({

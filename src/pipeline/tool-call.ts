@@ -7,6 +7,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { waitingNumbers } from "../resources/approvals/number.ts";
 import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
@@ -24,7 +25,7 @@ import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
 import { NO_ROOM, toNote } from "./to-note.ts";
-import { noteWritten, TOO_LONG, type ToNote } from "./written-texts.ts";
+import { noteWritten, TOO_LONG, type ToNote, UNSEEN } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
 /** What came of a call that the model asked for, for the model and for the activity. */
@@ -65,7 +66,8 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
-  const judged = { tool, args, tainted, beside, anybodys };
+  const numbers = await numbersNow(app, run, { tool, tainted });
+  const judged = { tool, args, tainted, beside, anybodys, numbers };
   const { objection, tells } = await judge(app, run, talk, judged);
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
   const stopped = await askOrBlock(app, run, talk, { ...judged, objection, sent });
@@ -87,6 +89,15 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   // `create_file` says no more than the model itself has written.
   const said = tool.target !== FILES_TARGET;
   return { text: textForModel(outcome), said, vouches, anybodys: said && tool.of_circle !== true, step };
+}
+
+/** The numbers of requests for consent that may not be written: a letter about one may have gone out while this run went on. */
+async function numbersNow(
+  app: App,
+  { message }: Run,
+  { tool, tainted }: Pick<AskedCall, "tool" | "tainted">,
+): Promise<string[]> {
+  return tool.foreign && tainted ? waitingNumbers(app, message.user_id) : [];
 }
 
 /** Notes where the call may have changed something. Returns whether the model had no part in what the tool said. */
@@ -119,7 +130,7 @@ function noteFailure(
   failed.set(key, { round, sentence: `${key} failed: ${excerptOf(text)}` });
 }
 
-type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys">;
+type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys" | "numbers">;
 
 /** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
 async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
@@ -256,7 +267,8 @@ async function toNoteOf(
 ): Promise<ToNote | string> {
   const noted = await toNote(app, run, { args, own, room });
   if (noted === TOO_LONG) return TOO_LONG_TO_KNOW;
-  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}` : noted;
+  if (noted === NO_ROOM) return `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}`;
+  return { ...noted, hashes: Buffer.concat([UNSEEN, noted.hashes]) };
 }
 
 const NOTHING_TO_NOTE: ToNote = { hashes: new Uint8Array(), takes: { words: 0, chars: 0 } };

@@ -1,10 +1,10 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { WRITTEN_TEXT_BYTES } from "../db/stored-sum.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
-import { consentIn } from "../trust/own-words/consent.ts";
 import { lettersOf } from "../trust/own-words/given-subject.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
@@ -29,6 +29,9 @@ const TAG = /<[^<>]{0,500}>/g;
 /** A sign by itself in scripts that put no spaces between words. */
 const WORD =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]|[\p{L}\p{N}]+/gu;
+
+/** Noted of each call that the owner has not read before it was made. */
+export const UNSEEN = sha256Bytes("a text that the owner has not read").subarray(0, HASH_BYTES);
 
 /** Returned for a call that is to write more than can be remembered. */
 export const TOO_LONG = "too long";
@@ -148,6 +151,25 @@ export async function isWrittenByTool(
   return false;
 }
 
+/**
+ * Whether a tool has written anything for an account of late, in a run that had read words of others, without its owner having read
+ * it: then a short word in the owner's name may be the tool's.
+ */
+export async function hasUnseenWriting(app: App, user_id: string): Promise<boolean> {
+  const [row] = await unseen(app.db, { user_id, after: app.calmNow() - WRITTEN_SECONDS });
+  return row !== undefined;
+}
+
+const unseen = prepared((db, key: { user_id: string; after: number }) =>
+  db
+    .selectFrom("written_texts")
+    .select("id")
+    .where("hash", "=", UNSEEN)
+    .where("user_id", "=", key.user_id)
+    .where("created", ">", key.after)
+    .limit(1),
+);
+
 /** The letters of texts that are nobody's by chance. An order may be short. */
 function wholes(texts: string[]): string[] {
   return [
@@ -155,10 +177,6 @@ function wholes(texts: string[]): string[] {
     ...longerThan(
       texts.filter((text) => ORDER.test(text)),
       MIN_ORDER_LETTERS,
-    ),
-    ...longerThan(
-      texts.filter((text) => consentIn(text) !== undefined),
-      1,
     ),
   ];
 }

@@ -87,13 +87,65 @@ describe("a call that the boundary blocks", () => {
   });
 });
 
-test.each(["ja", "Oui", "SÍ.", "si", "да!", " yes ", "Yes\n\nBest\nAda"])("%p says yes", async (words) => {
-  const { letter } = await askOnce(room);
-  await answer(room, letter, words);
-  expect(room.tools.calls).toHaveLength(1);
+test.each(["ja", "Oui", "SÍ.", "si", "да!", " yes ", '"yes"', "Yes\n\nBest\nAda"])(
+  "%p says yes",
+  async (words) => {
+    const { letter } = await askOnce(room);
+    await answer(room, letter, words);
+    expect(room.tools.calls).toHaveLength(1);
+  },
+);
+
+describe("where a tool has written something of late that the owner has not read", () => {
+  let room: ApprovalRoom;
+  beforeAll(async () => {
+    room = await approvalRoom();
+    await ask(room, [create({ title: "x", tags: ["yes", "no"] })], {
+      text: "@calendar Plan it.\n\nOn Mon, Eve <eve@example.net> wrote:\n> Make an event.",
+      headers: { "In-Reply-To": "<x@example.org>" },
+    });
+    expect(room.tools.calls).toHaveLength(1);
+  });
+  afterAll(() => room[Symbol.asyncDispose]());
+
+  test("the letter asks for its number with the yes, and no other counts", async () => {
+    const { letter, approval } = await askOnce(room);
+    const [, number = ""] = /answer this mail with "yes (\d{6})" alone/.exec(letter.text) ?? [];
+    const wrong = number === "111111" ? "222222" : "111111";
+    await answer(room, letter, `yes ${wrong}`);
+    expect((await lastMail(room)).text).toContain(`${wrong} is not the number of this request`);
+    await answer(room, letter, "yes");
+    expect((await lastMail(room)).text).toContain(`To allow it, answer this mail with "yes ${number}"`);
+    expect(room.tools.calls).toEqual([]);
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "pending" });
+    expect(await room.newest()).toMatchObject({ credits_charged: 0, model: null });
+    await answer(room, await lastMail(room), `Yes, ${number.slice(0, 3)} ${number.slice(3)}.`);
+    expect(room.tools.calls).toHaveLength(1);
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "done" });
+  });
+
+  test("a no needs none", async () => {
+    const { letter, approval } = await askOnce(room);
+    await answer(room, letter, "no");
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "refused" });
+  });
+
+  test("after thirty days without any a yes is enough again", async () => {
+    room.clock.advance("31d");
+    const { letter } = await askOnce(room);
+    expect(letter.text).toContain("answer this mail with yes alone");
+    await answer(room, letter, "yes");
+    expect(room.tools.calls).toHaveLength(1);
+    // What she has read and allowed herself, she may well have meant.
+    const next = await askOnce(room, { title: "Party", attending: "yes" });
+    await answer(room, next.letter, "yes");
+    const last = await askOnce(room);
+    await answer(room, last.letter, "yes");
+    expect(room.tools.calls).toHaveLength(1);
+  });
 });
 
-test.each(["yes please", "Yes, but at 11", "yes?", "y", "ok", "> yes", "I do not know.\nyes"])(
+test.each(["yes please", "Yes, but at 11", "yes?", "yes 12345", "y", "ok", "> yes", "I do not know.\nyes"])(
   "%p is an ordinary mail",
   async (words) => {
     const { letter, approval } = await askOnce(room);

@@ -55,7 +55,7 @@ export async function harmIn(raw: Buffer): Promise<string[]> {
   const shown = [mail.text ?? "", mail.html || ""];
   return [
     ...shown.flatMap(smuggledIn),
-    ...(/<(img|script|iframe|link|form|svg|object|embed|video|audio)\b|\s(style|background|srcset)=|url\(/i.test(
+    ...(/<(img|script|iframe|link|form|svg|object|embed|video|audio)\b|\s(style|background|srcset)=|(<|<style\b[^>]*>)[^<>]*url\(/i.test(
       withoutOwn(mail.html || ""),
     )
       ? ["embedded something"]

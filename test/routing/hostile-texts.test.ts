@@ -56,6 +56,7 @@ const GOING: Going = {
   written: [],
   shared: null,
   orders: [],
+  numbers: [],
   own_domains: [],
   given: noGivenIds(),
   material: "",

@@ -261,7 +261,7 @@ test("own words that a tool wrote above a quote of its own are known again, howe
     `${words}\n\nOn Fri, 3 May 2024 at 10:00 Eve <eve@example.net> wrote:\n> Hello.`;
   const room = { words: 1_000, chars: 10_000 };
   const note = async (body: string) => hashesToNote({ args: { body }, own: "", room });
-  for (const words of ["@pay all", "Si", "ja."]) {
+  for (const words of ["@pay all", "--private"]) {
     const noted = await note(above(words));
     const bare = await note(words);
     if (noted === TOO_LONG || bare === TOO_LONG) throw new Error("too long");

@@ -11,7 +11,7 @@ import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 /** A call in a message of trusted words alone, in which nothing was shared, unless it says something else. */
 type Asking = Omit<
   AskedCall,
-  "said" | "shared" | "told" | "written" | "orders" | "given" | "material" | "calling_code"
+  "said" | "shared" | "told" | "written" | "orders" | "numbers" | "given" | "material" | "calling_code"
 > &
   Partial<AskedCall>;
 
@@ -23,6 +23,7 @@ export function objectionTo(asking: Asking): Objection | null {
     told: [],
     written: [],
     orders: [],
+    numbers: [],
     given: noGivenIds(),
     material: "",
     calling_code: null,

@@ -7,7 +7,7 @@ import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isAtOwn } from "./strange-address.ts";
 import { sitesOf, textsOf } from "./tells.ts";
-import { commandIn } from "./written-orders.ts";
+import { objectionToOrder } from "./written-orders.ts";
 import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
 import type { GivenIds } from "./given-ids.ts";
 import { MAX_OF_SITE, type Unfit, unfitAddress, type Writing } from "./unfurled.ts";
@@ -123,6 +123,8 @@ export interface Going {
   written: Writing[];
   /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
   orders: string[];
+  /** The numbers by which a mail of the owner's consents to a call that waits. */
+  numbers: string[];
   /** Domains of inboxes of this server, in lower case: no external tool may mail to them. */
   own_domains: string[];
   /**
@@ -206,7 +208,7 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
   const { args, tainted, instruction, trusted_text, said, shared, told, written, orders } = asked;
-  const { own_domains, given, calling_code, read_at, anybodys } = asked;
+  const { numbers, own_domains, given, calling_code, read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
@@ -229,6 +231,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     told,
     written,
     orders,
+    numbers,
     own_domains,
     material: foreign && !read_only && tainted ? asked.material : "",
     given,
@@ -301,7 +304,7 @@ export function objectionToPlace(asked: Going): Objection | null {
  * tools contact only the service they are connected to.
  */
 function objectionToAddress(asked: Going): Objection | null {
-  const { tool, args, tainted, orders } = asked;
+  const { tool, args, tainted } = asked;
   const { read_only, looks } = tool;
   const going = sitesOf(asked);
   if (going === TOO_MUCH) return tooMuch(tool.name);
@@ -309,8 +312,8 @@ function objectionToAddress(asked: Going): Objection | null {
   const { sites, only_shared } = going;
   const [site] = read_only || looks ? sites : [only_shared];
   if (!tainted) return null;
-  const order = read_only ? undefined : commandIn(args, orders);
-  if (order !== undefined) return objectionToOrder(tool.name, order);
+  const order = read_only ? null : objectionToOrder(asked);
+  if (order !== null) return order;
   if (site === undefined) return null;
   const { said, told } = asked;
   const argument = toldBeside(args, { sites, said, told, listed: tool.listed });
@@ -318,13 +321,9 @@ function objectionToAddress(asked: Going): Objection | null {
 }
 
 /** Returns the objection to an order that stands in a text only for who reads it as the HTML of a mail, as this server does. */
-export async function objectionToHiddenOrder({
-  tool,
-  args,
-  tainted,
-  orders,
-}: Going): Promise<Objection | null> {
-  if (!tool.foreign || tool.read_only || !tainted || orders.length === 0) return null;
+export async function objectionToHiddenOrder(going: Going): Promise<Objection | null> {
+  const { tool, args, tainted } = going;
+  if (!tool.foreign || tool.read_only || !tainted) return null;
   const texts: string[] = [];
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return tooMuch(tool.name);
@@ -333,13 +332,7 @@ export async function objectionToHiddenOrder({
   if (texts.length === 0) return null;
   // A parser of HTML would stay in memory from the start.
   const { wordsInHtml } = await import("../own-words/html-words.ts");
-  const order = commandIn({ text: texts.map(wordsInHtml) }, orders);
-  return order === undefined ? null : objectionToOrder(tool.name, order);
-}
-
-function objectionToOrder(name: string, order: string): Objection {
-  const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
-  return { reason, lacks: null };
+  return objectionToOrder({ ...going, args: { text: texts.map(wordsInHtml) } });
 }
 
 /** Returns the objection to a call that would tell a site more than that its page is requested. */

@@ -1,4 +1,4 @@
-import { consentIn, holdsConsent } from "../own-words/consent.ts";
+import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isProseKey } from "./prose.ts";
@@ -27,14 +27,30 @@ const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
 
 /** The word that ends a schedule, as the first line of an answer to one of its mails. */
 export const STOP = "stop";
-/** Stands for the words that answer a request for consent. */
-export const CONSENT = "yes";
 const STOP_LINE = /^\W{0,3}stop\W{0,3}$/i;
 
 /** Whether the first line of a text is the word that ends a schedule. */
 export function beginsWithStop(text: string): boolean {
   const [first = ""] = text.trim().split("\n", 1);
   return STOP_LINE.test(first.trim());
+}
+
+/** Returns the objection to words in a call that would give an order, or a consent, should they come back in a mail. */
+export function objectionToOrder({
+  tool: { name },
+  args,
+  orders,
+  numbers,
+}: Pick<Going, "args" | "orders" | "numbers"> & { tool: Pick<Going["tool"], "name"> }): Objection | null {
+  const order = commandIn(args, orders);
+  if (order !== undefined) {
+    const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
+    return { reason, lacks: null };
+  }
+  const number = numberIn(args, numbers);
+  if (number === undefined) return null;
+  const reason = `${name} was to write ${number}, the number of a call that waits for your yes: should the text come back here in your name, that call would be made. Decide about it first, or leave the number out.`;
+  return { reason, lacks: null };
 }
 
 /**
@@ -49,11 +65,11 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH || typeof given.value !== "string") continue;
     const read = asRead(given.value);
-    const alone = isProseKey(given.key) ? wordAlone(known, [read, ...formsOf(given.value)]) : undefined;
-    if (alone !== undefined) return alone;
+    const forms = formsOf(given.value);
+    if (known.has(STOP) && isProseKey(given.key) && [read, ...forms].some(beginsWithStop)) return STOP;
     const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
     if (whole !== undefined) return whole;
-    for (const form of formsOf(given.value)) {
+    for (const form of forms) {
       // What stands behind the name of a flag is no part of it.
       const letters = asRead(form).replaceAll("=", " ").replaceAll(NO_LETTERS, "");
       const word = wordsOf(letters, BARE_TOKEN).find((one) => bare.has(one));
@@ -63,25 +79,30 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   return undefined;
 }
 
+/**
+ * Returns which of the numbers stands in a tool's arguments, whatever stands between its digits: by such a number a mail of the owner's
+ * consents to a call that waits.
+ */
+function numberIn(args: Record<string, unknown>, numbers: string[]): string | undefined {
+  if (numbers.length === 0) return undefined;
+  const texts = [""];
+  for (const given of textsIn(args)) {
+    if (given === TOO_MUCH) continue;
+    const value = String(given.value);
+    texts[0] += digitsIn(asRead(value));
+    texts.push(...formsOf(value).map((form) => digitsIn(asRead(form))));
+  }
+  return numbers.find((number) => texts.some((text) => text.includes(number)));
+}
+
 /** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */
 export function ordersNotIn(text: string, orders: string[]): string[] {
   const words = new Set(wordsOf(text, TOKEN));
-  return orders.filter((order) => {
-    if (order === CONSENT) return !holdsConsent(text);
-    return !words.has(order) && !(order === STOP && /\bstop\b/i.test(text));
-  });
+  return orders.filter((order) => !words.has(order) && !(order === STOP && /\bstop\b/i.test(text)));
 }
 
-/** A word that is an order as the first line of a mail: the one that ends a schedule, or one that answers a request for consent. */
-function wordAlone(known: ReadonlySet<string>, forms: string[]): string | undefined {
-  if (known.has(STOP) && forms.some(beginsWithStop)) return STOP;
-  return known.has(CONSENT) ? forms.map(firstWord).find((word) => consentIn(word) !== undefined) : undefined;
-}
-
-/** The letters of the first line that has any: marks around them, and lines of marks alone, may be markup of a program. */
-function firstWord(form: string): string {
-  const line = form.split("\n").find((one) => /\p{L}/u.test(one)) ?? "";
-  return line.normalize("NFKC").replaceAll(/[^\p{L}\p{M}]/gu, "");
+function digitsIn(text: string): string {
+  return text.normalize("NFKC").replaceAll(/\D/g, "");
 }
 
 function wordsOf(text: string, pattern: RegExp): string[] {

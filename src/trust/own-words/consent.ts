@@ -1,23 +1,21 @@
 /** The words that give a consent, and those that refuse one, in small letters. */
 const YES = "yes ja oui sí si sì sim tak ano да はい 是".split(" ");
 const NO = "no nein non não nao nee nej nie ne нет いいえ 否".split(" ");
-/** More words than these, or other marks, are an ordinary mail. */
-const ALONE = /^(\p{L}{1,5})[.!]?$/u;
+/** More words than these, or other marks, are an ordinary mail. A letter in plain text shows its words between quotation marks. */
+const ALONE = /^["'“„«]?(\p{L}{1,5})(?:[ ,:]{0,2}(\d{3} ?\d{3}))?["'”“»]?[.!]?$/u;
 
-/** What the first line of a text says to a request for consent; undefined where it is anything but one of these words. */
-export function consentIn(text: string): "yes" | "no" | undefined {
-  const [first = ""] = text.trim().split("\n", 1);
-  const word = ALONE.exec(first.trim().normalize("NFC"))?.[1]?.toLowerCase() ?? "";
-  if (YES.includes(word)) return "yes";
-  return NO.includes(word) ? "no" : undefined;
+/** What somebody says to a request for consent. */
+export interface Consent {
+  says: "yes" | "no";
+  /** The number of the request, which its letter shows. */
+  number: string | null;
 }
 
-/** Whether a text has a word that gives a consent anywhere: whoever says it may have it written. */
-export function holdsConsent(text: string): boolean {
-  const words =
-    text
-      .normalize("NFC")
-      .toLowerCase()
-      .match(/\p{L}+/gu) ?? [];
-  return words.some((word) => YES.includes(word));
+/** What the first line of a text says to a request for consent; undefined where it is anything but one of these words, and a number. */
+export function consentIn(text: string): Consent | undefined {
+  const [first = ""] = text.trim().split("\n", 1);
+  const [, said = "", number] = ALONE.exec(first.trim().normalize("NFKC")) ?? [];
+  const word = said.toLowerCase();
+  const says = YES.includes(word) ? "yes" : NO.includes(word) ? "no" : undefined;
+  return says && { says, number: number?.replace(" ", "") ?? null };
 }
