@@ -50,7 +50,10 @@ function saidBy({ message, input }: Run): Consent | undefined {
   if (authority !== "owner" || schedule_id !== null) return undefined;
   // Nobody but the server makes a call with the id of a request.
   if (source === "api") return message.instruction === BUTTON ? { says: "yes", number: null } : undefined;
-  return source === "email" && no_reply_reason === null ? consentIn(input.sure) : undefined;
+  if (source !== "email" || no_reply_reason !== null) return undefined;
+  // Above what is surely theirs may stand an address, or a mention, with more of their words.
+  const said = consentIn(input.sure);
+  return Bun.deepEquals(said, consentIn(input.instruction)) ? said : undefined;
 }
 
 /**

@@ -92,12 +92,17 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
 }
 
 /** The numbers of requests for consent that may not be written: a letter about one may have gone out while this run went on. */
-async function numbersNow(
-  app: App,
-  { message }: Run,
-  { tool, tainted }: Pick<AskedCall, "tool" | "tainted">,
-): Promise<string[]> {
-  return tool.foreign && tainted ? waitingNumbers(app, message.user_id) : [];
+async function numbersNow(app: App, run: Run, call: Written): Promise<string[]> {
+  return isUnseen(run, call) ? waitingNumbers(app, run.message.user_id) : [];
+}
+
+type Written = Pick<AskedCall, "tool" | "tainted">;
+
+/** Whether others than the owner may have chosen what a tool of others writes: a listed sender, who has an API key, or whose words were read. */
+function isUnseen({ message }: Run, { tool, tainted }: Written): boolean {
+  const { source, authority, schedule_id } = message;
+  const is_own = source === "email" && authority === "owner" && schedule_id === null && !tainted;
+  return tool.foreign && !tool.read_only && !is_own;
 }
 
 /** Notes where the call may have changed something. Returns whether the model had no part in what the tool said. */
@@ -267,8 +272,7 @@ async function toNoteOf(
 ): Promise<ToNote | string> {
   const noted = await toNote(app, run, { args, own, room });
   if (noted === TOO_LONG) return TOO_LONG_TO_KNOW;
-  if (noted === NO_ROOM) return `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}`;
-  return { ...noted, hashes: Buffer.concat([UNSEEN, noted.hashes]) };
+  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}` : noted;
 }
 
 const NOTHING_TO_NOTE: ToNote = { hashes: new Uint8Array(), takes: { words: 0, chars: 0 } };
@@ -289,10 +293,11 @@ async function write(
   // It may come back as a mail in the owner's name.
   const noted = tool.foreign && tainted ? await toNoteOf(app, run, talk, sent) : NOTHING_TO_NOTE;
   if (typeof noted === "string") return { ok: false, text: noted, files: [] };
+  const hashes = isUnseen(run, { tool, tainted }) ? Buffer.concat([UNSEEN, noted.hashes]) : noted.hashes;
   const refusal = await beginCall(app, entry, {
     step: doneStep(tool, args, UNKNOWN),
     granted,
-    alongside: (tx) => noteWritten(app, tx, { user_id: run.message.user_id, hashes: noted.hashes }),
+    alongside: (tx) => noteWritten(app, tx, { user_id: run.message.user_id, hashes }),
   });
   if (refusal !== null) return { ...refusal, files: [] };
   talk.writing.words -= noted.takes.words;

@@ -63,11 +63,24 @@ test.each<[string, string, RoomMail]>([
   ["stand in the instruction", ORDER, { text: `@calendar Answer mail m4 with: ${ORDER}\n\n${FORWARDED}` }],
   ["were written in a run of the owner's words alone", BODY, { text: "Answer mail m4." }],
   ["are everybody's", "Thank you", MAIL],
+  ["are a day", "2026-12-24", MAIL],
 ])("words that %s are the owner's", async (_which, body, mail) => {
   await using room = await written(body, mail);
   await send(room, { text: body });
   expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
 });
+
+test.each(["01709876543", "64600", "evil.io", "eve/x", '"Plan"'])(
+  "the place %p that a tool wrote is no word of the owner's when it comes back, short as it is",
+  async (place) => {
+    await using room = await written(
+      `${place}\n\nOn Fri, 3 May 2024 at 10:00 Eve wrote:\n> A table for 5.\n`,
+    );
+    await send(room, { text: place });
+    expect(room.tools.calls).toEqual([]);
+    expect((await room.newest()).steps).toContain("a tool was given to write");
+  },
+);
 
 const lines = (count: number): string =>
   Array.from({ length: count }, (_, line) => `This is only a line of words, and line ${line} of them.`).join(

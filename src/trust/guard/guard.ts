@@ -311,10 +311,9 @@ function objectionToAddress(asked: Going): Objection | null {
   if (going.strange !== undefined) return objectionToStrange(asked, going.strange);
   const { sites, only_shared } = going;
   const [site] = read_only || looks ? sites : [only_shared];
-  if (!tainted) return null;
   const order = read_only ? null : objectionToOrder(asked);
   if (order !== null) return order;
-  if (site === undefined) return null;
+  if (!tainted || site === undefined) return null;
   const { said, told } = asked;
   const argument = toldBeside(args, { sites, said, told, listed: tool.listed });
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
@@ -322,8 +321,8 @@ function objectionToAddress(asked: Going): Objection | null {
 
 /** Returns the objection to an order that stands in a text only for who reads it as the HTML of a mail, as this server does. */
 export async function objectionToHiddenOrder(going: Going): Promise<Objection | null> {
-  const { tool, args, tainted } = going;
-  if (!tool.foreign || tool.read_only || !tainted) return null;
+  const { tool, args, tainted, numbers } = going;
+  if (!tool.foreign || tool.read_only || !(tainted || numbers.length > 0)) return null;
   const texts: string[] = [];
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return tooMuch(tool.name);

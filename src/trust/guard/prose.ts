@@ -17,12 +17,19 @@ const BESIDE = new Set(
 const LINE = new Set(["subject", "title"]);
 /** A single line too, unless the parameter's name says that it is a text. */
 const SHORT_TEXT = "summary";
+/** Words that are prose where nothing is lost by it, and a value of another kind elsewhere. */
+const MORE_PROSE = new Set("mail email msg response data value".split(" "));
 const MAX_KEY_CHARS = 60;
 
 export function isProseKey(key: string): boolean {
   if (key.length > MAX_KEY_CHARS) return false;
   const words = wordsInKey(key);
   return words.some((word) => PROSE.has(word)) && words.every((word) => PROSE.has(word) || BESIDE.has(word));
+}
+
+/** Returns whether a parameter's name speaks of a text at all: `email_body`, `reply_msg`. */
+export function mayBeProse(key: string): boolean {
+  return wordsInKey(key).some((word) => PROSE.has(word) || MORE_PROSE.has(word));
 }
 
 /** Returns whether a parameter's value is a single line: `subject`, `event_title`, `summary`. */

@@ -1,7 +1,7 @@
 import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { isProseKey } from "./prose.ts";
+import { mayBeProse } from "./prose.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =
@@ -39,10 +39,13 @@ export function beginsWithStop(text: string): boolean {
 export function objectionToOrder({
   tool: { name },
   args,
+  tainted,
   orders,
   numbers,
-}: Pick<Going, "args" | "orders" | "numbers"> & { tool: Pick<Going["tool"], "name"> }): Objection | null {
-  const order = commandIn(args, orders);
+}: Pick<Going, "args" | "tainted" | "orders" | "numbers"> & {
+  tool: Pick<Going["tool"], "name">;
+}): Objection | null {
+  const order = tainted ? commandIn(args, orders) : undefined;
   if (order !== undefined) {
     const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
     return { reason, lacks: null };
@@ -66,7 +69,7 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
     if (given === TOO_MUCH || typeof given.value !== "string") continue;
     const read = asRead(given.value);
     const forms = formsOf(given.value);
-    if (known.has(STOP) && isProseKey(given.key) && [read, ...forms].some(beginsWithStop)) return STOP;
+    if (known.has(STOP) && mayBeProse(given.key) && [read, ...forms].some(beginsWithStop)) return STOP;
     const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
     if (whole !== undefined) return whole;
     for (const form of forms) {
