@@ -15,7 +15,7 @@ import { createFileTool } from "./create-file.ts";
 import { withEarlierCalls } from "./earlier-calls.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { AGAIN_INSTRUCTION, buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
-import { warningStep } from "./steps.ts";
+import { answererOf, warningStep } from "./steps.ts";
 import { workOnText } from "./text-work.ts";
 import { converse, type Talk } from "./tool-loop.ts";
 import { offersOf, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
@@ -60,6 +60,8 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       writing: writingRoom(),
       shared: sharedPage(run, asked),
       told: [],
+      since: [],
+      answered: new Set(run.journal.earlier.flatMap(({ step }) => (step ? [answererOf(step)] : []))),
       written: [],
       shaped: new Set(),
       vouched: run.trust.material,

@@ -37,6 +37,11 @@ export function stepName(name: string): string {
   return name.slice(0, MAX_NAME_CHARS);
 }
 
+/** The tool that a step is about, with its target. */
+export function answererOf({ server = "", name = "" }: Pick<StepDraft, "server" | "name">): string {
+  return `${server} ${name}`;
+}
+
 /** What every step about a call of a tool says, whatever came of it. */
 export function callStep(
   { target, name }: Pick<Tool, "target" | "name">,

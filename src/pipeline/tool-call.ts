@@ -19,7 +19,7 @@ import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { judgeCall } from "./objection.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
-import { callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
+import { answererOf, callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
@@ -144,7 +144,10 @@ async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judg
     const judgement = await judgeOne(app, run, talk, call);
     const { written = [], told = [] } = judgement.tells ?? {};
     talk.written.push(...written);
-    if (told.length > 0) talk.told.push(told);
+    if (told.length > 0) {
+      talk.told.push(told);
+      if (hasOtherAnswered(talk, call)) talk.since.push(told);
+    }
     return judgement;
   });
   talk.judged = judged.catch(() => undefined);
@@ -182,8 +185,9 @@ const NOT_YET =
 function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
   const { powers, places, read_at, own_domains, given, calling_code, subject_alone } = talk;
   const { instruction, said, shared, told, written, orders, vouched } = talk;
+  const since = hasOtherAnswered(talk, call) ? talk.since : null;
   const { trusted_text } = run.trust;
-  const words = { instruction, trusted_text, material: vouched, said, shared, told, written, orders };
+  const words = { instruction, trusted_text, material: vouched, said, shared, told, since, written, orders };
   return {
     ...call,
     ...words,
@@ -195,6 +199,12 @@ function askedOf(run: Run, talk: Talk, call: Judged): AskedCall {
     subject_alone,
     given: given.get(call.tool.target) ?? noGivenIds(),
   };
+}
+
+/** Whether another tool has answered, which may have told the model what no site is to know. */
+function hasOtherAnswered({ answered }: Talk, { tool }: Judged): boolean {
+  const own = answererOf(callStep(tool, {}));
+  return [...answered].some((one) => one !== own);
 }
 
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {

@@ -12,7 +12,7 @@ import type { Writing } from "../trust/guard/unfurled.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { argumentsOf } from "./call-arguments.ts";
 import { type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
-import { warningStep } from "./steps.ts";
+import { answererOf, warningStep } from "./steps.ts";
 import { type Said, workOnText } from "./text-work.ts";
 import type { WritingRoom } from "./written-texts.ts";
 
@@ -49,6 +49,10 @@ export interface Talk {
   shared: Going["shared"];
   /** Grows during the run. */
   told: Told[];
+  /** What those calls told that came after the answer of another tool; grows. */
+  since: Told[];
+  /** The tools that have answered, as steps name them; grows. */
+  answered: Set<string>;
   /** Grows during the run. */
   written: Writing[];
   /** The targets in which calls of this run may have changed something by others' words; grows. */
@@ -253,9 +257,10 @@ async function resultMessages(
   return messages;
 }
 
-function noteHeard({ trust }: Run, { heard }: Talk, made: MadeCall[]): void {
+function noteHeard({ trust }: Run, { heard, answered }: Talk, made: MadeCall[]): void {
   if (made.some((one) => one.said)) heard.read = true;
   if (made.some((one) => one.anybodys)) heard.anybodys = true;
+  for (const { said, step } of made) if (said) answered.add(answererOf(step));
   if (made.some(({ step }) => step.server !== FILES_TARGET)) trust.tainted = true;
 }
 

@@ -37,6 +37,7 @@ const LONG_WORDS = "Ordinary words.\n".repeat(500);
 /** A call of a tool of ours, to one of two pages of the same title. */
 const GOING: Going = {
   tool: {
+    target: "notion",
     name: "append",
     read_only: false,
     foreign: false,
@@ -53,6 +54,7 @@ const GOING: Going = {
   trusted_text: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
   said: "",
   told: [],
+  since: null,
   written: [],
   shared: null,
   orders: [],

@@ -11,7 +11,16 @@ import { noGivenIds } from "../../src/trust/guard/given-ids.ts";
 /** A call in a message of trusted words alone, in which nothing was shared, unless it says something else. */
 type Asking = Omit<
   AskedCall,
-  "said" | "shared" | "told" | "written" | "orders" | "numbers" | "given" | "material" | "calling_code"
+  | "said"
+  | "shared"
+  | "told"
+  | "since"
+  | "written"
+  | "orders"
+  | "numbers"
+  | "given"
+  | "material"
+  | "calling_code"
 > &
   Partial<AskedCall>;
 
@@ -21,6 +30,7 @@ export function objectionTo(asking: Asking): Objection | null {
     said: asking.trusted_text,
     shared: null,
     told: [],
+    since: null,
     written: [],
     orders: [],
     numbers: [],

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { listedIn, type Told, toldBeside, valuesIn } from "../../src/trust/guard/told-beside.ts";
 
 const PAGE = "https://x.example.org/a";
-const SITES = new Set([PAGE, `${PAGE}b`, PAGE.replace("https", "http"), PAGE.replace("x.", "www.x.")]);
+const OTHER = "https://other.example.com/a";
+const SITES = new Set([PAGE, OTHER, `${PAGE}b`, PAGE.replace("https", "http"), PAGE.replace("x.", "www.x.")]);
 const text = { type: "string" };
 const SCHEMA = {
   type: "object",
@@ -28,18 +29,20 @@ function told(
   args: Record<string, unknown>,
   said = `Sum up ${PAGE} in three lines.`,
   schema: object = SCHEMA,
-  before: Told[] = [],
+  { before = [], since = null }: { before?: Told[]; since?: Told[] | null } = {},
 ) {
   const listed = listedIn({ ...schema });
-  return toldBeside(args, { sites: SITES, said, listed, told: before });
+  return toldBeside(args, { sites: SITES, said, listed, tool: "web fetch", told: before, since });
 }
 
-/** Which of some calls, one after the other, may be made. */
-function allowed(calls: Record<string, unknown>[]): boolean[] {
+const SAYABLE = { listed: listedIn(SCHEMA), sites: SITES, tool: "web fetch" };
+
+/** Which of some calls, one after the other, may be made; `since`: once another tool has answered. */
+function allowed(calls: Record<string, unknown>[], since = false): boolean[] {
   const before: Told[] = [];
   return calls.map((args) => {
-    const ok = told(args, undefined, SCHEMA, before) === undefined;
-    if (ok) before.push(valuesIn(args, listedIn(SCHEMA), SITES));
+    const ok = told(args, undefined, SCHEMA, { before, since: since ? before : null }) === undefined;
+    if (ok) before.push(valuesIn(args, SAYABLE));
     return ok;
   });
 }
@@ -94,14 +97,16 @@ describe("beside a named address", () => {
     expect(told({ urls: [PAGE, `${PAGE}b`] }, `Look at ${PAGE} and ${PAGE}b`)).toBeUndefined();
   });
 
-  test("all calls of a run together may say little, and to ask for a page again says nothing", () => {
+  test("all calls of a run together may say little, and to ask for a page again says when, and how often", () => {
     const page = { url: PAGE, format: "markdown", max_length: 5_000 };
     const paged = Array.from({ length: 7 }, (_, nth) => ({ ...page, start_index: nth * 5_000 }));
     expect(allowed(paged)).toEqual(paged.map(() => true));
-    expect(allowed(Array.from({ length: 60 }, () => page)).every(Boolean)).toBe(true);
+    const again = allowed(Array.from({ length: 60 }, () => page)).filter(Boolean).length;
+    expect([again > 40, again < 50]).toEqual([true, true]);
     const spelled = Array.from({ length: 60 }, (_, nth) => ({ url: PAGE, port: (nth * 7_919) % 997 }));
     expect(allowed(spelled).filter(Boolean).length).toBeLessThan(24);
-    expect(allowed([...spelled, { url: PAGE }]).at(-1)).toBe(true);
+    expect(allowed([...spelled, ...Array.from({ length: 20 }, () => ({ url: PAGE }))]).at(-1)).toBe(false);
+    expect(allowed([...spelled, { url: OTHER }]).at(-1)).toBe(true);
     // Two values, again and again, are letters of a message.
     const letters = Array.from({ length: 200 }, (_, nth) => ({ url: PAGE, raw: nth % 3 === 0 }));
     expect(allowed(letters).filter(Boolean).length).toBeLessThan(170);
@@ -124,6 +129,27 @@ describe("beside a named address", () => {
       bits.map((bit) => ({ url: bit ? PAGE : `${PAGE}b` })),
     ])
       expect(allowed(spelled).filter(Boolean).length).toBeLessThan(170);
+  });
+
+  test("once another tool has answered, a site learns no code of six digits", () => {
+    const page = { url: PAGE };
+    expect(allowed([page, page, page, page, page], true)).toEqual([true, true, true, false, false]);
+    expect(allowed([{ ...page, start_index: 483_920 }], true)).toEqual([false]);
+    expect(allowed([{ ...page, port: 483 }], true)).toEqual([false]);
+    expect(allowed([{ ...page, format: "markdown" }, page], true)).toEqual([true, false]);
+    expect(allowed([page, { url: OTHER }], true)).toEqual([true, true]);
+  });
+
+  test("which of several tools asks is counted", () => {
+    const sayable = { sites: SITES, said: "", listed: listedIn(SCHEMA), since: null };
+    const before: Told[] = [];
+    const made = Array.from({ length: 60 }, (_, nth) => {
+      const call = { ...sayable, tool: `web fetch_${(nth * 7) % 4}` };
+      const ok = toldBeside({ url: PAGE }, { ...call, told: before }) === undefined;
+      if (ok) before.push(valuesIn({ url: PAGE }, call));
+      return ok;
+    });
+    expect(made.filter(Boolean).length).toBeLessThan(36);
   });
 
   test("names cost, where the tool lists none", () => {

@@ -95,7 +95,7 @@ export interface AskedCall extends Omit<Going, "tool"> {
 
 /** The part of a call that decides where it goes. It is plain data, so that it can be sent to a thread. */
 export interface Going {
-  tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
+  tool: Pick<Tool, "target" | "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
     /** Whether people name its places by their titles. */
     titled: boolean;
     /** Whether a tool of others that may change something is called like one that only looks at a page. */
@@ -119,6 +119,8 @@ export interface Going {
   shared: { page: string; trusted_text: string } | null;
   /** What earlier calls of this run may have told a site, in their order. */
   told: Told[];
+  /** What those calls told that came after the answer of another tool; null where only the tool itself has answered. */
+  since: Told[] | null;
   /** The addresses that earlier calls of this run have written down. */
   written: Writing[];
   /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
@@ -206,12 +208,13 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 }
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {
-  const { name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
-  const { args, tainted, instruction, trusted_text, said, shared, told, written, orders } = asked;
+  const { target, name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
+  const { args, tainted, instruction, trusted_text, said, shared, told, since, written, orders } = asked;
   const { numbers, own_domains, given, calling_code, read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
     tool: {
+      target,
       name,
       read_only,
       foreign,
@@ -229,6 +232,7 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     said,
     shared,
     told,
+    since,
     written,
     orders,
     numbers,
@@ -314,8 +318,16 @@ function objectionToAddress(asked: Going): Objection | null {
   const order = read_only ? null : objectionToOrder(asked);
   if (order !== null) return order;
   if (!tainted || site === undefined) return null;
-  const { said, told } = asked;
-  const argument = toldBeside(args, { sites, said, told, listed: tool.listed });
+  const { said, told, since } = asked;
+  const { listed } = tool;
+  const argument = toldBeside(args, {
+    sites,
+    said,
+    told,
+    since,
+    listed,
+    tool: `${tool.target} ${tool.name}`,
+  });
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
 }
 
@@ -340,7 +352,7 @@ function objectionToTold(
   { site, argument }: { site: string; argument: string },
 ): Objection {
   const place = site.slice(0, MAX_SHOWN_CHARS);
-  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand just so in the message itself, values that the tool lists, switches and small numbers may go there, and few of these in all; nor may it be asked for again and again in other ways to write it. Ask for the address alone.`;
+  const reason = `${name} was to go to ${place} with more than that address (\`${argument.slice(0, MAX_SHOWN_CHARS)}\`): by what stands there that site could be told what this run knows. Beside the address, only words that stand just so in the message itself, values that the tool lists, switches and small numbers may go there, and few of these in all; nor may it be asked for again and again, and hardly at all once another tool has answered. Ask for the address alone, and before other tools.`;
   return { reason, lacks: read_only || looks ? null : { target: true, destroy: false, place } };
 }
 

@@ -24,10 +24,11 @@ export function tellsOf(going: Going): Tells {
   const { tool, args, said } = going;
   const to = sitesOf(going);
   const sites = to === TOO_MUCH ? new Set<string>() : to.sites;
-  const silent =
-    tool.read_only && toldBeside(args, { sites, said, told: [], listed: tool.listed }) === undefined;
+  const { listed } = tool;
+  const sayable = { sites, said, listed, tool: `${tool.target} ${tool.name}` };
+  const silent = tool.read_only && toldBeside(args, { ...sayable, told: [], since: null }) === undefined;
   return {
-    told: sites.size === 0 ? [] : valuesIn(args, tool.listed, sites),
+    told: sites.size === 0 ? [] : valuesIn(args, sayable),
     written: tool.read_only ? [] : writingsIn(args, textsOf(going)).writings,
     silent,
   };

@@ -11,12 +11,16 @@ export interface Sayable {
   /** The words of the mail or call itself: they reveal nothing else that the run knows. */
   said: string;
   listed: Listed;
+  /** The tool that is called, with its target. */
+  tool: string;
   /** What earlier calls may have told. */
   told: Told[];
+  /** What those of them may have told that came after the answer of another tool; null where none has answered. */
+  since: Told[] | null;
 }
 
-/** The values of one call by their names, as text; an address that the call goes to by its site. */
-export type Told = (readonly [name: string, value: string])[];
+/** What a call may tell: its values by their names, as text, and how many bits one tells that was not told before. An address that it goes to stands below its site. */
+export type Told = (readonly [name: string, value: string, bits: number])[];
 
 /** What a tool lists of its arguments. */
 export interface Listed {
@@ -39,6 +43,13 @@ const MAX_AMOUNT = 10_000_000;
 const MAX_PLACE_CHARS = 4_000;
 /** How much all calls of a run may say by such values: less than a short sentence. */
 const MAX_BITS = 160;
+/** The same once another tool has answered: less than the code of six digits that it may have found in a mailbox. */
+const MAX_BITS_SINCE = 10;
+/** What is told by asking once more: how often, and when. */
+const REQUEST_BITS = 3;
+/** What is told by which tool asks, and by each member that a call has beside another. */
+const TOOL_BITS = 3;
+const MEMBER_BITS = 4;
 /** What one of those costs that are no numbers: a word of the mail, or one that the tool lists. */
 const WORD_BITS = 12;
 /** What a letter costs in a name that the tool does not list. */
@@ -54,49 +65,69 @@ const PARAMETER = /^[A-Za-z][A-Za-z_-]{0,30}$/;
  * besides the address, only words of the message's author and choices among few may go there.
  */
 export function toldBeside(args: Record<string, unknown>, sayable: Sayable): string | undefined {
-  const { told, listed, sites } = sayable;
+  const { told, since } = sayable;
   const tells = new Saying(sayable).toldIn(args);
   if (tells !== undefined) return tells;
-  const values = valuesIn(args, listed, sites);
-  const more = values.find(([name]) => name !== SHAPE && !isSite(name));
-  // To ask for a page once more says nothing, where it is the only one of its site.
-  const counted = more === undefined ? [...told, values].map(sitesIn) : [...told, values];
-  const bits = bitsOf(counted);
-  if (bits <= MAX_BITS || bits === bitsOf(counted.slice(0, -1))) return undefined;
-  return more?.[0] ?? Object.keys(args)[0];
-}
-
-function sitesIn(values: Told): Told {
-  return values.filter(([name]) => isSite(name));
+  const values = valuesIn(args, sayable);
+  if (isFirst(told, values)) return undefined;
+  if (addsTo(told, values) <= MAX_BITS && (since === null || addsTo(since, values) <= MAX_BITS_SINCE))
+    return undefined;
+  return values.find(([name]) => !OWN_NAMES.has(name) && !isSite(name))?.[0] ?? Object.keys(args)[0];
 }
 
 function isSite(name: string): boolean {
   return name.startsWith(SITE);
 }
 
+/** Whether a call holds nothing but an address, and is the first one to its site. */
+function isFirst(told: Told[], values: Told): boolean {
+  const sites = new Set(values.flatMap(([name]) => (isSite(name) ? [name] : [])));
+  return (
+    values.every(([name]) => OWN_NAMES.has(name) || isSite(name)) &&
+    !told.flat().some(([name]) => sites.has(name))
+  );
+}
+
+/** The bits that all calls tell with a further one; none if that one tells nothing more. */
+function addsTo(told: Told[], values: Told): number {
+  const bits = bitsOf([...told, values]);
+  return bits === bitsOf(told) ? 0 : bits;
+}
+
 /**
  * The values that a call holds, as far as one may hold any, each just as it is sent. Names that the tool does not list are
- * values as well, and so is which members there are and in what order.
+ * values as well, and so are which tool it is, which members there are and in what order, and that the site is asked at all.
  */
-export function valuesIn(args: Record<string, unknown>, { names }: Listed, sites: ReadonlySet<string>): Told {
-  const found: [string, string][] = [[SHAPE, shapeOf(args)]];
+export function valuesIn(
+  args: Record<string, unknown>,
+  { listed, sites, tool }: Pick<Sayable, "listed" | "sites" | "tool">,
+): Told {
+  const shape = shapeOf(args);
+  const members = shape.split('":').length - 1;
+  const found: Told[number][] = [
+    [TOOL, tool, TOOL_BITS],
+    [SHAPE, shape, Math.max(0, members - 1) * MEMBER_BITS],
+  ];
   const left: [string, unknown][] = Object.entries(args);
   for (let part = left.pop(); part !== undefined && found.length <= MAX_VALUES; part = left.pop()) {
     const [name, value] = part;
-    if (!names.includes(name)) found.push(["", name]);
-    if (typeof value !== "object" || value === null)
-      found.push(
-        typeof value === "string" && sites.has(value) ? [siteName(value), value] : [name, asSent(value)],
-      );
-    else if (Array.isArray(value))
+    if (!listed.names.includes(name)) found.push(["", name, name.length * LETTER_BITS]);
+    if (Array.isArray(value))
       left.push(...value.slice(0, MAX_VALUES).map((item): [string, unknown] => [name, item]));
-    else left.push(...Object.entries(value).slice(0, MAX_VALUES));
+    else if (typeof value === "object" && value !== null)
+      left.push(...Object.entries(value).slice(0, MAX_VALUES));
+    else if (typeof value === "string" && sites.has(value))
+      found.push([siteName(value), value, 0], [REQUEST, siteName(value), 0]);
+    else found.push([name, asSent(value), bitsOfValue(value, listed)]);
   }
   return found;
 }
 
+const TOOL = " tool";
+const REQUEST = " request";
 const SHAPE = " members";
 const SITE = "//";
+const OWN_NAMES = new Set([TOOL, REQUEST, SHAPE]);
 
 function shapeOf(args: Record<string, unknown>): string {
   return JSON.stringify(args, (_, value: unknown) =>
@@ -127,25 +158,27 @@ function pageOf(address: string): string {
 function bitsOf(calls: Told[]): number {
   const seen = new Map<string, Set<string>>();
   let bits = 0;
-  for (const [name, value] of calls.flat()) {
+  for (const [name, value, anew] of calls.flat()) {
     const before = seen.get(name) ?? new Set();
-    bits += before.has(value) ? Math.log2(before.size) : bitsOfNew(name, value, before);
+    if (name === REQUEST) bits += before.has(value) ? REQUEST_BITS : 0;
+    else if (before.has(value)) bits += Math.log2(before.size);
+    else bits += isSite(name) ? bitsOfAddress(value, before) : anew;
     seen.set(name, before.add(value));
   }
   return bits;
 }
 
-function bitsOfNew(name: string, given: string, before: ReadonlySet<string>): number {
-  if (isSite(name)) {
-    // Each page is named by the author; another way to name one that was asked for says something.
-    const page = pageOf(given);
-    return [...before].some((address) => pageOf(address) === page) ? Math.log2(before.size + 1) : 0;
-  }
-  const value = given.replace(NOT_TEXT, "");
-  if (name === "") return value.length * LETTER_BITS;
-  if (/^(?:true|false|null|)$/.test(value)) return 1;
-  if (/^-?\d{1,8}$/.test(value)) return Math.log2(Math.abs(Number(value)) + 2);
-  return WORD_BITS;
+/** Each page is named by the author; another way to name one that was asked for says something. */
+function bitsOfAddress(given: string, before: ReadonlySet<string>): number {
+  const page = pageOf(given);
+  return [...before].some((address) => pageOf(address) === page) ? Math.log2(before.size + 1) : 0;
+}
+
+function bitsOfValue(value: unknown, listed: Listed): number {
+  if (typeof value === "boolean" || value === null || value === "") return 1;
+  const text = String(value);
+  if (/^-?\d{1,8}$/.test(text)) return Math.log2(Math.abs(Number(text)) + 2);
+  return listed.values.includes(text) ? Math.min(WORD_BITS, Math.log2(listed.values.length + 1)) : WORD_BITS;
 }
 
 class Saying {
