@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Storage } from "../resources/billing/storage.ts";
 import type { StoredAuth } from "../resources/messages/stored-auth.ts";
-import { findThread } from "../resources/conversations/conversations.ts";
+import { findThread, isReplyAddress } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
@@ -82,7 +82,7 @@ export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Messag
  */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
-  for (const recipient of delivery.recipients) {
+  for (const recipient of repliesFirst(delivery.recipients)) {
     const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: mail.dedupe_key });
     cases.push({ recipient, standing });
   }
@@ -103,6 +103,14 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   const answer = answers.find(({ code }) => code === 250) ?? answers[0] ?? refusalFor("gone");
   if (answer.code === 250) await tellOfRefusals(app, tx, { delivery, mail, refused });
   return each.size > 1 ? { ...answer, each } : answer;
+}
+
+/** Of several addresses of one inbox the first makes the message: one of our reply addresses says what the mail answers. */
+function repliesFirst(recipients: Recipient[]): Recipient[] {
+  const { true: ours = [], false: others = [] } = Object.groupBy(recipients, ({ address }) =>
+    String(isReplyAddress(address)),
+  );
+  return [...ours, ...others];
 }
 
 /** Counts a mail against the limits of the operator and of its inboxes; a mail that is put off counts against none. */

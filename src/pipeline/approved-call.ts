@@ -157,7 +157,7 @@ async function makeOnce(
   const said = await answerOf(run, tool.call(args, signal));
   const { ok, unanswered = false } = said;
   const step = { ...doneStep(tool, args, said), duration_ms: Math.round(performance.now() - began) };
-  await endCall(app, entry, { ...said, step });
+  await endCall(app, run.signal, entry, { ...said, step });
   const left_out = await keepMade(run.made, said.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(message)),
   );

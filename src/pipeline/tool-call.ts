@@ -317,7 +317,7 @@ async function write(
   noteFailure(talk, tool, { said, round });
   const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
   const step = doneStep(tool, args, outcome);
-  await endCall(app, entry, { ...outcome, step });
+  await endCall(app, run.signal, entry, { ...outcome, step });
   if (said.of_server === true && said.unanswered !== true)
     run.steps.push(warningStep(`${tool.target} ${stepName(tool.name)} was not done: ${said.text}`));
   run.journal.unanswered.delete(first);

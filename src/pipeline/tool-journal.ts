@@ -2,6 +2,7 @@ import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
@@ -95,16 +96,17 @@ export const UNKNOWN: Kept = {
   unknown: true,
 };
 
-/** Notes what came of a call, with the step that tells of it. */
+/** Notes what came of a call, with the step that tells of it. It came from outside and cannot be asked for again, so that a disk is waited for. */
 export async function endCall(
   app: App,
+  signal: AbortSignal,
   { message_id, fingerprint }: JournalEntry,
   { ok, text, places, files, step, unanswered = false }: ToolOutcome & { step: StepDraft },
 ): Promise<void> {
   const kept: Kept = { ok, text, files: files.map(({ filename }) => filename), step };
   if (unanswered) kept.unknown = true;
   if (places !== undefined) kept.places = places;
-  await app.write((tx) =>
+  await writeOutcome(app, signal, (tx) =>
     tx
       .updateTable("tool_calls")
       .set({ outcome: JSON.stringify(kept) })

@@ -28,7 +28,12 @@ async function killedAt(
     },
   });
   if (heard === null) return;
-  await endCall(app, entry, { ok: true, text: heard, files: [], step: { ...STEP, output: heard } });
+  await endCall(app, new AbortController().signal, entry, {
+    ok: true,
+    text: heard,
+    files: [],
+    step: { ...STEP, output: heard },
+  });
 }
 
 describe("a yes whose run is done again after a kill", () => {
@@ -110,5 +115,52 @@ test("a tool server that cannot be reached costs no consent: the same yes counts
   await to(url);
   room.clock.advance("20m");
   await answer(room, letter, "yes");
+  expect(room.tools.calls).toHaveLength(1);
+});
+
+test("the answer of a call that came while the disk could not be written is stored once it can", async () => {
+  const { letter, approval } = await askOnce(room);
+  const { app, tools } = room;
+  const { write } = app;
+  const run = tools.tools.find(({ name }) => name === "create_event")?.run;
+  const served = tools.tools;
+  let refused = 0;
+  tools.tools = served.map((tool) =>
+    tool.name === "create_event"
+      ? {
+          ...tool,
+          async run(args) {
+            // What is written next is the answer.
+            app.write = () => {
+              app.write = write;
+              refused += 1;
+              return Promise.reject(
+                Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_WRITE" }),
+              );
+            };
+            return run?.(args) ?? "";
+          },
+        }
+      : tool,
+  );
+  try {
+    await answer(room, letter, "yes");
+  } finally {
+    app.write = write;
+    tools.tools = served;
+  }
+  expect(refused).toBe(1);
+  expect(room.tools.calls).toHaveLength(1);
+  expect(await read(room.owner, approval.id)).toMatchObject({ status: "done" });
+});
+
+test.each<[string, (inbox: string, letter: string) => string[]]>([
+  ["of the letter first", (inbox, letter) => [letter, inbox]],
+  ["of the inbox first", (inbox, letter) => [inbox, letter]],
+])("a yes to both addresses, that %s, counts", async (_which, order) => {
+  const { letter, approval } = await askOnce(room);
+  const both = order(room.inbox.address, letter.reply_to);
+  await answer(room, letter, "yes", { to: both.join(", "), rcpt: both });
+  expect(await read(room.owner, approval.id)).toMatchObject({ status: "done" });
   expect(room.tools.calls).toHaveLength(1);
 });

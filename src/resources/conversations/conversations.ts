@@ -3,6 +3,7 @@ import type { Db } from "../../db/database.ts";
 import { insertRow, prepared } from "../../db/prepared.ts";
 import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
+import { splitAddress } from "../../lib/mail-address.ts";
 import { base32Token, equalBytes } from "../../lib/secrets.ts";
 import { rulesFound } from "../messages/rules-found.ts";
 import { snippetOf } from "./snippet.ts";
@@ -17,6 +18,7 @@ const MAX_MEMORY_BYTES = 3 * MAX_MEMORY_CHARS;
 const END_CHARS = 5_000;
 const GAP = "\n\n[… the middle is left out …]\n\n";
 const REPLY_TOKEN_CHARS = 20;
+const TAG_BEGINS = "c_";
 /** The most message ids of a References field that are looked up, newest first. */
 const MAX_REFERENCES = 20;
 
@@ -226,9 +228,14 @@ export interface Thread {
   approval_id?: string | null;
 }
 
+/** Whether an address looks like one of those for answers. */
+export function isReplyAddress(address: string): boolean {
+  return splitAddress(address).tag?.startsWith(TAG_BEGINS) ?? false;
+}
+
 /** The tag of a Reply-To address that continues this conversation, for this participant alone. */
 export function replyTag(app: App, thread: Thread): string {
-  return `c_${tokenOf(app, thread)}`;
+  return `${TAG_BEGINS}${tokenOf(app, thread)}`;
 }
 
 /** Stores the tag of a thread, so that a mail to it is recognised. */
@@ -252,8 +259,8 @@ async function threadOfToken(
   inbox: InboxRow,
   clues: ThreadClues,
 ): Promise<Found | undefined> {
-  if (!clues.tag?.startsWith("c_")) return undefined;
-  const token = clues.tag.slice(2);
+  if (!clues.tag?.startsWith(TAG_BEGINS)) return undefined;
+  const token = clues.tag.slice(TAG_BEGINS.length);
   const row = await tx
     .selectFrom("reply_tokens")
     .innerJoin("conversations", "conversations.id", "reply_tokens.conversation_id")
