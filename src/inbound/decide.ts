@@ -105,7 +105,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   return each.size > 1 ? { ...answer, each } : answer;
 }
 
-/** Of several addresses of one inbox the first makes the message: one of our reply addresses says what the mail answers. */
+/** The recipients, reply addresses first: the first of several of one inbox makes the message, and a reply address says what it answers. */
 function repliesFirst(recipients: Recipient[]): Recipient[] {
   const { true: ours = [], false: others = [] } = Object.groupBy(recipients, ({ address }) =>
     String(isReplyAddress(address)),
