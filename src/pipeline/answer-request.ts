@@ -25,8 +25,12 @@ const REST =
 export async function answerRequest(app: App, run: Run): Promise<boolean> {
   const { message } = run;
   const said = saidBy(run);
-  if (message.approval_id === null || said === undefined) return false;
+  if (message.approval_id === null) return false;
   const [approval] = await approvalById(app.db, { id: message.approval_id, user_id: message.user_id });
+  if (said === undefined) {
+    if (approval?.state === "pending") run.steps.push(warningStep(stillWaits(approval)));
+    return false;
+  }
   if (hasMore(run)) run.steps.push(warningStep(REST));
   // What a rule says of the form of answers is not meant for this one.
   const settings = { ...run.settings, form: null, attach: null, private: false };
@@ -51,9 +55,9 @@ function saidBy({ message, input }: Run): Consent | undefined {
   // Nobody but the server makes a call with the id of a request.
   if (source === "api") return message.instruction === BUTTON ? { says: "yes", number: null } : undefined;
   if (source !== "email" || no_reply_reason !== null) return undefined;
-  // Above what is surely theirs may stand an address, or a mention, with more of their words.
-  const said = consentIn(input.sure);
-  return Bun.deepEquals(said, consentIn(input.instruction)) ? said : undefined;
+  // Whatever stands below the first line, such as a signature with a link, is no reason for a doubt.
+  const { may_share, names, instruction } = input;
+  return may_share === "quote" || !names ? undefined : consentIn(instruction);
 }
 
 /**
@@ -75,8 +79,12 @@ async function whyUnsure(
   return `${name} was not called yet: in the last 30 days a tool has written something in a run that had words of others before it, and could have written a short word in your name. ${how}`;
 }
 
+function stillWaits(approval: ApprovalRow): string {
+  return `This is an answer to an ordinary mail: ${calledName(approval)} still waits. To decide about it, answer the mail that asked you with yes or no alone on the first line, or use the page “Approvals”.`;
+}
+
 function hasMore({ input, message }: Run): boolean {
-  return message.source === "email" && input.sure.trim().includes("\n");
+  return message.source === "email" && input.instruction.trim().includes("\n");
 }
 
 /** Takes a no. It is stored before the answer says so, as a yes may come at the same moment from the page. */

@@ -9,6 +9,7 @@ import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { isRunOf, take, whyDecided } from "../resources/approvals/approvals.ts";
 import { approvalById, argumentsOf } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
+import { withoutSignInCode } from "../resources/accounts/strike-code.ts";
 import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { targetsOf } from "../resources/connections/targets.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
@@ -154,7 +155,7 @@ async function makeOnce(
   run.changed = true;
   if (kept !== null) return { called: true, state: "unknown", text: UNKNOWN.text };
   const began = performance.now();
-  const said = await answerOf(run, tool.call(args, signal));
+  const said = await answerOf(app, run, tool.call(args, signal));
   const { ok, unanswered = false } = said;
   const step = { ...doneStep(tool, args, said), duration_ms: Math.round(performance.now() - began) };
   await endCall(app, run.signal, entry, { ...said, step });
@@ -166,9 +167,14 @@ async function makeOnce(
 }
 
 /** What a tool answers; that it did not in time is an answer as well, but not that this server stops. */
-async function answerOf({ signal }: Run, answer: Promise<ToolOutcome>): Promise<ToolOutcome> {
+async function answerOf(
+  app: App,
+  { message, signal }: Run,
+  answer: Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
   try {
-    return await answer;
+    const outcome = await answer;
+    return { ...outcome, text: await withoutSignInCode(app, message.user_id, outcome.text) };
   } catch (error) {
     if (signal.aborted) throw error;
     return { ok: false, text: "No answer came in time.", files: [], unanswered: true };

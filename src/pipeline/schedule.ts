@@ -51,7 +51,8 @@ export interface Scheduled {
 export async function schedule(app: App, run: Run, asked: Understanding): Promise<Scheduled | undefined> {
   const { message, input, command } = run;
   if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
-  if (beginsWithStop(input.sure) && beginsWithStop(input.instruction)) return stopped(app, run);
+  if (input.may_share !== "quote" && input.names && beginsWithStop(input.instruction))
+    return stopped(app, run);
   if (!isAboutTimes(command.options)) return undefined;
   if (message.source === "test")
     return failed(

@@ -7,7 +7,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
-import { waitingNumbers } from "../resources/approvals/number.ts";
+import { withoutSignInCode } from "../resources/accounts/strike-code.ts";
 import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
@@ -24,7 +24,7 @@ import { makeTextFile } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { NO_ROOM, toNote } from "./to-note.ts";
+import { isUnseen, numbersNow, NO_ROOM, toNote } from "./to-note.ts";
 import { noteWritten, TOO_LONG, type ToNote, UNSEEN } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
@@ -89,20 +89,6 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   // `create_file` says no more than the model itself has written.
   const said = tool.target !== FILES_TARGET;
   return { text: textForModel(outcome), said, vouches, anybodys: said && tool.of_circle !== true, step };
-}
-
-/** The numbers of requests for consent that may not be written: a letter about one may have gone out while this run went on. */
-async function numbersNow(app: App, run: Run, call: Written): Promise<string[]> {
-  return isUnseen(run, call) ? waitingNumbers(app, run.message.user_id) : [];
-}
-
-type Written = Pick<AskedCall, "tool" | "tainted">;
-
-/** Whether others than the owner may have chosen what a tool of others writes: a listed sender, who has an API key, or whose words were read. */
-function isUnseen({ message }: Run, { tool, tainted }: Written): boolean {
-  const { source, authority, schedule_id } = message;
-  const is_own = source === "email" && authority === "owner" && schedule_id === null && !tainted;
-  return tool.foreign && !tool.read_only && !is_own;
 }
 
 /** Notes where the call may have changed something. Returns whether the model had no part in what the tool said. */
@@ -251,11 +237,19 @@ async function outcomeOf(app: App, run: Run, talk: Talk, making: Making): Promis
   if (signal.aborted) return NOT_MADE;
   const { tool, sent } = making;
   try {
-    return await (tool.read_only ? tool.call(sent, signal) : write(app, run, talk, making));
+    return await (tool.read_only
+      ? answerOf(app, run, tool.call(sent, signal))
+      : write(app, run, talk, making));
   } catch (error) {
     if (!signal.aborted) throw error;
     return NOT_ANSWERED;
   }
+}
+
+/** What a tool answers, without what signs in to the account. */
+async function answerOf(app: App, { message }: Run, answer: Promise<ToolOutcome>): Promise<ToolOutcome> {
+  const outcome = await answer;
+  return { ...outcome, text: await withoutSignInCode(app, message.user_id, outcome.text) };
 }
 
 const NOT_MADE: ToolOutcome = { ok: false, text: "Not called: the run was ended before.", files: [] };
@@ -313,7 +307,7 @@ async function write(
   talk.writing.words -= noted.takes.words;
   talk.writing.chars -= noted.takes.chars;
   run.changed = true;
-  const said = await tool.call(sent, talk.signal);
+  const said = await answerOf(app, run, tool.call(sent, talk.signal));
   noteFailure(talk, tool, { said, round });
   const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
   const step = doneStep(tool, args, outcome);

@@ -87,14 +87,22 @@ describe("a call that the boundary blocks", () => {
   });
 });
 
-test.each(["ja", "Oui", "SÍ.", "si", "да!", " yes ", '"yes"', "Yes\n\nBest\nAda"])(
-  "%p says yes",
-  async (words) => {
-    const { letter } = await askOnce(room);
-    await answer(room, letter, words);
-    expect(room.tools.calls).toHaveLength(1);
-  },
-);
+test.each([
+  "ja",
+  "Oui",
+  "SÍ.",
+  "si",
+  "да!",
+  " yes ",
+  '"yes"',
+  "はい。",
+  "Yes\n\nKind regards\nAda Smith\nhttps://www.example.com/contact",
+  "Yes\n\nBest\nAda",
+])("%p says yes", async (words) => {
+  const { letter } = await askOnce(room);
+  await answer(room, letter, words);
+  expect(room.tools.calls).toHaveLength(1);
+});
 
 describe("where a tool has written something of late that the owner has not read", () => {
   let room: ApprovalRoom;
@@ -145,6 +153,17 @@ describe("where a tool has written something of late that the owner has not read
   });
 });
 
+test("a yes of Outlook, above a signature with a link, says yes, and a no says no", async () => {
+  const html = (word: string) =>
+    `<div class="WordSection1"><p class="MsoNormal">${word}</p><p class="MsoNormal">&nbsp;</p><p class="MsoNormal">Ada Smith</p><p class="MsoNormal">Example Ltd | <a href="https://www.example.com/contact">www.example.com/contact</a></p></div>`;
+  const yes = await askOnce(room);
+  await answer(room, yes.letter, "", { text: "", html: html("Yes") });
+  expect(room.tools.calls).toHaveLength(1);
+  const no = await askOnce(room);
+  await answer(room, no.letter, "", { text: "", html: html("No") });
+  expect(await read(room.owner, no.approval.id)).toMatchObject({ status: "refused" });
+});
+
 test.each(["yes please", "Yes, but at 11", "yes?", "yes 12345", "y", "ok", "> yes", "I do not know.\nyes"])(
   "%p is an ordinary mail",
   async (words) => {
@@ -153,5 +172,6 @@ test.each(["yes please", "Yes, but at 11", "yes?", "yes 12345", "y", "ok", "> ye
     expect(room.tools.calls).toEqual([]);
     expect(await read(room.owner, approval.id)).toMatchObject({ status: "pending" });
     expect(await room.newest()).toMatchObject({ model: "stand-in" });
+    expect((await lastMail(room)).text).toContain("create_event of @calendar still waits");
   },
 );

@@ -1,4 +1,5 @@
 import type { App } from "../../app.ts";
+import { prepared } from "../../db/prepared.ts";
 import type { Db } from "../../db/database.ts";
 import { takeTurn } from "../../db/rate-limits.ts";
 import type { CodeAskerRow, LoginCodeRow, UserRow } from "../../db/schema.ts";
@@ -110,7 +111,12 @@ export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: Abort
     // The account may have been deleted meanwhile.
     const living = await findUserByEmail(tx, email);
     if (living?.id !== user.id) return false;
-    const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.after(0) };
+    const row = {
+      user_id: user.id,
+      code_hmac: hmacOfCode(app, user, code),
+      attempts: 0,
+      created: app.after(0),
+    };
     const insert = tx.insertInto("login_codes").values(row);
     await insert.onConflict((conflict) => conflict.column("user_id").doUpdateSet(row)).execute();
     await renewTries(app, tx, email);
@@ -169,7 +175,7 @@ async function settlementOf(
 ): Promise<Settled | undefined> {
   const user = await findUserByEmail(app.db, email);
   const open = user && (await openCode(app, app.db, user, asker_token));
-  if (!open || !equalBytes(open.row.code_hmac, hmacOf(app, user, code))) return undefined;
+  if (!open || !equalBytes(open.row.code_hmac, hmacOfCode(app, user, code))) return undefined;
   return { user, ...(await judgeRegistration(app, user, proof)) };
 }
 
@@ -219,7 +225,7 @@ async function spendCode(
   const { row, asker } = open;
   // The comparison was with the account as it was: its password may have been set since.
   const holds = settlement?.works === true && settlement.user.password_hash === user.password_hash;
-  if (holds && equalBytes(row.code_hmac, hmacOf(app, user, code))) {
+  if (holds && equalBytes(row.code_hmac, hmacOfCode(app, user, code))) {
     await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
     await forgetAskers(app, tx, user.email);
     return true;
@@ -254,7 +260,21 @@ async function openCode(
   return (asker ?? row).attempts < MAX_ATTEMPTS ? { row, asker } : undefined;
 }
 
-function hmacOf(app: App, user: Pick<UserRow, "id">, code: string): string {
+/** The code of an account that is valid at the moment, if there is one. */
+export function openCodeOf(app: App, user_id: string): Promise<LoginCodeRow[]> {
+  return validCode(app.db, { user_id, after: app.now() - CODE_SECONDS });
+}
+
+const validCode = prepared((db, key: { user_id: string; after: number }) =>
+  db
+    .selectFrom("login_codes")
+    .selectAll()
+    .where("user_id", "=", key.user_id)
+    .where("created", ">", key.after),
+);
+
+/** What is stored of a code. */
+export function hmacOfCode(app: App, user: Pick<UserRow, "id">, code: string): string {
   return app.secrets.hmac("login-code", `${user.id} ${code}`).toString("hex");
 }
 
