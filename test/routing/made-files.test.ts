@@ -243,6 +243,13 @@ describe("in a run that has read what others wrote", () => {
     expect(plain.render(words)).toMatch(/href|SECRET/);
   });
 
+  test.each(["---\nimage: https://news.example/story x.png\n---", "+++\nimage = 'x'\n+++", '{"image": "x"}'])(
+    "%j is no data of a page, of which programs show some as a picture",
+    async (head) => {
+      expect(await harmless("notes.md", `${head}\n\nA table.`)).toStartWith(`\n${head.slice(0, 3)}`);
+    },
+  );
+
   test("Markdown keeps its escapes, references and code where no link hides in them", async () => {
     const words =
       "1\\. A&nbsp;B &copy; &lt;p&gt; [a](#part) [b](other.md) `/a\\.b/` [k](https://news.example/story) " +

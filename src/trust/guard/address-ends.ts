@@ -19,6 +19,16 @@ const OPENS_NOTHING = /^(?:$|[,;>]|[^!-~])/;
 /** A line that gives something a name, or takes the next one for its own, in reStructuredText, AsciiDoc and Org. */
 const DEFINES = /^\s*(?:\.\.\s|:[\w!-]{1,60}:|#\+)/;
 
+/** The beginning of a line whose rest is the value of a name, as in YAML, in which it goes on behind a blank and on lines that are indented. */
+const NAMED = /^[\s*-]{0,20}["']?[^\s:=.!?"'][^:=.!?"'\n]{0,60}["']?\s?[:=]\s+(?:[>|][+-]?\d?\s*)?$/;
+/** The same where it is between quotes, on whatever line. */
+const NAMED_IN_QUOTES = /[:=]\s*["']{1,3}[^"']*$/;
+/** The end of a line, behind a few marks. */
+const LINE_ENDS = /^[)\]}(*_~.,;:!?|`'"’”“»›…]{0,4}[ \t]*\r?(?:\n|$)/;
+const EMPTY_LINES = /^(?:[ \t]*\r?\n)+/;
+/** How far behind an address is looked for whether it goes on there. */
+const MAX_BELOW_CHARS = 500;
+
 /** Where an address stands in a text. */
 export interface Ends {
   at: number;
@@ -37,8 +47,16 @@ export function isApart(text: string, { at, end, is_json }: Ends): boolean {
   if (DEFINES.test(line)) return false;
   if (is_json || isQuoted(before, behind)) return true;
   if (IN_TAG.test(before) && !before.endsWith("<")) return before.endsWith("=") && /^[\s>]/.test(behind);
-  if (IN_QUOTES.test(line)) return false;
+  if (IN_QUOTES.test(line) || NAMED_IN_QUOTES.test(before)) return false;
+  if ((line.trim() === "" ? line !== "" : NAMED.test(line)) && goesOn(text.slice(end, end + MAX_BELOW_CHARS)))
+    return false;
   return BEHIND_TAG.test(before) ? /^\s{0,9}</.test(behind) : isClosed(line, behind);
+}
+
+/** Whether what begins with an address may go on behind it, or below it. */
+function goesOn(behind: string): boolean {
+  const ends = LINE_ENDS.exec(behind);
+  return ends === null || /^[ \t]/.test(behind.slice(ends[0].length).replace(EMPTY_LINES, ""));
 }
 
 function isQuoted(before: string, behind: string): boolean {

@@ -295,7 +295,7 @@ function objectionToWriting(name: string, { address, why }: Unfit): Objection {
   const reason =
     why === "tells"
       ? `${name} was to write the address ${shown}, after so many of that site that by which ones, how often and with what marks behind them it could be told what this run knows: a chat or a wiki may fetch each. Write it without that address.`
-      : `${name} was to write the address ${shown}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or just as it stands there with a space behind it, or name it in the instruction if it is meant.`;
+      : `${name} was to write the address ${shown}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or just as it stands there, in a sentence or at the end of a line, with a space behind it, or name it in the instruction if it is meant.`;
   return { reason, lacks: null };
 }
 

@@ -44,7 +44,7 @@ export interface Unfit {
 }
 
 /** What templates put something else in place of, an address with something behind it as well. */
-const TEMPLATE = /\{[{%]|\$\{|<%/;
+const TEMPLATE = /\{[{%]|\$\{|<%|^[ \t]{0,20}!(?:\$|def|include|import|theme)/m;
 
 interface Texts {
   trusted_text: string;

@@ -11,6 +11,9 @@ const ACTIVE_ELEMENT =
 /** An address in angle brackets: below an element these are one as well. */
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,4000})>/gi;
 
+/** The first line of the data of a page, some of which is shown as a picture: below an empty line it is text. */
+const FRONT_MATTER = /^\uFEFF?(?=(?:---|\+\+\+|;;;|\{))/;
+
 /** Returns Markdown without remote pictures and refused links; null if one of them cannot be located. */
 export function harmlessMarkdown(text: string, guard: LinkGuard): string | null {
   for (const written of [text, withoutDisguise(text)]) {
@@ -18,7 +21,7 @@ export function harmlessMarkdown(text: string, guard: LinkGuard): string | null 
       .replaceAll(/(?<!!)!+\[/g, "[")
       .replaceAll(AUTOLINK, " $1 ")
       .replaceAll(ACTIVE_ELEMENT, "&lt;");
-    if (!DISGUISE.test(bare) || !showsStranger(bare, guard)) return bare;
+    if (!DISGUISE.test(bare) || !showsStranger(bare, guard)) return bare.replace(FRONT_MATTER, "\n$&");
   }
   return null;
 }
