@@ -257,6 +257,8 @@ export interface ApprovalRow {
   tool: string;
   /** JSON of the arguments, as they would be sent. */
   arguments: string;
+  /** The arguments as people read them; null of a request from before this was kept. */
+  shown: string | null;
   /** Names all that the consent is for; see `hashOf`. */
   hash: string;
   cause: "boundary" | "marked" | "flag";

@@ -128,7 +128,10 @@ export const STORAGE_TRIGGERS: Trigger[] = [
   [
     "storage_approval_insert",
     "after insert on approvals",
-    add("new.user_id", sql`octet_length(new.arguments) + coalesce(octet_length(new.outcome), 0)`),
+    add(
+      "new.user_id",
+      sql`octet_length(new.arguments) + coalesce(octet_length(new.shown), 0) + coalesce(octet_length(new.outcome), 0)`,
+    ),
   ],
   [
     "storage_approval_update",
@@ -142,6 +145,9 @@ export const STORAGE_TRIGGERS: Trigger[] = [
   [
     "storage_approval_delete",
     "after delete on approvals",
-    add("old.user_id", sql`- octet_length(old.arguments) - coalesce(octet_length(old.outcome), 0)`),
+    add(
+      "old.user_id",
+      sql`- octet_length(old.arguments) - coalesce(octet_length(old.shown), 0) - coalesce(octet_length(old.outcome), 0)`,
+    ),
   ],
 ];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { recountStorage, storedBytes } from "../../src/db/account-storage.ts";
 import { approvalsAfter } from "../../src/resources/approvals/view.ts";
 import type { Answer } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
@@ -235,6 +236,19 @@ test.each([["--private"], ["--dry-run"]])("a run with %s asks nobody", async (fl
   expect(await ask(room, [create()], { text: `@calendar --ask ${flag} Plan lunch.` })).toEqual([]);
   expect(room.tools.calls).toEqual([]);
   room.rounds.length = 0;
+});
+
+test("what its owner was shown is kept, and counts for the account; of one from before it is worked out", async () => {
+  const { app, owner } = room;
+  const { approval } = await askOnce(room, { title: "Lunch", day: "Monday" });
+  const of = (id: string) => app.db.selectFrom("approvals").selectAll().where("id", "=", id);
+  const stored = await of(approval.id).executeTakeFirstOrThrow();
+  expect([approval.shown, stored.shown]).toEqual(["title: Lunch\nday: Monday", "title: Lunch\nday: Monday"]);
+  const before = await storedBytes(app.db, { user_id: owner.user.id });
+  await recountStorage(app, owner.user.id);
+  expect(await storedBytes(app.db, { user_id: owner.user.id })).toEqual(before);
+  await app.db.updateTable("approvals").set({ shown: null }).where("id", "=", approval.id).execute();
+  expect((await read(owner, approval.id)).shown).toBe("title: Lunch\nday: Monday");
 });
 
 test("the list is paged, and told by status", async () => {

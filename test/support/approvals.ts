@@ -17,6 +17,7 @@ export async function storeApproval(
       target: "mcp:calendar",
       tool: "create_event",
       arguments: '{"title":"Lunch"}',
+      shown: null,
       hash: HASH,
       cause: "boundary",
       tainted: 1,

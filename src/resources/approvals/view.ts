@@ -136,7 +136,7 @@ function viewOf(row: Shown, now: number) {
     target: row.target,
     tool: row.tool,
     arguments: args ?? {},
-    shown: args === null ? null : shownArguments(args),
+    shown: args === null ? null : (row.shown ?? shownArguments(args)),
     hash: row.hash,
     cause: row.cause,
     read_others: row.tainted === 1,
