@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Storage } from "../resources/billing/storage.ts";
 import type { StoredAuth } from "../resources/messages/stored-auth.ts";
+import { approvalById } from "../resources/approvals/view.ts";
 import { findThread, isReplyAddress } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
@@ -274,13 +275,9 @@ async function acceptNew(
     return ACCEPTED;
   }
   const { from_address: sender, subject } = mail;
-  const address = splitAddress(recipient.address);
-  // A conversation is not found by Message-IDs if the sender is not proven: others see ids, and senders can be forged.
-  // The tag of a reply address was told to its participant alone.
-  const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
-  const clues = { tag: address.tag, parent_ids, sender };
-  const { conversation_id, approval_id } = (await findThread(app, tx, inbox, clues)) ?? NO_THREAD;
-  const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
+  const { decides, ...thread } = await threadFor(app, tx, { recipient, mail, standing });
+  const { conversation_id } = thread;
+  const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id, decides };
   const cap = await brokenCap(app, tx, weighed);
   // What the owner or a listed sender wrote is kept whole: they may have written so often themselves.
   if (cap !== null && (!isOfHousehold(standing) || standing.left_out))
@@ -291,8 +288,7 @@ async function acceptNew(
     source: "email",
     slot: false,
     tags,
-    conversation_id,
-    approval_id,
+    ...thread,
     raw_mail_id: await store(),
     size: delivery.raw.byteLength,
     sender,
@@ -311,6 +307,28 @@ async function acceptNew(
   taken.set(inbox.id, row);
   addLogField("message_id", row.id);
   return ACCEPTED;
+}
+
+/** Returns the thread of a mail, and whether it answers a request for consent that waits, with no mark of a machine in it. */
+async function threadFor(
+  app: App,
+  tx: Db,
+  {
+    recipient,
+    mail,
+    standing: { inbox, user, authority, vouched },
+  }: Pick<Decision, "recipient" | "mail"> & { standing: Standing },
+): Promise<{ conversation_id: string | null; approval_id: string | null; decides: boolean }> {
+  const { tag } = splitAddress(recipient.address);
+  // A conversation is not found by Message-IDs if the sender is not proven: others see ids, and senders can be forged.
+  // The tag of a reply address was told to its participant alone.
+  const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
+  const found = await findThread(app, tx, inbox, { tag, parent_ids, sender: mail.from_address });
+  const { conversation_id, approval_id } = found ?? NO_THREAD;
+  if (approval_id === null || authority !== "owner" || mail.kind.kind !== "person")
+    return { conversation_id, approval_id, decides: false };
+  const [approval] = await approvalById(tx, { id: approval_id, user_id: user.id });
+  return { conversation_id, approval_id, decides: approval?.state === "pending" };
 }
 
 /** Returns the results of the checks as they are stored with a message (see `StoredAuth`). */

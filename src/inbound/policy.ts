@@ -85,6 +85,8 @@ export async function brokenCap(
     vouched: boolean;
     body_hash: string;
     conversation_id: string | null;
+    /** Whether it is a person's answer to a request for consent that waits. */
+    decides: boolean;
   },
 ): Promise<string | null> {
   const caps = app.config.limits;
@@ -102,6 +104,9 @@ export async function brokenCap(
   const [perHour, perDay] = sendersCaps(app, mail);
   if (reached(hour.length, perHour)) return `more than ${perHour} mails of one sender in an hour`;
   if (reached(recent.length, perDay)) return `more than ${perDay} mails of one sender in a day`;
+  // Such answers are the same word again and again. No loop goes that way: each letter has an address of its own, and an
+  // account gets twenty of them in an hour at most.
+  if (mail.decides) return null;
   if (reached(sameBody, caps.same_body_per_hour))
     return `the same text more than ${caps.same_body_per_hour} times in an hour`;
   if (mail.conversation_id === null) return null;
@@ -192,14 +197,28 @@ const forgeableTurns = prepared((db, mail: Turns) =>
  * Rows of a conversation, at most as many as the cap needs. None older is looked at, however long the conversation is.
  */
 function turnsOf(db: Db, mail: Turns) {
-  return db
-    .selectFrom("messages")
-    .select("id")
-    .where("conversation_id", "=", mail.conversation_id)
-    .where("id", ">=", mail.from)
-    .where("source", "=", "email")
-    .where("created", ">", mail.since)
-    .where("created", "<=", mail.until)
-    .where("state", "not in", ["rejected", "skipped"])
-    .limit(mail.limit);
+  return (
+    db
+      .selectFrom("messages")
+      .select("id")
+      .where("conversation_id", "=", mail.conversation_id)
+      .where("id", ">=", mail.from)
+      .where("source", "=", "email")
+      .where("created", ">", mail.since)
+      .where("created", "<=", mail.until)
+      .where("state", "not in", ["rejected", "skipped"])
+      // The yes or no that a request took is asked for by this server: it uses up no turn of the mails beside it.
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom("approvals")
+              .select("approvals.id")
+              .whereRef("approvals.id", "=", "messages.approval_id")
+              .whereRef("approvals.run_id", "=", "messages.id"),
+          ),
+        ),
+      )
+      .limit(mail.limit)
+  );
 }

@@ -161,6 +161,7 @@ test.each(["owner", "unauthenticated"] as const)(
       vouched: true,
       body_hash: "",
       conversation_id: message.conversation_id,
+      decides: false,
     };
     const plans = await plansOf(t, () => brokenCap(t.app, t.app.db, mail));
     const lines = plans.flatMap((plan) => plan.lines).filter((line) => line.includes("conversation_id"));
