@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
-import type { ApprovalRow, ConnectionRow, UserRow } from "../db/schema.ts";
+import type { ApprovalRow, ConnectionRow, MessageRow, UserRow } from "../db/schema.ts";
 import { userById } from "../db/users.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import { deadline } from "../lib/deadline.ts";
@@ -14,6 +14,7 @@ import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { targetsOf } from "../resources/connections/targets.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
+import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
@@ -123,10 +124,20 @@ async function whyNot(
   const is_mine = approval.state === "approved" && isRunOf(approval, message);
   const decided = is_mine ? null : whyDecided(approval, { now: app.now(), timezone: owner_timezone });
   if (decided !== null) return `${decided.sentence} ${decided.mend}`;
+  if (!is_mine && (await wasCancelled(db, message))) return WITHDRAWN;
   const standing = await standingOf(app, db, approval);
   return "why" in standing ? standing.why : null;
 }
 
+/** Whether the owner has cancelled an earlier try of a message, and with it what it says: a key may try it again. */
+async function wasCancelled(db: Db, { retry_of }: MessageRow): Promise<boolean> {
+  if (retry_of === null) return false;
+  const tries = db.selectFrom("messages").select("id").where("reason", "=", CANCELLED_REASON);
+  const cancelled = tries.where((eb) => eb.or([eb("id", "=", retry_of), eb("retry_of", "=", retry_of)]));
+  return (await cancelled.executeTakeFirst()) !== undefined;
+}
+
+const WITHDRAWN = "Your yes was cancelled before it was done. Say yes again, if you still want it done.";
 export const GONE = "There is no such request any more: it was deleted with the message that wanted it.";
 
 async function makeOnce(

@@ -5,6 +5,7 @@ import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App, RunEnd } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../resources/billing/ledger.ts";
+import { leaveRequest } from "../resources/approvals/approvals.ts";
 import { noteTurn } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
@@ -136,6 +137,7 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     await writeBesides(tx, [forward?.queue, run.alongside, asking.queue]);
+    await leaveRequest(app, tx, message, run.journal.earlier);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     row = { ...message, ...closed, reply_status };
     await closeMessage(tx, { ...closed, id: message.id, reply_status });

@@ -6,6 +6,7 @@ import { orphanMessages } from "../db/orphans.ts";
 import type { MessageRow } from "../db/schema.ts";
 import type { Job } from "../jobs/queue.ts";
 import { tellSenderLater } from "../jobs/tell-later.ts";
+import { leaveRequest } from "../resources/approvals/approvals.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { type Step, toSteps } from "./steps.ts";
@@ -15,7 +16,7 @@ import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 const AT_ONCE = 100;
 
 const BROKEN =
-  "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
+  "The run could not be finished because of a fault of this server; its log says more. Try it again later.";
 
 /** Why a message ends as failed, if that is not decided by a run of it. */
 export interface Failure {
@@ -90,12 +91,15 @@ export async function endMessage(
   { steps: known, is_told = true, ...failure }: Failure & { steps?: Step[]; is_told?: boolean },
 ): Promise<Ended> {
   await releaseCredit(app, tx, message);
-  const steps = JSON.stringify(known ?? toSteps(stepsOfEarlier(await notedCalls(tx, message.id))));
+  const noted = await notedCalls(tx, message.id);
+  const steps = JSON.stringify(known ?? toSteps(stepsOfEarlier(noted)));
   await keepCalls(tx, message.id);
   const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });
-  if (message.source === "email" && is_told) await tellSenderLater(app, tx, message.id);
+  await leaveRequest(app, tx, message, noted);
+  if ((message.source === "email" || message.approval_id !== null) && is_told)
+    await tellSenderLater(app, tx, message.id);
   setImmediate(() => app.finished.notify(message.id));
   return { id: message.id, state: ended.state, reason: failure.reason };
 }

@@ -305,9 +305,10 @@ export const noteRules = prepared((db, row: { id: string; rules: string }) =>
   db.updateTable("messages").set({ rules: row.rules }).where("id", "=", row.id),
 );
 
-/** A message of which a rule takes the authority, if it has more than a stranger's. */
+/** A message of which a rule takes the authority, if it has more than a stranger's. A button that was pressed says nothing to be read. */
 export function narrowed(message: MessageRow, { do: acts }: Ruled): MessageRow {
-  return acts.authority !== undefined && hasAuthority(message)
+  const pressed = message.source === "api" && message.approval_id !== null;
+  return acts.authority !== undefined && hasAuthority(message) && !pressed
     ? { ...message, authority: acts.authority }
     : message;
 }

@@ -7,12 +7,15 @@ import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { type MailHeaders, readHeaders } from "../mail/reading/headers.ts";
 import { written } from "../mail/writing/written.ts";
+import { calledName } from "./approved-call.ts";
 import { failureWords, sendAgain } from "./answer.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
-import type { MessageRow } from "../db/schema.ts";
+import type { ApprovalRow, MessageRow } from "../db/schema.ts";
 import { messageOf } from "../errors.ts";
 import { isRefusal, refusalFor } from "../reasons.ts";
+import { isRunOf } from "../resources/approvals/approvals.ts";
+import { approvalById } from "../resources/approvals/view.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
@@ -45,7 +48,7 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
   const { inbox, authority } = now;
   const message = { ...stored, authority };
   if (!hasAuthority(message) || !mayAnswer(message, inbox)) return instead;
-  const markdown = wordsOf(app, message);
+  const markdown = (await wordsOfAnswer(app, message)) ?? wordsOf(app, message);
   const headers = await headersOf(app, message);
   return prepareReply(
     app,
@@ -75,6 +78,27 @@ function insteadOf(app: App, message: MessageRow): PreparedReply | undefined {
   if (message.state === "limited" || !isOwnersMatter(message, message.reason)) return undefined;
   return tellOwnerInstead(app, message);
 }
+
+/** What there is to say of a request that a failed message has answered; undefined where it has decided nothing about one. */
+async function wordsOfAnswer(app: App, message: MessageRow): Promise<string | undefined> {
+  const { approval_id, user_id, state, reason, error } = message;
+  if (approval_id === null || state !== "failed") return undefined;
+  const [approval] = await approvalById(app.db, { id: approval_id, user_id });
+  if (approval === undefined) return undefined;
+  const name = asCode(calledName(approval));
+  const why = asText(reason === CANCELLED_REASON ? CANCELLED : (error ?? ""));
+  const page = `[on its page](${app.base_url}/app/approvals/${approval_id})`;
+  if (approval.state === "pending")
+    return `Your answer about ${name} could not be worked on.\n\n${why}\n\n**Nothing was called**, and nothing was charged. The request waits as it did: answer its mail once more, or decide ${page}.`;
+  if (!isRunOf(approval, message)) return undefined;
+  return `${why}\n\nBut ${name} had been called by then, as you allowed. ${HEARD[approval.state] ?? ""} What is known of it stands ${page}. Nothing was charged.`;
+}
+
+const HEARD: Partial<Record<ApprovalRow["state"], string>> = {
+  done: "It is done, once.",
+  failed: "It failed.",
+  unknown: "**It may or may not have been done:** look there before you ask for it again.",
+};
 
 function wordsOf(app: App, message: MessageRow): string {
   const steps = storedJson<unknown[]>(message.steps, []).length;

@@ -12,12 +12,12 @@ export const OF_ITS_TEXTS = new Set<string | null>(["input_too_long", "content_f
  * without anybody knowing. What strangers may bring about by what they write is only listed in the activity.
  */
 export function isOwnersMatter(
-  message: Pick<MessageRow, "source" | "authority">,
+  { source, authority, approval_id }: Pick<MessageRow, "source" | "authority" | "approval_id">,
   reason: MessageRow["reason"],
 ): boolean {
   return (
-    message.source === "email" &&
-    (hasAuthority(message) || !(OF_ITS_TEXTS.has(reason) || reason === "inbox_deleted"))
+    (source === "email" || approval_id !== null) &&
+    (hasAuthority({ authority }) || !(OF_ITS_TEXTS.has(reason) || reason === "inbox_deleted"))
   );
 }
 

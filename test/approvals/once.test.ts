@@ -1,40 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { beginCall, endCall, UNKNOWN } from "../../src/pipeline/tool-journal.ts";
-import { take } from "../../src/resources/approvals/approvals.ts";
 import { sessionOf } from "../support/consent.ts";
-import { answer, askOnce, type ApprovalRoom, approvalRoom, lastMail, read } from "./room.ts";
+import { answer, askOnce, type ApprovalRoom, approvalRoom, killedAt, lastMail, read } from "./room.ts";
 
 let room: ApprovalRoom;
 beforeAll(async () => {
   room = await approvalRoom();
 });
 afterAll(() => room[Symbol.asyncDispose]());
-
-const STEP = { type: "tool_call" as const, server: "mcp:calendar", name: "create_event", arguments: {} };
-
-/** What a run leaves that was killed once it had noted its call, or once it had noted the answer as well. */
-async function killedAt(
-  { id, hash }: { id: string; hash: string },
-  message_id: string,
-  heard: string | null,
-): Promise<void> {
-  const { app } = room;
-  const entry = { message_id, fingerprint: hash };
-  await beginCall(app, entry, {
-    step: { ...STEP, output: UNKNOWN.text },
-    granted: () => Promise.resolve(true),
-    async alongside(tx) {
-      await take(app, tx, { id, run_id: message_id, from: ["pending", "approved"], state: "called" });
-    },
-  });
-  if (heard === null) return;
-  await endCall(app, new AbortController().signal, entry, {
-    ok: true,
-    text: heard,
-    files: [],
-    step: { ...STEP, output: heard },
-  });
-}
 
 describe("a yes whose run is done again after a kill", () => {
   test.each<[string, string | null, string, string]>([
@@ -50,7 +22,7 @@ describe("a yes whose run is done again after a kill", () => {
     const { reply_to, id, subject } = letter;
     const headers = { "In-Reply-To": id, "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
     await room.send({ to: reply_to, rcpt: reply_to, subject: `Re: ${subject}`, text: "yes", headers });
-    await killedAt(approval, (await room.newest()).id, heard);
+    await killedAt(room, approval, (await room.newest()).id, heard);
     await room.drain();
     expect(room.tools.calls).toEqual([]);
     expect((await lastMail(room)).text).toContain(words);

@@ -1,6 +1,9 @@
 import { expect } from "bun:test";
 import { simpleParser } from "mailparser";
-import type { Caller } from "../support/app.ts";
+import { beginCall, endCall, UNKNOWN } from "../../src/pipeline/tool-journal.ts";
+import { take } from "../../src/resources/approvals/approvals.ts";
+import { sessionOf } from "../support/consent.ts";
+import type { Answer, Caller } from "../support/app.ts";
 import type { Mailroom, RoomMail } from "../support/mailroom.ts";
 import { CREATE, EVENTS, type Round, toolRoom, type ToolRoom } from "../support/tool-room.ts";
 import type { ServedTool } from "../support/tool-server.ts";
@@ -67,7 +70,11 @@ async function readMail(raw: Buffer): Promise<Letter> {
 }
 
 /** A mail in answer to a letter. */
-function answerTo({ reply_to, id, subject }: Letter, text: string, more: Partial<RoomMail> = {}): RoomMail {
+export function answerTo(
+  { reply_to, id, subject }: Letter,
+  text: string,
+  more: Partial<RoomMail> = {},
+): RoomMail {
   const headers = { "In-Reply-To": id, References: id, "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
   return {
     to: reply_to,
@@ -124,4 +131,38 @@ export async function newest(owner: Caller) {
 
 export async function read(owner: Caller, id: string) {
   return (await owner.get(`/v1/approvals/${id}`)).body;
+}
+
+const STEP = { type: "tool_call" as const, server: "mcp:calendar", name: "create_event", arguments: {} };
+
+/** What a run leaves that was killed once it had noted its call, or once it had noted the answer as well. */
+export async function killedAt(
+  { app }: Mailroom,
+  { id, hash }: { id: string; hash: string },
+  message_id: string,
+  heard: string | null,
+): Promise<void> {
+  const entry = { message_id, fingerprint: hash };
+  await beginCall(app, entry, {
+    step: { ...STEP, output: UNKNOWN.text },
+    granted: () => Promise.resolve(true),
+    async alongside(tx) {
+      await take(app, tx, { id, run_id: message_id, from: ["pending", "approved"], state: "called" });
+    },
+  });
+  if (heard === null) return;
+  await endCall(app, new AbortController().signal, entry, { ok: true, text: heard, files: [], step: { ...STEP, output: heard } });
+}
+
+/** Presses the button of the page of a request. */
+export async function pressYes(
+  room: ApprovalRoom,
+  { id, hash }: { id: string; hash: string },
+): Promise<Answer> {
+  const cookie = await sessionOf(room, room.owner);
+  return room.request(`/v1/approvals/${id}/approve`, {
+    method: "POST",
+    headers: { cookie, "content-type": "application/json" },
+    body: JSON.stringify({ hash }),
+  });
 }

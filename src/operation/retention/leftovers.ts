@@ -3,11 +3,14 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import { JOB_KINDS, type JobKind } from "../../jobs/kinds.ts";
+import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import { deleteJob } from "../../jobs/remove.ts";
 import { firstSortableIdAt } from "../../lib/sortable-id.ts";
+import { leaveRequest } from "../../resources/approvals/approvals.ts";
 import { STATE_SECONDS } from "../../resources/integrations/oauth-states.ts";
 import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../../inbound/same-mail.ts";
 import { KEY_SECONDS } from "../../pipeline/call.ts";
+import { notedCalls } from "../../pipeline/tool-journal.ts";
 import { WRITTEN_SECONDS } from "../../pipeline/written-texts.ts";
 import type { Age } from "./bytes.ts";
 import { isUntold } from "./ended.ts";
@@ -29,6 +32,7 @@ export function purgeExpired(app: App): Step[] {
     deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
     deleting(oldTexts, { before: now - WRITTEN_SECONDS }, deleteText),
     deleting(callsOfEnded, {}, deleteCall),
+    deleting(leftRequests, {}, (tx, row) => endLeftRequest(app, tx, row)),
     deleting(oldApprovals, { before: now - APPROVAL_SECONDS }, deleteApproval),
     async (tx) => {
       await sweepUnproven(app, tx);
@@ -110,6 +114,44 @@ const oldApprovals = prepared((db, old: { before: number }) =>
     .where("state", "not in", ["approved", "called"])
     .limit(ROWS),
 );
+
+/** Requests that are shown as being done by a message that has ended or is gone, which only an older version or a damaged disk leaves. */
+const leftRequests = prepared((db, _none: object) =>
+  db
+    .selectFrom("approvals")
+    .select(["id", "user_id", "run_id"])
+    .where("state", "in", ["approved", "called"])
+    .where("run_id", "is not", null)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom("messages")
+            .select("messages.id")
+            .where((run) =>
+              run.or([
+                run("messages.id", "=", run.ref("approvals.run_id")),
+                run("messages.retry_of", "=", run.ref("approvals.run_id")),
+              ]),
+            )
+            .where("messages.state", "=", "received"),
+        ),
+      ),
+    )
+    .limit(ROWS),
+);
+
+async function endLeftRequest(
+  app: App,
+  tx: Db,
+  { id: approval_id, user_id, run_id }: Awaited<ReturnType<typeof leftRequests>>[number],
+): Promise<void> {
+  if (run_id === null) return;
+  const run = { id: run_id, user_id, approval_id, retry_of: null };
+  await leaveRequest(app, tx, run, await notedCalls(tx, run_id));
+  app.log.error({ approval_id, message_id: run_id }, "a request was left by the message that answered it");
+  await tellOwnerLater(app, tx, { user_id, kind: "approvals_waiting" });
+}
 
 const deleteApproval = prepared((db, row: { id: string }) =>
   db.deleteFrom("approvals").where("id", "=", row.id),

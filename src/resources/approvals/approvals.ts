@@ -10,7 +10,8 @@ import { refuseUnverified } from "../accounts/verified.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { messageById } from "../messages/messages.ts";
-import { type ApprovalView, argumentsOf, ownApproval, readApproval, statusOf } from "./view.ts";
+import { excerptOf } from "../../trust/shown/redact.ts";
+import { type ApprovalView, approvalById, argumentsOf, ownApproval, readApproval, statusOf } from "./view.ts";
 
 export const WAITS_DAYS = 7;
 
@@ -110,7 +111,8 @@ export async function settle(
     .updateTable("approvals")
     .set({ state, outcome })
     .where("id", "=", id)
-    .where("state", "=", "called")
+    // Of one of which nothing is known another try of its message may find out more.
+    .where("state", "in", ["called", "unknown"])
     .execute();
   app.metrics.count("mailwright_approvals_total", { status: state });
 }
@@ -124,6 +126,31 @@ export async function putBack(tx: Db, { id, run_id }: { id: string; run_id: stri
     .where("state", "=", "approved")
     .where("run_id", "=", run_id)
     .execute();
+}
+
+/**
+ * Ends what a message had to do for a request, in whatever way the message ends. What it was to call and has not can be allowed
+ * again; of what it has called stays known what its journal says.
+ */
+export async function leaveRequest(
+  app: App,
+  tx: Db,
+  message: Pick<MessageRow, "id" | "user_id" | "approval_id" | "retry_of">,
+  calls: { ok: boolean; text: string; unknown?: boolean }[],
+): Promise<void> {
+  const { approval_id, user_id } = message;
+  if (approval_id === null) return;
+  const [approval] = await approvalById(tx, { id: approval_id, user_id });
+  if (approval === undefined || !isRunOf(approval, message)) return;
+  const { id, state, run_id } = approval;
+  if (state === "approved") await putBack(tx, { id, run_id: run_id ?? "" });
+  if (state === "called") {
+    const call = calls.at(-1);
+    const heard = call === undefined || call.unknown === true ? "unknown" : call.ok ? "done" : "failed";
+    const outcome = call === undefined ? null : excerptOf(call.text);
+    await settle(app, tx, { id, state: heard, outcome });
+  }
+  await tellPage(app, tx, id);
 }
 
 async function tellPage(app: App, tx: Db, id: string): Promise<void> {
