@@ -124,7 +124,7 @@ export function openDatabase(
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
-    lookThrough: createLookThrough({ sqlite, path, write: commit, watch, log }),
+    lookThrough: createLookThrough({ sqlite, path, write: commit, watch, log, endReads: () => reads.end() }),
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),
   };

@@ -1,6 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
-import { allFaultsIn, type Look } from "./integrity.ts";
+import { examine } from "./examine.ts";
+import type { Look } from "./integrity.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import { orphansIn } from "./snapshot.ts";
 
@@ -16,13 +17,13 @@ self.addEventListener("message", ({ data: { path, look_for } }: MessageEvent<Loo
   try {
     const database = openSqlite(path, { readonly: true });
     if (look_for === "orphans") return postMessage(orphansIn(database));
-    if (look_for === "all") return postMessage(allFaultsIn(database));
+    if (look_for === "damage") return postMessage(examine(database));
     const rows = database.pragma(`quick_check(${MAX_FAULTS})`) as { quick_check: string }[];
     const faults = rows.map(({ quick_check }) => quick_check).filter((words) => words !== "ok");
     postMessage(faults.length === 0 ? faults : withNames(database, faults.join("\n")));
     database.close();
   } catch (error) {
-    postMessage([messageOf(error)]);
+    postMessage({ error: messageOf(error) });
   }
 });
 

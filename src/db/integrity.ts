@@ -1,10 +1,9 @@
-import type Sqlite from "better-sqlite3";
 import { startWorker } from "../lib/worker.ts";
+import type { Damage } from "./examine.ts";
 
 const LOOK_MS = 15_000;
 /** How long to look for all faults, which reads every page. Nobody waits for it. */
 const LOOK_AT_ALL_MS = 600_000;
-const MAX_FAULTS = 1_000;
 
 /** SQLITE_IOERR, the low byte of an extended error code such as SQLITE_IOERR_READ. */
 const IO_ERROR = 10;
@@ -19,25 +18,22 @@ export function isUnread(faults: string[]): boolean {
 
 export interface Look {
   path: string;
-  look_for: "faults" | "all" | "orphans";
+  look_for: "faults" | "damage" | "orphans";
 }
 
 /** Returns the faults of a database file, checked on another thread; null when that takes too long. */
 export function findFaults(path: string): Promise<string[] | null> {
-  return look({ path, look_for: "faults" });
+  return look({ path, look_for: "faults" }, SENTENCES);
 }
 
-/** As `findFaults`, with indexes that do not fit their tables, and without values of single rows. */
-export function findAllFaults(path: string): Promise<string[] | null> {
-  return look({ path, look_for: "all" }, LOOK_AT_ALL_MS);
+/** As `findFaults`, with indexes that do not fit their tables, without values of single rows, and with what can be done about it. */
+export function findDamage(path: string): Promise<Damage | null> {
+  return look({ path, look_for: "damage" }, { limit_ms: LOOK_AT_ALL_MS, failed: nothingKnown });
 }
 
-/** As `findAllFaults`, on this thread. */
-export function allFaultsIn(sqlite: Sqlite.Database): string[] {
-  const rows = sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[];
-  return rows
-    .map(({ integrity_check }) => integrity_check)
-    .filter((words) => words !== "ok" && !OF_ONE_ROW.test(words));
+/** Damage of which nothing more is known. */
+export function nothingKnown(fault: string): Damage {
+  return { faults: [fault], indexes: [], lost: [], is_worn: false };
 }
 
 /** Messages of SQLite's `pragma integrity_check` about values of one row, as opposed to damage of the file. */
@@ -48,25 +44,34 @@ export const OF_ONE_ROW = /^(?:NULL value in |CHECK constraint failed in |(?:non
  * takes too long.
  */
 export function findOrphans(path: string): Promise<string[] | null> {
-  return look({ path, look_for: "orphans" });
+  return look({ path, look_for: "orphans" }, SENTENCES);
 }
 
-async function look(asked: Look, limit_ms = LOOK_MS): Promise<string[] | null> {
+const SENTENCES = { limit_ms: LOOK_MS, failed: (fault: string) => [fault] };
+
+async function look<Answer>(
+  asked: Look,
+  { limit_ms, failed }: { limit_ms: number; failed: (fault: string) => Answer },
+): Promise<Answer | null> {
   const worker = startWorker("db/integrity-worker.ts");
-  const { promise, resolve } = Promise.withResolvers<string[] | null>();
+  const { promise, resolve } = Promise.withResolvers<Answer | null>();
   const timer = setTimeout(() => resolve(null), limit_ms);
-  worker.addEventListener("message", ({ data }: MessageEvent<string[]>) => {
-    resolve(data);
+  worker.addEventListener("message", ({ data }: MessageEvent<Answer | { error: string }>) => {
+    resolve(isError(data) ? failed(data.error) : data);
     worker.terminate();
   });
   worker.addEventListener("error", (event) => {
     event.preventDefault();
-    resolve([event.message]);
+    resolve(failed(event.message));
   });
   worker.postMessage(asked);
-  const faults = await promise;
+  const answer = await promise;
   clearTimeout(timer);
   // Terminating a thread inside SQLite can crash the process, so it may finish; it does not keep the process alive.
-  if (faults === null) worker.unref();
-  return faults;
+  if (answer === null) worker.unref();
+  return answer;
+}
+
+function isError(answer: unknown): answer is { error: string } {
+  return typeof answer === "object" && answer !== null && "error" in answer;
 }

@@ -2,17 +2,22 @@ import type Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { messageOf } from "../errors.ts";
 import type { Write } from "./group-commit.ts";
-import { damagedIndexes } from "./index-faults.ts";
-import { allFaultsIn, findAllFaults, isUnread } from "./integrity.ts";
+import { type Damage, examine } from "./examine.ts";
+import { findDamage, isUnread, nothingKnown } from "./integrity.ts";
 import { KEEPERS, placesOfIndexAlone } from "./segment-rows.ts";
 import { StorageError } from "./storage-faults.ts";
 import type { StorageWatch, WatchLog } from "./watch.ts";
 
 /** Up to this size a database is looked through on this thread: to start another one takes longer. */
 const SMALL_BYTES = 1_048_576;
+/** Up to this size a database is written anew, which takes some seconds. */
+const WRITTEN_ANEW_BYTES = 256 * 1_048_576;
 
-/** `mended`: indexes were made anew. `unread`: the disk cannot be read, or it takes too long. */
-export type Looked = "sound" | "mended" | "damaged" | "unread";
+/**
+ * `mended`: indexes were made anew. `worn`: every row is there and found, and only what is noted of free room is wrong.
+ * `unread`: the disk cannot be read, or it takes too long.
+ */
+export type Looked = "sound" | "mended" | "worn" | "damaged" | "unread";
 
 interface Looking {
   sqlite: Sqlite.Database;
@@ -20,6 +25,8 @@ interface Looking {
   write: Write;
   watch: StorageWatch;
   log: WatchLog;
+  /** Ends the reading that is under way on the connection. */
+  endReads: () => void;
 }
 
 /**
@@ -33,33 +40,76 @@ export function createLookThrough(looking: Looking): () => Promise<Looked> {
 }
 
 async function lookThrough(looking: Looking): Promise<Looked> {
-  const { log, watch } = looking;
-  const faults = await faultsOf(looking);
-  if (faults === null) return "unread";
+  const before = await damageOf(looking);
+  if (before === null) return "unread";
+  const { faults, indexes, lost } = before;
   if (faults.length === 0) return "sound";
-  const indexes = damagedIndexes(faults);
-  if (indexes !== undefined && (await areMadeAnew(looking, indexes))) {
-    log.error({ faults, indexes }, "indexes of the database were damaged, and have been made anew");
+  if (lost.length > 0 || indexes.length === 0 || !(await areMadeAnew(looking, indexes)))
+    return sayWhatIsLeft(looking, before);
+  looking.log.error({ faults, indexes }, "indexes of the database were damaged, and have been made anew");
+  const after = await damageOf(looking);
+  if (after === null) return "unread";
+  return after.faults.length === 0 ? "mended" : sayWhatIsLeft(looking, after);
+}
+
+/** Decides about damage that is in no index alone. */
+async function sayWhatIsLeft(looking: Looking, { faults, lost, is_worn }: Damage): Promise<Looked> {
+  const { log, watch } = looking;
+  if (is_worn && (await isWrittenAnew(looking))) {
+    log.error({ faults }, "the database has been written anew: what it notes of its free room was damaged");
     return "mended";
   }
-  log.error({ faults }, "this is damaged in the database");
+  if (is_worn) {
+    log.error({ faults }, WORN);
+    return "worn";
+  }
+  log.error({ faults, lost }, "this is damaged in the database");
   // Where it is more than an index, that is found again, and nothing is written any more.
   watch.failed(new StorageError("SQLITE_CORRUPT", faults[0] ?? ""));
   return "damaged";
 }
 
+const WORN =
+  "what the database notes of its free room is damaged: all rows are there, and it goes on. To have it made anew: stop the server, mailwright backup FILE, mailwright restore FILE";
+
+/** Writes all pages anew, unless that would hold up everything for long: SQLite refuses to write to a page of which it knows no room. */
+async function isWrittenAnew(looking: Looking): Promise<boolean> {
+  const { sqlite, write, log, endReads } = looking;
+  if (bytesOf(sqlite) > WRITTEN_ANEW_BYTES) return false;
+  try {
+    // It is not possible in a transaction, nor beside one.
+    await write(() => Promise.resolve());
+    endReads();
+    sqlite.exec("vacuum");
+    return (await damageOf(looking))?.faults.length === 0;
+  } catch (error) {
+    log.error({ problem: messageOf(error) }, "the database could not be written anew");
+    return false;
+  }
+}
+
+function bytesOf(sqlite: Sqlite.Database): number {
+  const [pages = 0, size = 0] = ["page_count", "page_size"].map(
+    (name) => sqlite.pragma(name, { simple: true }) as number,
+  );
+  return pages * size;
+}
+
 /** Null where nothing is known. */
-async function faultsOf(looking: Looking): Promise<string[] | null> {
-  const faults = await findAll(looking).catch((error: unknown) => [messageOf(error)]);
-  return faults !== null && faults.length > 0 && isUnread(faults) ? null : faults;
+async function damageOf(looking: Looking): Promise<Damage | null> {
+  const damage = await examined(looking).catch((error: unknown) => nothingKnown(messageOf(error)));
+  return damage !== null && damage.faults.length > 0 && isUnread(damage.faults) ? null : damage;
 }
 
-async function findAll({ sqlite, path }: Looking): Promise<string[] | null> {
-  const bytes = (name: string) => sqlite.pragma(name, { simple: true }) as number;
-  const is_small = path === ":memory:" || bytes("page_count") * bytes("page_size") <= SMALL_BYTES;
-  return is_small ? allFaultsIn(sqlite) : findAllFaults(path);
+async function examined({ sqlite, path }: Looking): Promise<Damage | null> {
+  const is_small = path === ":memory:" || bytesOf(sqlite) <= SMALL_BYTES;
+  return is_small ? examine(sqlite) : findDamage(path);
 }
 
+/**
+ * Makes indexes anew, and keeps them only if all is well then: a damaged page may lead SQLite to free pages of others as it
+ * clears an index.
+ */
 async function areMadeAnew(looking: Looking, indexes: string[]): Promise<boolean> {
   try {
     await looking.write(async (tx) => {
@@ -70,8 +120,10 @@ async function areMadeAnew(looking: Looking, indexes: string[]): Promise<boolean
             `the index of ${keeper} has places in the files of mails that its rows do not have`,
           );
       for (const index of indexes) await sql`reindex ${sql.id(index)}`.execute(tx);
+      const { faults, is_worn } = examine(looking.sqlite);
+      if (faults.length > 0 && !is_worn) throw new Error(`this is damaged besides: ${faults.join("; ")}`);
     });
-    return (await faultsOf(looking))?.length === 0;
+    return true;
   } catch (error) {
     looking.log.error({ problem: messageOf(error), indexes }, "damaged indexes could not be made anew");
     return false;

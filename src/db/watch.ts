@@ -70,7 +70,7 @@ export function watchStorage(
         found_before = true;
         return lookAfter(AGAIN_MS);
       }
-      if ((await mend()) === "mended") return isWell();
+      if (["mended", "worn"].includes(await mend())) return isWell();
       damage = new StorageError("DATABASE_DAMAGED", faults[0] ?? "");
       log.error({ faults }, "this is damaged in the database");
       teller.failed(damage);

@@ -6,7 +6,6 @@ import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { type App, createApp } from "../../src/app.ts";
 import { defaultConfig } from "../../src/config/config.ts";
-import { damagedIndexes } from "../../src/db/index-faults.ts";
 import { messageOf } from "../../src/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { lookThroughDaily } from "../../src/jobs/mend.ts";
@@ -39,25 +38,33 @@ afterAll(() => rm(base, { recursive: true, force: true }));
 
 type Page = { bytes: Buffer; cell: (index: number) => number };
 
-/** A copy of the folder in which the only page of an index is damaged. */
-async function damagedFolder(name: string, index: string, damage: (page: Page) => void): Promise<string> {
+/** The first byte of a leaf of an index, and of one of a table. */
+const [INDEX, TABLE] = [10, 13];
+
+/** A copy of the folder in which the only page of an index, or the first one of a table, is damaged. */
+async function damagedFolder(
+  name: string,
+  tree: string,
+  damage: (page: Page) => void,
+  kind = INDEX,
+): Promise<string> {
   const dir = join(base, name);
   await cp(sound, dir, { recursive: true });
   const path = join(dir, "mailwright.db");
   const sqlite = new Sqlite(path, { readonly: true });
-  const root = sqlite
-    .prepare("select rootpage from sqlite_schema where name = ?")
+  const page = sqlite
+    .prepare("select min(pageno) from dbstat where name = ? and pagetype = 'leaf'")
     .pluck()
-    .get(index) as number;
+    .get(tree) as number;
   const size = sqlite.pragma("page_size", { simple: true }) as number;
   sqlite.close();
   await using file = await open(path, "r+");
   const bytes = Buffer.alloc(size);
-  await file.read(bytes, 0, size, (root - 1) * size);
-  // A leaf of an index: its cells begin where the numbers behind its head say.
-  expect(bytes[0]).toBe(10);
+  await file.read(bytes, 0, size, (page - 1) * size);
+  // The cells of a leaf begin where the numbers behind its head say.
+  expect(bytes[0]).toBe(kind);
   damage({ bytes, cell: (at) => bytes.readUInt16BE(8 + 2 * at) });
-  await file.write(bytes, 0, size, (root - 1) * size);
+  await file.write(bytes, 0, size, (page - 1) * size);
   return dir;
 }
 
@@ -154,16 +161,45 @@ test("a large database is looked through as well", async () => {
   expect(await lettersOf(app)).toMatchObject(ALL);
 });
 
-test("what is made anew is an index that does not lead to all rows, and nothing where rows may be lost", () => {
-  const page = "*** in database main ***\nFragmentation of 192 bytes reported as 0 on page 4";
-  expect(damagedIndexes([page, "wrong # of entries in index i", "row 9 missing from index i"])).toEqual([
-    "i",
-  ]);
-  expect(damagedIndexes(["non-unique entry in index i", "row 11 missing from index i"])).toEqual(["i"]);
-  expect(damagedIndexes([page, "wrong # of entries in index i"])).toBeUndefined();
-  expect(damagedIndexes(["row 9 missing from index i", "wrong # of entries in index j"])).toBeUndefined();
-  expect(
-    damagedIndexes(["row 9 missing from index i", "Tree 3 page 3: 2nd reference to page 4"]),
-  ).toBeUndefined();
-  expect(damagedIndexes([page])).toBeUndefined();
+/** One bit of the header of a page: its place, and the bit. */
+const HEADERS: [string, number, number][] = [
+  ["count of cells", 4, 16],
+  ["count of cells, with more than there are", 4, 32],
+  ["count of fragmented bytes", 7, 4],
+  ["begin of the cells", 5, 1],
+  ["place of a cell", 8, 64],
+];
+
+test.each(HEADERS)(
+  "a flipped bit in the header of the page of an index (%s) ends no start, and is mended",
+  async (what, at, bit) => {
+    const index = "sqlite_autoindex_raw_mails_1";
+    const flip = ({ bytes }: Page) => void (bytes[at] = (bytes[at] as number) ^ bit);
+    const dir = await damagedFolder(`header ${what}`, index, flip);
+    await using app = await start(dir, "server");
+    expect(await app.upkeep.lookThrough()).toBe("sound");
+    await storeMail(app, "A");
+    expect(await lettersOf(app)).toEqual({ ...ALL, A: "A" });
+  },
+);
+
+test("one that only says how much room is free in a page of a table ends none either, and is mended", async () => {
+  const dir = await damagedFolder("worn", "raw_mails", ({ bytes }) => void (bytes[7] = 4), TABLE);
+  await using app = await start(dir, "server");
+  expect(await app.upkeep.lookThrough()).toBe("sound");
+  await storeMail(app, "A");
+  expect(await lettersOf(app)).toEqual({ ...ALL, A: "A" });
+});
+
+test("one by which a table loses rows is real damage: its indexes tell of them, and stay as they are", async () => {
+  const dir = await damagedFolder(
+    "rows",
+    "raw_mails",
+    ({ bytes }) => bytes.writeUInt16BE(bytes.readUInt16BE(3) ^ 2, 3),
+    TABLE,
+  );
+  await using app = await start(dir, "server");
+  expect(await app.upkeep.lookThrough()).toBe("damaged");
+  expect(await storeMail(app, "A").catch(messageOf)).toBeString();
+  expect(await mailsIn(app)).toBe(LETTERS.length);
 });

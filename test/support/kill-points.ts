@@ -181,6 +181,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     ],
     [APART]: [
       "db/look-through.ts areMadeAnew",
+      "db/look-through.ts isWrittenAnew",
       "pipeline/run.ts askAgainLater",
       "pipeline/run.ts waitByRule",
       "resources/messages/retry.ts goOnNow",

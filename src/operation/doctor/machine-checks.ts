@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { open, readdir, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { Damage } from "../../db/examine.ts";
 import { databasePath } from "../../db/database-path.ts";
 import { listBackups } from "../../backup/kept.ts";
 import { waitingJob } from "../../backup/schedule.ts";
-import { damagedIndexes } from "../../db/index-faults.ts";
-import { findAllFaults, findFaults, findOrphans } from "../../db/integrity.ts";
+import { findDamage, findFaults, findOrphans } from "../../db/integrity.ts";
 import { dataDisks, freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../../db/reserve.ts";
 import { olderDatabaseWarning } from "../../db/kept-position.ts";
 import { uncheckedRows } from "../../db/segment-rows.ts";
@@ -132,11 +132,19 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
       "Run it with more time: sqlite3 FILE 'pragma quick_check'",
     );
   if (faults.length === 0) return (await checkRows(path)) ?? ok("The database is sound.");
-  const indexes = damagedIndexes((await findAllFaults(path)) ?? faults);
-  if (indexes !== undefined)
+  return damageOutcome(faults, await findDamage(path));
+}
+
+function damageOutcome(faults: string[], damage: Damage | null): Outcome {
+  if (damage !== null && damage.lost.length === 0 && damage.indexes.length > 0)
     return fail(
-      `Indexes of the database do not lead to all rows of their tables: ${indexes.join(", ")}.`,
+      `Indexes of the database may not lead to all rows of their tables: ${damage.indexes.join(", ")}.`,
       "Restart the server, which makes them anew; nothing has to be restored. See what your disk says as well.",
+    );
+  if (damage?.is_worn === true)
+    return warn(
+      "What the database notes of its free room is damaged; all rows are there.",
+      "Stop the server, and have it made anew: mailwright backup FILE, then mailwright restore FILE. See what your disk says as well.",
     );
   return fail(
     `The database is damaged: ${faults.join("; ")}`,

@@ -63,7 +63,8 @@ async function clearFiles(
   const known = new Set(named.map(({ segment }) => segment));
   // Which rows there are is known from an index, and of a damaged one SQLite does not say that rows are missing.
   let looks: Promise<Looked> | undefined;
-  const mayErase = async (): Promise<boolean> => (await (looks ??= app.upkeep.lookThrough())) === "sound";
+  const mayErase = async (): Promise<boolean> =>
+    ["sound", "worn"].includes(await (looks ??= app.upkeep.lookThrough()));
   for (const file of await app.segments.files()) {
     signal.throwIfAborted();
     using lock = lockMailBytes(app.config.data.dir);

@@ -111,7 +111,7 @@ export async function settle(
     .updateTable("approvals")
     .set({ state, outcome })
     .where("id", "=", id)
-    // Of one of which nothing is known another try of its message may find out more.
+    // Another try of its message may find out more of one of which nothing is known.
     .where("state", "in", ["called", "unknown"])
     .execute();
   app.metrics.count("mailwright_approvals_total", { status: state });
