@@ -35,7 +35,8 @@ import { schedules } from "./0040-schedules.ts";
 import { writtenTexts } from "./0041-written-texts.ts";
 import { readByDigests } from "./0042-read-by-digests.ts";
 import { approvals } from "./0043-approvals.ts";
-import { shownCalls } from "./0044-shown-calls.ts";
+import { brought } from "./0044-brought.ts";
+import { shownCalls } from "./0045-shown-calls.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -75,5 +76,6 @@ export const migrations: Record<string, Migration> = {
   "0041-written-texts": writtenTexts,
   "0042-read-by-digests": readByDigests,
   "0043-approvals": approvals,
-  "0044-shown-calls": shownCalls,
+  "0044-brought": brought,
+  "0045-shown-calls": shownCalls,
 };

@@ -240,6 +240,8 @@ export interface MessageRow {
   schedule_id: string | null;
   /** The request for consent that it answers: it came to the address of that letter, or from the button of its page. */
   approval_id: string | null;
+  /** JSON of what a call came with (see `Brought`); null for nothing, and where an older version took it in. */
+  brought: string | null;
 }
 
 /**

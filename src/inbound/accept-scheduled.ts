@@ -5,6 +5,7 @@ import type { InboxRow, MessageRow, ScheduleRow, UserRow } from "../db/schema.ts
 import { refuseFull } from "../resources/billing/storage.ts";
 import { startConversation } from "../resources/conversations/conversations.ts";
 import { blankMessage } from "../resources/messages/blank-message.ts";
+import { storedBrought } from "../resources/messages/brought.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import {
@@ -36,6 +37,7 @@ export async function acceptScheduled(
     schedule_id: schedule.id,
     // A consent is given once, and by nobody but its owner.
     approval_id: null,
+    brought: storedBrought(run),
   };
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
   if (row.state === "limited") {
@@ -74,6 +76,7 @@ export async function storeOrder(app: App, tx: Db, order: Order): Promise<Messag
     result,
     completed: app.now(),
     duration_ms: 0,
+    brought: storedBrought({ content, files: [] }),
   };
   await insertRow(tx, "messages", row);
   await storeMaterial(app, tx, row, { content, files: [] });

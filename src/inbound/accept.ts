@@ -14,6 +14,7 @@ import { firstTry } from "../resources/messages/may-retry.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { inheritCalls } from "../resources/messages/inherit-calls.ts";
 import type { Metadata } from "../resources/messages/metadata.ts";
+import { storedBrought } from "../resources/messages/brought.ts";
 import { enqueueRun } from "./enqueue-run.ts";
 import { authorityNow } from "./policy.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
@@ -188,6 +189,7 @@ export async function acceptCall(
     subject,
     instruction: call.instruction,
     metadata,
+    brought: storedBrought(call),
   };
   await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return { row, job: null };
@@ -238,6 +240,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     // who has it.
     dedupe_key: failed.dedupe_key,
     retry_of: firstTry(failed),
+    brought: storedBrought(retry),
   };
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return row;

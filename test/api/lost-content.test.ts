@@ -287,3 +287,35 @@ test.each([
     expect(again).toMatchObject({ status: 410, body: { code: "content_lost" } });
   },
 );
+
+test.each([
+  ["its content", sql`delete from message_contents`],
+  ["its file", sql`delete from attachments`],
+])(
+  "nor is one tried again, or run by its schedule, of which %s is not found any more",
+  async (_what, damage) => {
+    const down = { on: true };
+    await using room = await mailroom({
+      model: { reply: () => (down.on ? new Response("no", { status: 401 }) : "fine") },
+    });
+    const data = Buffer.from("A balloon besides.").toString("base64");
+    const call = {
+      content: "The zeppelin lands at noon.",
+      attachments: [{ filename: "a.txt", content_type: "text/plain", data }],
+    };
+    await room.owner.post("/v1/messages", { instruction: "Sum it up.", ...call });
+    const failed = await room.newest();
+    const instruction = '--every="daily 9:00" --title=News\nSum it up.';
+    await room.owner.post("/v1/messages", { instruction, ...call });
+    down.on = false;
+    const asked = room.model.requests.length;
+    await damage.execute(room.app.db);
+    const again = await room.owner.post(`/messages/${failed.id}/retry`);
+    expect(again).toMatchObject({ status: 410, body: { code: "content_lost" } });
+    room.clock.advance("1d");
+    await room.drain();
+    const [schedule] = (await room.owner.get("/v1/schedules")).body;
+    expect(schedule).toMatchObject({ status: "paused", reason: expect.stringContaining("is missing") });
+    expect(room.model.requests).toHaveLength(asked);
+  },
+);

@@ -53,5 +53,6 @@ export function blankMessage(
     rules: "{}",
     schedule_id: null,
     approval_id: null,
+    brought: null,
   };
 }

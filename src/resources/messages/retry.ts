@@ -20,7 +20,7 @@ import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
 import { answersKept, firstTry, retryOf, UNDER_WAY_OR_DONE } from "./may-retry.ts";
 import { factsOf } from "./states.ts";
-import { type Brought, refuseOthers } from "./brought.ts";
+import { type Brought, broughtWith, refuseOthers } from "./brought.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
 
@@ -196,8 +196,11 @@ export async function materialToRepeat(app: App, failed: MessageRow): Promise<Ma
   return { content: stored?.content ?? null, files };
 }
 
-/** What a call came with whose job was given up; undefined where no job says it any more. */
-async function broughtTo(db: Db, { id }: MessageRow): Promise<Brought | undefined> {
+/** What a call came with; undefined where neither its message says it nor, of an older version, a job that was given up. */
+async function broughtTo(db: Db, message: MessageRow): Promise<Brought | undefined> {
+  const { id } = message;
+  const brought = broughtWith(message);
+  if (brought !== undefined) return brought;
   const job = await db
     .selectFrom("jobs")
     .select("payload")
