@@ -1,9 +1,9 @@
 import type { App } from "../app.ts";
-import type { ApprovalRow, ConnectionRow } from "../db/schema.ts";
+import type { ApprovalRow } from "../db/schema.ts";
 import { waitingCount } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
 import { isAskedFirst } from "../resources/connections/ask-first.ts";
-import { targetsOf } from "../resources/connections/targets.ts";
+import { type Target, targetsOf } from "../resources/connections/targets.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
@@ -39,8 +39,8 @@ interface Wanted {
 export async function whyAsk(app: App, run: Run, tool: Tool): Promise<"marked" | "flag" | null> {
   if (tool.target === FILES_TARGET) return null;
   if (run.settings.ask && !tool.read_only) return "flag";
-  const connection = await connectionOf(app, run, tool);
-  return connection !== undefined && isAskedFirst(connection, tool) ? "marked" : null;
+  const target = await targetOf(app, run, tool);
+  return target !== undefined && isAskedFirst(target.asks_first, tool) ? "marked" : null;
 }
 
 /** Whether a consent could allow what the guard objects to: what an instruction could have allowed, and only changes. */
@@ -66,7 +66,7 @@ export async function holdCall(
   // The guard has looked at everything only where it had nothing against the call.
   const objection = cause === "boundary" ? await objectionToConsent(app, asked, { from, signal }) : null;
   if (objection !== null) return objection.reason;
-  const connection = await connectionOf(app, run, tool);
+  const connection = (await targetOf(app, run, tool))?.connection;
   if (connection === undefined) return `@${tool.target} is not connected any more.`;
   const hash = hashOf(connection, tool, sent);
   const same = run.held.find((held) => held.hash === hash);
@@ -100,7 +100,7 @@ function whyNever({ message, settings }: Run): string | null {
   return settings.private ? "With --private nothing is kept that the owner could be asked about." : null;
 }
 
-async function connectionOf(app: App, { inbox }: Run, { target }: Tool): Promise<ConnectionRow | undefined> {
+async function targetOf(app: App, { inbox }: Run, { target }: Tool): Promise<Target | undefined> {
   const { attached } = await targetsOf(app.db, inbox);
-  return attached.find(({ name }) => name === target)?.connection;
+  return attached.find(({ name }) => name === target);
 }

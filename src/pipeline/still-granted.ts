@@ -28,5 +28,5 @@ export async function isStillGranted(
   if (!powers.mayUse(tool.target) || (tainted && !powers.mayWrite(tool.target))) return false;
   const { attached } = await targetsOf(tx, inbox);
   const target = attached.find(({ name }) => name === tool.target);
-  return target !== undefined && !isAskedFirst(target.connection, tool);
+  return target !== undefined && !isAskedFirst(target.asks_first, tool);
 }

@@ -29,8 +29,10 @@ export interface Toolbox {
   left_out: number;
 }
 
+type Leading = Pick<Target, "name" | "connection">;
+
 /** Asks every given target for its tools, at the same time; one that fails takes nothing from the others. */
-export async function openToolbox(app: App, targets: Target[], signal: AbortSignal): Promise<Toolbox> {
+export async function openToolbox(app: App, targets: Leading[], signal: AbortSignal): Promise<Toolbox> {
   const listings = await Promise.all(
     targets.map(async (target) => ({ name: target.name, listing: await listTools(app, target, signal) })),
   );
@@ -60,7 +62,7 @@ export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool
   });
 }
 
-async function listTools(app: App, { name, connection }: Target, signal: AbortSignal): Promise<ToolListing> {
+async function listTools(app: App, { name, connection }: Leading, signal: AbortSignal): Promise<ToolListing> {
   try {
     if (connection.kind !== "mcp") return { ok: true, tools: integrationTools(app, connection), left_out: 0 };
     const server = mcpServerOf(app, connection, (refused) => freshToken(app, connection.id, refused));

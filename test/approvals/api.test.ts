@@ -205,6 +205,33 @@ describe("a tool that is marked", () => {
     expect((await mark([], { cookie })).body.ask_tools).toEqual([]);
   });
 
+  test("is asked about by another connection to the same server too, which a key has made", async () => {
+    const path = `/connections/${room.connection.id}`;
+    const { owner, tools } = room;
+    await mark(["create_event"], { cookie });
+    const base_url = `${tools.url}?as=another`;
+    const made = await owner.post("/connections", { kind: "mcp", label: "Other", base_url });
+    expect(made.status).toBe(201);
+    const attach = async (mcp_connection_ids: string[]): Promise<void> =>
+      expect((await owner.patch(`/inboxes/${room.inbox.id}`, { mcp_connection_ids })).status).toBe(200);
+    await attach([room.connection.id, made.body.id]);
+    const wanted = [{ ...create(), name: "other__create_event" }];
+    const [letter] = await ask(room, wanted, { text: "@other Plan lunch." });
+    expect(letter?.text).toContain("You are asked because you have marked this tool");
+    expect(room.tools.calls).toEqual([]);
+    // Without its connection the mark would be gone.
+    for (const { status, body } of [
+      await owner.delete(path),
+      await owner.patch(path, { base_url: "http://127.0.0.1:9/mcp" }),
+    ])
+      expect([status, body.code]).toEqual([403, "session_required"]);
+    await mark([], { cookie });
+    expect(await ask(room, wanted, { text: "@other Plan lunch." })).toEqual([]);
+    expect(room.tools.calls.map((call) => call.name)).toEqual(["create_event"]);
+    await attach([room.connection.id]);
+    expect((await owner.delete(`/connections/${made.body.id}`)).status).toBe(204);
+  });
+
   test("may be one that only reads; what it answers is mailed", async () => {
     await mark(["list_events"], { cookie });
     const [letter] = await ask(room, [list("Friday")], { text: "What is on Friday?" });

@@ -18,6 +18,7 @@ import {
   refuseLargeConfig,
   refuseMovedSecrets,
   refuseUnasked,
+  refuseUnmarked,
 } from "./rules.ts";
 import { openSealed, sealedColumns } from "./sealed.ts";
 import { connectionViewer } from "./view.ts";
@@ -163,6 +164,7 @@ export async function patchConnection(
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
     const changed = { ...row, ...columns, updated };
     refuseIncomplete(app, user, changed);
+    refuseUnmarked(caller, row, changed);
     refuseMovedSecrets(app, { before: row, after: changed }, input);
     if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
     await keepGrants(tx, user.id, () =>
@@ -181,6 +183,7 @@ export async function deleteConnection(app: App, caller: Caller, id: string): Pr
   const deleted = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "connection_deleted");
     const row = await ownConnection(tx, user, id);
+    refuseUnmarked(caller, row);
     const inboxes = await tx
       .selectFrom("inboxes")
       .select(["id", "mcp_connection_ids"])

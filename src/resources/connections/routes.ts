@@ -57,15 +57,17 @@ const DESCRIBED = {
     tag: "Connections",
     summary: "Change a connection",
     description:
-      "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew.",
+      "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew. An API key can neither take tools off `ask_tools` nor have a connection with such tools lead to another server: it hears 403 `session_required`.",
     answers: { 200: ConnectionShape },
-    errors: ["plan_limit_reached"],
+    errors: ["plan_limit_reached", "session_required"],
   }),
   remove: describe({
     tag: "Connections",
     summary: "Delete a connection",
-    description: "Inboxes that used it are left without it.",
+    description:
+      "Inboxes that used it are left without it. An API key cannot delete one with tools in `ask_tools`: it hears 403 `session_required`.",
     answers: { 204: null },
+    errors: ["session_required"],
   }),
   draft: describe({
     tag: "Connections",

@@ -5,7 +5,7 @@ import { AppError, invalid } from "../../errors.ts";
 import { allowedByOperator } from "../../net/guarded-fetch.ts";
 import { member } from "../../lib/foreign-json.ts";
 import type { Caller } from "../accounts/sessions.ts";
-import { asksFirstOf } from "./ask-first.ts";
+import { asksFirstOf, serverOf } from "./ask-first.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
 import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
 import { hasCredential, openSealed } from "./sealed.ts";
@@ -63,6 +63,26 @@ export function refuseUnasked(
         fix: "Change it in the dashboard, on the page of the connection, or send what is there already along.",
       },
     );
+}
+
+/**
+ * Throws where an API key would take such tools off the list by deleting their connection, or by having it lead to another server:
+ * a new one to the same server would have none.
+ */
+export function refuseUnmarked(
+  { session }: Pick<Caller, "session">,
+  before: ConnectionRow,
+  after?: ConnectionRow,
+): void {
+  const marked = asksFirstOf(before);
+  if (session !== null || marked.length === 0) return;
+  if (after !== undefined && serverOf(after) === serverOf(before)) return;
+  const what = after === undefined ? "delete this connection" : "have this connection lead to another server";
+  throw new AppError(
+    "session_required",
+    `An API key cannot ${what}, as its owner is asked first about ${marked.map((name) => `"${name}"`).join(", ")} of it (ask_tools): it is for somebody who has signed in.`,
+    { fix: "Do it in the dashboard, on the page of the connection, or make another connection." },
+  );
 }
 
 /** Throws for a program that is not open to the account: the operator decides what runs on this machine. */

@@ -4,6 +4,7 @@ import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../../db/schema.ts";
 import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 import { integrationCalled } from "../../trust/target-names.ts";
+import { asksFirstAt } from "./ask-first.ts";
 import { toolServerName } from "./tool-server-name.ts";
 
 /** A target: an integration or a tool server that an instruction can name. */
@@ -11,6 +12,8 @@ export interface Target {
   /** Its name in an instruction: `notes`, `mcp:calendar`. */
   name: string;
   connection: ConnectionRow;
+  /** Its tools that the owner is asked about first; `*` is each that may change something. */
+  asks_first: string[];
 }
 
 export interface Targets {
@@ -63,7 +66,7 @@ function toolServers(rows: readonly ConnectionRow[]): Target[] {
       let name = `mcp:${slug}`;
       for (let number = 2; taken.has(name); number += 1) name = `mcp:${slug}-${number}`;
       taken.add(name);
-      return { name, connection };
+      return { name, connection, asks_first: asksFirstAt(rows, connection) };
     });
 }
 
@@ -71,7 +74,7 @@ function toolServers(rows: readonly ConnectionRow[]): Target[] {
 function integrationOf(rows: readonly ConnectionRow[], kind: string): Target[] {
   const own = rows.filter((row) => row.kind === kind);
   const connection = own.find(({ status }) => status !== "needs_auth") ?? own[0];
-  return connection ? [{ name: kind, connection }] : [];
+  return connection ? [{ name: kind, connection, asks_first: asksFirstAt(rows, connection) }] : [];
 }
 
 /**
