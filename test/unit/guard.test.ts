@@ -807,6 +807,19 @@ ada@example.com`,
         ["a table", { content: "a,b\n1,=IMPORTDATA(A1)\n" }],
         ["the name of another language", { content: 'a,b\n1,=WEBDIENST("x"&A1)\n' }],
         ["a name that is not known", { csv: "a;b\n1;= Ｂild.2 (A1)\n" }],
+        ["a bracket before it", { csv: 'a;b\n1;=(WEBDIENST("x"&A1))\n' }],
+        ["braces around it", { csv: 'a;b\n1;={WEBDIENST("x"&A1)}\n' }],
+        ["a cell before it", { csv: 'a;b\n1;=A1&WEBDIENST("x"&A1)\n' }],
+        ["a text before it", { csv: 'a;b\n1;="x"&BILD("x"&A1)\n' }],
+        ["a text with a comma before it", { csv: 'a;b\n1;="x,"&BILD("x"&A1)\n' }],
+        ["a line within its quotes", { csv: 'a;b\n1;"=1+\nBILD(""x""&A1)"\n' }],
+        ["a plus in a table", { csv: 'a,b\n1,+WEBDIENST("x"&A1)\n' }],
+        ["a minus in a table", { csv: "a,b\n1, - WEBDIENST(A1)\n" }],
+        ["a cell and a blank before it", { csv: 'a,b\n1,-A1 WEBDIENST("x"&A1)\n' }],
+        ["an at in a table", { content: 'a,b\n@WEBDIENST("x"&A1),1\n2,3\n' }],
+        ["a sign and a text with a comma", { csv: 'a,b\n1,-"x,"&BILD("x"&A1)\n' }],
+        ["a sign and another function", { csv: "a,b\n1,-BILD(INDIREKT(ADRESSE(1)))\n" }],
+        ["one row", { content: '1,+WEBDIENST("x"&A1)' }],
         ["a table with quotes", { csv: 'a;b\n1;"=1+IMPORTDATA(A1)"\n' }],
       ])("is seen with %s", (_what, args) => {
         expect(writing(args) ?? "").toContain("the formula");
@@ -824,6 +837,8 @@ ada@example.com`,
         { code: "a = b\nif (a == b) call(c)", expression: "a == f(b)" },
         { body: "= Heading\n\nA paragraph.", note: "Use =SUM(A1:A9), he says." },
         { description: "How to use =IMPORTDATA(url)" },
+        { body: '- The "new" room (A1), with chairs\n- parse(x) fails, and so on\n- See f("x"), or g' },
+        { csv: "a,b\n-5,+12.00 (net)\n@ada,- milk (two)\n+49 170 5550100,=\n" },
       ])("is none in %j", (args) => {
         expect(writing(args)).toBeNull();
       });

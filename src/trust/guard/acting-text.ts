@@ -1,4 +1,5 @@
 import { asRead } from "./as-read.ts";
+import { formulaIn } from "./formulas.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { standsBetween } from "./stands-between.ts";
 import { breaksLine, isLineKey, isProseKey } from "./prose.ts";
@@ -26,19 +27,6 @@ export function actingText(args: Record<string, unknown>, trusted_text: string):
 }
 
 const MAX_SHOWN_CHARS = 100;
-/** The beginning of a formula in every spreadsheet program; an encoded word (`=?`) is not one. */
-const EQUALS = /^[=＝]\s{0,9}[\p{L}\p{N}("'{$+\-@#[_%\\]/u;
-/** Characters that begin a formula in some programs, and also numbers, names and list items. */
-const SIGN = /^[+\-@＋－＠]/;
-/** A function call behind such a character, which only a formula has. */
-const CALLS = /^[+\-@＋－＠]\s{0,9}[^\s(]{0,60}[\p{L}\p{N}_.]\(/u;
-/** Functions that fetch something or start a program. */
-const FETCHES =
-  /(?:IMPORT(?:DATA|XML|HTML|FEED|RANGE)|WEBSERVICE|FILTERXML|IMAGE|HYPERLINK|GOOGLE(?:FINANCE|TRANSLATE)|RTD|DDE|CALL|EXEC|REGISTER(?:\.ID)?|QUERY|STOCKHISTORY)\s{0,9}\(|\|\s{0,9}['"]/i;
-/** A call at the beginning of a cell, whatever the function is called: each language has names of its own. */
-const CALLED = /^[=＝]\s{0,9}[\p{L}_][\p{L}\p{N}_.]{0,60}\s{0,9}\(/u;
-const CELL_END = /[\r\n,;\t|]/;
-
 const LINE_ENDS = /[\n\r\v\f\u0085\u2028\u2029]/;
 /** A command to the program that keeps the text (GitLab's quick actions, bots), or text of elsewhere (`::include`). */
 const COMMAND_LINE = /^(?:\/[a-z][a-z0-9_-]{0,40}(?:\s|$)|::include)/i;
@@ -57,25 +45,4 @@ function hasWhole(text: string, words: string): boolean {
     before: /[\p{L}\p{N}_/.-]/u,
     after: /^(?:$|[\s.,;:!?)"'`»”])/u,
   });
-}
-
-/** Returns the formula that a spreadsheet program would see in a text, or in a cell of a text that is a table. */
-function formulaIn(key: string, text: string): string | undefined {
-  const bare = bareCell(text);
-  const prose = isProseKey(key);
-  // A text of several lines that begins with `=` is a heading (`= Title`) or a list.
-  if (EQUALS.test(bare) && !(prose && breaksLine(bare))) return bare;
-  if (SIGN.test(bare) && CALLS.test(bare) && !prose) return bare;
-  const fetches = FETCHES.test(text);
-  return text
-    .split(CELL_END)
-    .map(bareCell)
-    .find((cell) =>
-      fetches ? EQUALS.test(cell) || (SIGN.test(cell) && FETCHES.test(cell)) : CALLED.test(cell),
-    );
-}
-
-/** Returns a cell without the spaces and quotes that a spreadsheet program removes. */
-function bareCell(cell: string): string {
-  return cell.replace(/^[\s"'\uFEFF\u200B]+/, "").trimEnd();
 }
