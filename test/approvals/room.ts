@@ -151,7 +151,12 @@ export async function killedAt(
     },
   });
   if (heard === null) return;
-  await endCall(app, new AbortController().signal, entry, { ok: true, text: heard, files: [], step: { ...STEP, output: heard } });
+  await endCall(app, new AbortController().signal, entry, {
+    ok: true,
+    text: heard,
+    files: [],
+    step: { ...STEP, output: heard },
+  });
 }
 
 /** Presses the button of the page of a request. */
