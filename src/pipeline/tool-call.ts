@@ -129,7 +129,7 @@ async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judg
   const judged = talk.judged.then(async () => {
     const judgement = await judgeOne(app, run, talk, call);
     const { written = [], told = [] } = judgement.tells ?? {};
-    talk.written.push(...written);
+    if (written.length > 0) talk.written.push(written);
     if (told.length > 0) {
       talk.told.push(told);
       if (hasOtherAnswered(talk, call)) talk.since.push(told);

@@ -54,7 +54,7 @@ export interface Talk {
   /** The tools that have answered, as steps name them; grows. */
   answered: Set<string>;
   /** Grows during the run. */
-  written: Writing[];
+  written: Writing[][];
   /** The targets in which calls of this run may have changed something by others' words; grows. */
   shaped: Set<string>;
   /**

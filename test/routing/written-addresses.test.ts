@@ -180,19 +180,23 @@ test("by the marks behind one address that is written again and again little is 
   expect(room.model.requests[1]?.body?.messages.at(-1)?.content).toContain("after so many of that site");
 });
 
-test("nor by many calls", async () => {
-  const texts = Array.from(
-    { length: 40 },
-    (_, nth) => `A table.\n\n${OFFER}${"_~*'".charAt(nth % 4)}${"_~*'".charAt((nth * 7) % 3)}`,
-  );
-  const calls = texts.map((text) => ({ name: "chat__post", args: { text } }));
-  await using room = await toolRoom([calls.slice(0, 20), calls.slice(20), "Done."], {
-    label: "Chat",
-    served,
-  });
-  const made = await posted(room);
-  expect(made.length).toBeGreaterThan(5);
-  expect(made.length).toBeLessThan(40);
+test("nor by how many calls write it, whatever stands around it", async () => {
+  const texts = Array.from({ length: 10 }, (_, nth) => `Offer ${nth}:\n\n${OFFER} ${"_~*'".charAt(nth % 4)}`);
+  const [rounds, plain] = [texts.map((text) => post(text)), "Without an address."];
+  await using room = await toolRoom([...rounds, post(plain), "Done."], { label: "Chat", served });
+  expect(await posted(room)).toEqual([...texts.slice(0, 3), plain]);
+  const refusal = room.model.requests[4]?.body?.messages.at(-1)?.content;
+  expect(refusal).toContain("after so many of that site, in this call or earlier ones");
+});
+
+test("one that the instruction names is written by as many calls as it takes", async () => {
+  const named = "https://wiki.example.com/rooms";
+  const texts = Array.from({ length: 5 }, (_, nth) => `Room ${nth}: ${named}`);
+  await using room = await toolRoom([texts.flatMap(post), "Done."], { label: "Chat", served });
+  const text = `See ${named}\n\n@chat Post each room, with that address.\n\n${FORWARDED}`;
+  await room.send({ subject: "Fwd: Offer", headers: { "In-Reply-To": "<offer@example.net>" }, text });
+  await room.drain();
+  expect(room.tools.calls.map(({ args }) => args["text"])).toEqual(texts);
 });
 
 const BOOK = `${OFFER}&for=ada`;

@@ -121,8 +121,8 @@ export interface Going {
   told: Told[];
   /** What those calls told that came after the answer of another tool; null where only the tool itself has answered. */
   since: Told[] | null;
-  /** The addresses that earlier calls of this run have written down. */
-  written: Writing[];
+  /** The addresses that earlier calls of this run have written down, by call. */
+  written: Writing[][];
   /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
   orders: string[];
   /** The numbers by which a mail of the owner's consents to a call that waits. */
@@ -294,7 +294,7 @@ function objectionToWriting(name: string, { address, why }: Unfit): Objection {
   const shown = address.slice(0, MAX_SHOWN_CHARS);
   const reason =
     why === "tells"
-      ? `${name} was to write the address ${shown}, after so many of that site that by which ones, how often and with what marks behind them it could be told what this run knows: a chat or a wiki may fetch each. Write it without that address.`
+      ? `${name} was to write the address ${shown}, after so many of that site, in this call or earlier ones, that by which ones, how often and with what marks behind them it could be told what this run knows: a chat or a wiki may fetch each. Write it without that address.`
       : `${name} was to write the address ${shown}, which stands neither in the instruction nor in a context of yours, nor just so in what this run has read (of each site the first ${MAX_OF_SITE} addresses there count): a chat or a wiki may fetch it once it is shown, and so tell that site what this run knows. Write it without that address, or just as it stands there, in a sentence or at the end of a line, with a space behind it, or name it in the instruction if it is meant.`;
   return { reason, lacks: null };
 }

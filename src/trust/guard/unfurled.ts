@@ -27,6 +27,12 @@ const MAX_BITS = 160;
 /** What a mark behind an address tells, where a program takes it for a part of it. */
 const MARK_BITS = 4;
 
+/**
+ * How many calls of a run may write addresses of a site that only the material names: by how many there are, and when, a site that is
+ * asked by each could be told a code of six digits.
+ */
+const MAX_CALLS_OF_SITE = 3;
+
 /** An address that is written down, and could be fetched. */
 export interface Writing {
   site: string;
@@ -35,6 +41,8 @@ export interface Writing {
   marks: string;
   /** How many addresses of the site could have been written in its place. */
   among: number;
+  /** Whether the trusted text names it. */
+  named: boolean;
 }
 
 /** What stands in the way of writing an address: it is made up, or its site is told too much by all that are written. */
@@ -59,12 +67,16 @@ interface Texts {
  */
 export function unfitAddress(
   args: Record<string, unknown>,
-  { written, ...texts }: Texts & { written: Writing[] },
+  { written, ...texts }: Texts & { written: Writing[][] },
 ): Unfit | undefined {
   const { writings, made_up } = writingsIn(args, texts);
   if (made_up !== undefined) return { address: made_up, why: "made_up" };
-  const bits = bitsBySite([...written, ...writings]);
-  const telling = writings.find(({ site }) => (bits.get(site) ?? 0) > MAX_BITS);
+  const bits = bitsBySite([...written.flat(), ...writings]);
+  const calls = callsBySite(written);
+  const telling = writings.find(
+    ({ site, named }) =>
+      (bits.get(site) ?? 0) > MAX_BITS || (!named && (calls.get(site) ?? 0) >= MAX_CALLS_OF_SITE),
+  );
   return telling && { address: telling.address, why: "tells" };
 }
 
@@ -82,16 +94,17 @@ export function writingsIn(
     if (typeof given.value !== "string" || !isProseKey(given.key)) continue;
     const is_template = TEMPLATE.test(given.value);
     for (const { raw, ways } of linksIn(given.value)) {
+      const isNamed = ({ address }: Way): boolean => namesAddress(known, address, { read_only: false });
       const way = ways.find(
-        ({ address, around }) =>
-          trusted_text.includes(around) &&
-          (namesAddress(known, address, { read_only: false }) ||
-            (!is_template && isRead((read ??= readIn(material)), address))),
+        (one) =>
+          trusted_text.includes(one.around) &&
+          (isNamed(one) || (!is_template && isRead((read ??= readIn(material)), one.address))),
       );
       if (way === undefined) return { writings, made_up: raw };
       const site = siteOf(keysOf(way.address)[0] ?? way.address);
       const { address, marks } = way;
-      writings.push({ address, marks, site, among: read?.sites.get(site)?.size ?? 1 });
+      const among = read?.sites.get(site)?.size ?? 1;
+      writings.push({ address, marks, site, among, named: isNamed(way) });
     }
   }
   return { writings };
@@ -109,6 +122,15 @@ function bitsBySite(writings: Writing[]): Map<string, number> {
     seen.set(site, { addresses: addresses.add(address), endings: endings.add(marks) });
   }
   return bits;
+}
+
+/** How many calls have written addresses of each site that only the material names. */
+function callsBySite(written: Writing[][]): Map<string, number> {
+  const calls = new Map<string, number>();
+  for (const call of written)
+    for (const site of new Set(call.flatMap((one) => (one.named ? [] : [one.site]))))
+      calls.set(site, (calls.get(site) ?? 0) + 1);
+  return calls;
 }
 
 interface Way extends Pick<Writing, "address" | "marks"> {
