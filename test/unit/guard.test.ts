@@ -659,6 +659,29 @@ ada@example.com`,
         expect(text({ recipients: [number] }, `Text ${number}, please.`)).toBeNull();
       });
 
+      test.each([
+        "+15551234567",
+        "+1 (555) 123-4567",
+        "(+1) 555.123.4567",
+        "\uFF0B\uFF11 555 123 4567",
+        "whatsapp:1-555-123-4567",
+        "whatsapp:+15551234567",
+        "sms: +1 555 123 4567",
+        "+15551234567;ext=12",
+        "+15551234567 x12",
+        "+442079460000, +15551234567",
+      ])("is seen below any name if it has a country code and is all there is: %j", (number) => {
+        for (const key of ["dst", "wa_id", "chat_id", "callee", "telefonnummer", "destinataire", "value"]) {
+          expect([key, text({ [key]: number }, "Text +44 20 7946 0000.")]).toEqual([
+            key,
+            expect.stringContaining("stands neither"),
+          ]);
+          expect(text({ [key]: number }, "Text +44 20 7946 0000 and +1 555 123 4567.")).toBeNull();
+        }
+        expect(text({ rows: [["Bob", number]] })).not.toBeNull();
+        expect(text({ note: number })).toBeNull();
+      });
+
       test.each<[key: string, number: string | number]>([
         ["phone", "1555123456"],
         ["sms", "20260501"],
@@ -764,6 +787,8 @@ ada@example.com`,
         { phone_country_code: "+358", phone_type: "work 2" },
         { sms_text: "See you on 03.05.2026 at 10:30, table 4567" },
         { cell: "2024-0512-33", value: "555-123-4567" },
+        { offset: "+01:00", change: "+12.50 %", step: "+1", label: "Call +15551234567 at ten" },
+        { id: "signal:12", value: "+1234567890123456" },
         { target: "row 12", number: 42 },
       ])("is none in %j", (args) => {
         expect(text(args)).toBeNull();

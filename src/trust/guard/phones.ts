@@ -4,6 +4,7 @@ import { isPhoneKey, isReceiverKey } from "./key-words.ts";
 /** The fewest digits of a number that people call: in a parameter for telephone numbers, and elsewhere. */
 const MIN_SHORT_CODE = 4;
 const MIN_DIGITS = 7;
+const MAX_DIGITS = 15;
 /** Separators in a list of numbers. */
 const LIST = /[,;|\n]/;
 /** A date, maybe with time, also as the end of a period. */
@@ -18,17 +19,33 @@ const YEAR = /^(?:19|20)\d\d$/;
 const NO_NUMBER = /\p{L}\p{N}|\p{N}\p{L}|@|\/\//u;
 
 /**
- * Returns the telephone numbers in a writing tool's argument that may hold some, whatever separates their digits. `ranges`:
+ * Returns the telephone numbers in a writing tool's argument, whatever separates their digits: those with a country code
+ * that are all of its text, and any others where its name lets it hold some. `ranges`:
  * the call has a beginning as well, so that what it is `to` may be an end.
  */
 export function phonesIn(key: string, text: string, ranges: boolean): string[] {
   const given = withDigits(asRead(text)).trim();
   if (isPhoneKey(key)) return numbersOf(given, MIN_SHORT_CODE);
-  if (!isReceiverKey(key) || isMoment(given, ranges)) return [];
+  if (!isReceiverKey(key)) return wholeNumbers(given);
+  if (isMoment(given, ranges)) return [];
   const words = given.split(/(\s)/).map((word) => (NO_NUMBER.test(word) ? "x" : word));
   const rest = words.join("");
   if (!/\p{L}/u.test(rest)) return numbersOf(rest, ranges || YEAR.test(rest) ? MIN_DIGITS : MIN_SHORT_CODE);
   return rest.split(/[\p{L},;|\n]/u).filter((part) => digitsOf(part).length >= MIN_DIGITS);
+}
+
+/** Only a telephone number is written so (ITU-T E.164), maybe with an extension behind it, whatever the parameter is called. */
+const WHOLE =
+  /^(?:(?:[a-z]{2,10}:\s{0,3})?\(?\+|(?:tel|callto|sms|smsto|mms|whatsapp|signal|viber|facetime):\s{0,3})([\d\s().\-/\u2010-\u2015]{7,40})(?:(?:;?\s?ext[.=]?|[;x#pw])\s?[\w=]{1,20})?$/i;
+
+/** Returns the numbers of a text that holds nothing else. */
+function wholeNumbers(text: string): string[] {
+  const items = WHOLE.test(text) ? [text] : text.split(LIST).filter((item) => item.trim() !== "");
+  const numbers = items.flatMap((item) => {
+    const digits = digitsOf(WHOLE.exec(item.trim())?.[1]?.replace("(0)", "") ?? "");
+    return digits.length >= MIN_DIGITS && digits.length <= MAX_DIGITS ? [`+${digits}`] : [];
+  });
+  return numbers.length === items.length ? numbers : [];
 }
 
 function isMoment(text: string, ranges: boolean): boolean {
