@@ -55,8 +55,11 @@ export type McpFinding =
 
 /** Sessions with tool servers, kept open between runs. */
 export interface McpPool extends AsyncDisposable {
-  /** Lists a server's tools; faults are part of the result. Rejects when `signal` aborts, and with NoHandlesError. */
-  listTools(server: McpServer, signal: AbortSignal): Promise<ToolListing>;
+  /**
+   * Lists a server's tools, with `anew` as they are now and otherwise as they were a few minutes ago; faults are part of the
+   * result. Rejects when `signal` aborts, and with NoHandlesError.
+   */
+  listTools(server: McpServer, signal: AbortSignal, anew?: boolean): Promise<ToolListing>;
   /** Asks a server for its tools without the cache. */
   inspect(server: McpServer, signal: AbortSignal): Promise<McpFinding>;
 }
@@ -68,12 +71,12 @@ export interface McpPoolOptions extends Partial<PoolOptions> {
 export function createMcpPool({ nowMs = Date.now, ...options }: McpPoolOptions = {}): McpPool {
   const sessions = new SessionPool({ incoming: createIncoming(LARGE_ANSWERS), ...options });
   return {
-    async listTools(server, signal) {
+    async listTools(server, signal, anew = false) {
       return outcomeOf(signal, async () => {
         const { tools, left_out } = await sessions.use(
           { server, signal, repeatable: true },
           async (session, entry) => {
-            if (entry.list === undefined || entry.list.until <= nowMs())
+            if (anew || entry.list === undefined || entry.list.until <= nowMs())
               entry.list = { ...(await fetchTools(session, signal)), until: nowMs() + LIST_KEPT_MS };
             return entry.list;
           },

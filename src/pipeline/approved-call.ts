@@ -69,7 +69,7 @@ async function findTool(
   const standing = await standingOf(app, app.db, approval);
   if ("why" in standing || args === null) return { why: "why" in standing ? standing.why : CHANGED };
   const { connection } = standing;
-  const box = await openToolbox(app, [{ name: approval.target, connection }], signal);
+  const box = await openToolbox(app, [{ name: approval.target, connection, anew: true }], signal);
   if (run.signal.aborted) throw run.signal.reason;
   const missing = box.missing.get(approval.target);
   if (missing !== undefined) return { why: `Its tools could not be used: ${missing} ${STILL_OPEN}` };

@@ -29,7 +29,10 @@ export interface Toolbox {
   left_out: number;
 }
 
-type Leading = Pick<Target, "name" | "connection">;
+type Leading = Pick<Target, "name" | "connection"> & {
+  /** Whether a tool server is asked for its tools even if they are known from a moment ago. */
+  anew?: boolean;
+};
 
 /** Asks every given target for its tools, at the same time; one that fails takes nothing from the others. */
 export async function openToolbox(app: App, targets: Leading[], signal: AbortSignal): Promise<Toolbox> {
@@ -62,11 +65,15 @@ export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool
   });
 }
 
-async function listTools(app: App, { name, connection }: Leading, signal: AbortSignal): Promise<ToolListing> {
+async function listTools(
+  app: App,
+  { name, connection, anew }: Leading,
+  signal: AbortSignal,
+): Promise<ToolListing> {
   try {
     if (connection.kind !== "mcp") return { ok: true, tools: integrationTools(app, connection), left_out: 0 };
     const server = mcpServerOf(app, connection, (refused) => freshToken(app, connection.id, refused));
-    return await app.mcp.listTools({ ...server, target: name }, signal);
+    return await app.mcp.listTools({ ...server, target: name }, signal, anew);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { ok: false, message: [error.message, error.extras.fix].filter(Boolean).join(" ") };

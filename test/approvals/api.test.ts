@@ -163,6 +163,18 @@ describe("what is looked at again after a yes", () => {
     room.clock.advance("20m");
   });
 
+  test("what a tool has said of itself since, within the minutes for which its list is kept", async () => {
+    const { letter, approval } = await askOnce(room);
+    const served = room.tools.tools;
+    room.tools.tools = served.map((tool) => ({ ...tool, annotations: { destructiveHint: true } }));
+    await answer(room, letter, "yes");
+    room.tools.tools = served;
+    expect(room.tools.calls).toEqual([]);
+    expect((await lastMail(room)).text).toContain("has changed since you were asked");
+    expect(await read(room.owner, approval.id)).toMatchObject({ status: "pending" });
+    room.clock.advance("20m");
+  });
+
   test("an account without credits: the request waits as it did", async () => {
     const { approval } = await askOnce(room);
     const { app, owner } = room;
