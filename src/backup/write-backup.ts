@@ -7,7 +7,7 @@ import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
-import { openSnapshot, refuseDamaged, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
+import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
 import { VERSION } from "../lib/version.ts";
@@ -102,8 +102,6 @@ interface Target {
 async function pack(source: BackupSource, { draft, out, signal }: Target): Promise<Manifest> {
   const path = join(draft, "snapshot.db");
   takeSnapshot(source.database, path);
-  // The one before an upgrade keeps no start from mending what it can.
-  if (source.mail) refuseDamaged(path);
   using snapshot: Snapshot = openSnapshot(path);
   await refuseWithoutKey(source, snapshot);
   const { hostname, mail, master_key, created } = source;

@@ -6,8 +6,7 @@ import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
-const MAX_FAULTS = 100;
-const MAX_TOLD = 5;
+const MAX_FAULTS = 5;
 /** Tables that a restore empties: who was signed in, or about to be, when the backup was made. */
 const PASSING_TABLES = ["sessions", "login_codes", "code_askers", "pending_passwords", "oauth_states"];
 
@@ -80,29 +79,16 @@ export function refuseUnfit(path: string): string[] {
       "unavailable",
       "The database in this backup is none of Mailwright. Nothing was changed.",
     );
-  const { faults, damage } = lookThrough(sqlite);
-  if (damage !== "")
-    throw new AppError("unavailable", `The database in this backup is damaged: ${damage}.`, {
-      fix: "Use an older backup. Nothing was changed.",
-    });
-  refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
-  return [...faults, ...orphansIn(sqlite)];
-}
-
-/** Throws as SQLite itself does where a snapshot is damaged so that no restore would take it. */
-export function refuseDamaged(path: string): void {
-  using opened = open(path);
-  const { damage } = lookThrough(opened.sqlite);
-  if (damage !== "") throw Object.assign(new Error(damage), { code: "SQLITE_CORRUPT" });
-}
-
-/** Faults of single rows, and the words for what else is wrong, or "". */
-function lookThrough(sqlite: Sqlite.Database): { faults: string[]; damage: string } {
   const faults = (sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[])
     .map(({ integrity_check }) => integrity_check)
     .filter((words) => words !== "ok");
   const damage = faults.filter((words) => !OF_ONE_ROW.test(words));
-  return { faults, damage: damage.slice(0, MAX_TOLD).join("; ") };
+  if (damage.length > 0)
+    throw new AppError("unavailable", `The database in this backup is damaged: ${damage.join("; ")}.`, {
+      fix: "Use an older backup. Nothing was changed.",
+    });
+  refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
+  return [...faults, ...orphansIn(sqlite)];
 }
 
 /** Returns one sentence for each table with rows that reference others which do not exist. */
