@@ -7,7 +7,7 @@ import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
-import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
+import { mendSnapshot, openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
 import { VERSION } from "../lib/version.ts";
@@ -102,6 +102,7 @@ interface Target {
 async function pack(source: BackupSource, { draft, out, signal }: Target): Promise<Manifest> {
   const path = join(draft, "snapshot.db");
   takeSnapshot(source.database, path);
+  mendSnapshot(path);
   using snapshot: Snapshot = openSnapshot(path);
   await refuseWithoutKey(source, snapshot);
   const { hostname, mail, master_key, created } = source;

@@ -1,9 +1,11 @@
 import type Sqlite from "better-sqlite3";
 import { AppError } from "../errors.ts";
 import type { SegmentRange } from "../lib/segments.ts";
+import { examine } from "./examine.ts";
 import { OF_ONE_ROW } from "./integrity.ts";
 import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
+import { StorageError } from "./storage-faults.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
@@ -89,6 +91,20 @@ export function refuseUnfit(path: string): string[] {
     });
   refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
   return [...faults, ...orphansIn(sqlite)];
+}
+
+/**
+ * Makes indexes of a snapshot anew that do not lead to all rows: it is nobody's but the backup's. Throws where more is damaged, as
+ * such a backup cannot be restored. Faults of single rows stay.
+ */
+export function mendSnapshot(path: string): void {
+  using opened = open(path);
+  const { sqlite } = opened;
+  const { faults, indexes, lost } = examine(sqlite);
+  if (faults.length === 0) return;
+  if (lost.length === 0) for (const index of indexes) sqlite.exec(`reindex "${index.replaceAll('"', '""')}"`);
+  const [left] = lost.length > 0 ? lost : examine(sqlite).faults;
+  if (left !== undefined) throw new StorageError("SQLITE_CORRUPT", left);
 }
 
 /** Returns one sentence for each table with rows that reference others which do not exist. */

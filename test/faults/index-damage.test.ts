@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
+import { restoreBackup } from "../../src/backup/restore.ts";
+import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
 import { type App, createApp } from "../../src/app.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { messageOf } from "../../src/errors.ts";
@@ -202,4 +204,27 @@ test("one by which a table loses rows is real damage: its indexes tell of them, 
   expect(await app.upkeep.lookThrough()).toBe("damaged");
   expect(await storeMail(app, "A").catch(messageOf)).toBeString();
   expect(await mailsIn(app)).toBe(LETTERS.length);
+});
+
+/** Makes a backup of a folder, and restores it into an empty one. */
+async function throughBackup(dir: string): Promise<string> {
+  const archive = join(base, "backup.zip");
+  const to = `${dir}-restored`;
+  const config = (of: string) => defaultConfig({ data: { dir: of }, smtp: { hostname: "mx.mw.test" } });
+  await backupToFile(sourceOf(config(dir), 0), archive, never);
+  await restoreBackup(config(to), archive, { now: 0, hold: false, confirm: async () => true });
+  return to;
+}
+
+test("a backup of a database with a damaged index can be restored, and has all rows", async () => {
+  const dir = await damagedFolder("backup", "sqlite_autoindex_raw_mails_1", loseEntries);
+  await using app = await start(await throughBackup(dir));
+  expect(await lettersOf(app)).toEqual(ALL);
+});
+
+test("none is made where a table has lost rows, so that no good one is deleted for it", async () => {
+  const damage = ({ bytes }: Page) => bytes.writeUInt16BE(bytes.readUInt16BE(3) - 1, 3);
+  const dir = await damagedFolder("no backup", "raw_mails", damage, TABLE);
+  const words = await throughBackup(dir).catch(messageOf);
+  expect(words).toContain("The database is damaged, so no backup was made");
 });
