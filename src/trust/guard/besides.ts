@@ -1,4 +1,6 @@
 import { type Going, type Objection, objectionToPlace, objectionToText, tooMuch } from "./guard.ts";
+import { textsOf } from "./tells.ts";
+import { isMadeUpSite } from "./unfurled.ts";
 
 /** How many addresses a consent may name. */
 const MAX_NAMED = 20;
@@ -26,12 +28,16 @@ export function objectionBesides(going: Going): Objection | null {
   if (!going.tool.foreign) return unreadable(objectionToPlace(going));
   const text = objectionToText(going);
   if (text !== null) return text;
+  const texts = textsOf(going);
+  // Nobody who is asked about such an address could see what its site would be told by it.
+  const isMadeUp = (place: string): boolean => going.tainted && isMadeUpSite(place, texts);
   const named = { ...going };
   for (let count = 0; count <= MAX_NAMED; count += 1) {
     const objection = objectionToPlace(named);
     if (objection === null) return null;
     const place = objection.lacks?.place ?? null;
-    if (place === null || named.trusted_text.endsWith(`\n${place}`)) return { ...objection, lacks: null };
+    if (place === null || isMadeUp(place) || named.trusted_text.endsWith(`\n${place}`))
+      return { ...objection, lacks: null };
     named.trusted_text += `\n${place}`;
   }
   return tooMuch(going.tool.name);

@@ -232,6 +232,17 @@ function isRead({ written, keys }: Read, address: string): boolean {
   return written.has(address) || (isPlain(address) && keysOf(address).some((key) => keys.has(key)));
 }
 
+/** Mail addresses, numbers of telephones, and what no host has. */
+const NO_SITE = /^[^/\\?#]*@|^[\d\s().+-]*$|^(?!.*[.:/\\])/s;
+
+/** Returns whether a place is a web address or a site that stands nowhere in what a run was told and has read. */
+export function isMadeUpSite(place: string, { trusted_text, material }: Texts): boolean {
+  if (NO_SITE.test(place) || (SCHEME.test(place) && !WEB.test(place) && !WEB_INSIDE.test(place)))
+    return false;
+  const stands = (text: string): boolean => namesAddress(knownIn(text), place, { read_only: false });
+  return !stands(trusted_text) && !stands(material) && !isRead(readIn(material), place);
+}
+
 /** Escapes by which JSON writes a slash, and a query as it may stand in HTML. They make no address of what is none. */
 const HARMLESS_ESCAPE = /\\(?:\/|u00(?:26|3[cde]))/gi;
 
