@@ -104,6 +104,13 @@ test.each([
   expect(room.tools.calls).toHaveLength(1);
 });
 
+test("thanks in Danish, a yes in Polish, say none", async () => {
+  const { letter, approval } = await askOnce(room);
+  await answer(room, letter, "Tak!\n\nJeg ser på det i morgen.");
+  expect(room.tools.calls).toEqual([]);
+  expect(await read(room.owner, approval.id)).toMatchObject({ status: "pending" });
+});
+
 describe("where a tool has written something of late that the owner has not read", () => {
   let room: ApprovalRoom;
   beforeAll(async () => {
