@@ -3,7 +3,7 @@ import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
-import { composeReply, references } from "../mail/writing/compose.ts";
+import { composeReply } from "../mail/writing/compose.ts";
 import { signMail } from "../mail/writing/dkim.ts";
 import { bounceAddress, newMessageId } from "../mail/writing/own-ids.ts";
 import { written } from "../mail/writing/written.ts";
@@ -34,7 +34,7 @@ export interface ApprovalLetter {
 export async function prepareApprovalLetter(
   app: App,
   run: Run,
-  { held, user }: { held: HeldCall; user: UserRow },
+  { held, user, nth }: { held: HeldCall; user: UserRow; nth: number },
 ): Promise<ApprovalLetter | undefined> {
   const { message } = run;
   const { conversation_id } = message;
@@ -42,7 +42,8 @@ export async function prepareApprovalLetter(
   const { inbox, keys } = await inboxWithKeys(app, run.inbox);
   const id = app.newId();
   const thread = { conversation_id, participant: user.email, approval_id: held.id };
-  const answered = message.authority === "owner" ? message.rfc_message_id : null;
+  // Programs that put mails of one subject together would show all letters of a message, and its answer, as one.
+  const which = run.held.length > 1 ? ` (${nth} of ${run.held.length})` : "";
   // A tool that answers mails could say a word as short as that in the owner's name.
   const yes = (await hasUnseenWriting(app, user.id)) ? `yes ${numberOf(app, held.id)}` : "yes";
   const composed = await composeReply({
@@ -50,8 +51,7 @@ export async function prepareApprovalLetter(
     to: user.email,
     reply_to: replyAddress(app, thread, inbox),
     envelope_from: bounceAddress(app, id, inbox.domain),
-    subject: `Waits for your yes: ${plainName(held.tool)} of @${shortTarget(held)}`,
-    ...(answered === null ? {} : { in_reply_to: answered, references: references([], answered) }),
+    subject: `Waits for your yes: ${plainName(held.tool)} of @${shortTarget(held)}${which}`,
     message_id: newMessageId(app, id, inbox.domain),
     hop: message.hop + 1,
     words: written(wordsOf(app, run, { held, user, yes }), { own: true }),

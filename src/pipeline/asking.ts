@@ -28,7 +28,10 @@ export async function prepareAsking(app: App, run: Run, ending: Ending): Promise
   const [user] = await userById(app.db, { id: message.user_id });
   if (!user) return NOTHING;
   const prepared = await Promise.all(
-    calls.map(async (held) => ({ held, letter: await prepareApprovalLetter(app, run, { held, user }) })),
+    calls.map(async (held, at) => ({
+      held,
+      letter: await prepareApprovalLetter(app, run, { held, user, nth: at + 1 }),
+    })),
   );
   const { id: message_id, user_id } = message;
   const limited = { key: `approval_letters:${user_id}`, rule: LETTERS };

@@ -79,6 +79,22 @@ describe("a call that the boundary blocks", () => {
     expect(await read(room.owner, approval.id)).toMatchObject({ status: "expired" });
   });
 
+  test("has a letter with a subject and a thread of its own, so that each of several short answers is heard", async () => {
+    const titles = ["One", "Two", "Three", "Four", "Five"];
+    const wanted = titles.map((title) => create({ title }));
+    const asked = await ask(room, wanted);
+    expect(asked.map(({ subject }) => subject).toSorted()).toEqual(
+      titles.map((_, at) => `Waits for your yes: create_event of @calendar (${at + 1} of 5)`),
+    );
+    const raws = (await room.outgoing()).map(({ raw }) => Buffer.from(raw ?? "").toString());
+    for (const { id } of asked)
+      expect(raws.find((raw) => raw.includes(`Message-ID: ${id}`))).not.toMatch(
+        /^(?:In-Reply-To|References):/m,
+      );
+    for (const letter of asked) await answer(room, letter, "yes");
+    expect(room.tools.calls.map(({ args }) => args["title"]).toSorted()).toEqual(titles.toSorted());
+  });
+
   test("says no word of the model's in its letter, and only reading ones are not asked about", async () => {
     room.rounds.push([list("Monday")]);
     expect(await ask(room, [create(), create()])).toHaveLength(1);
