@@ -65,7 +65,7 @@ describe("answers to requests that wait", () => {
     if (late) await answer(room, letter, "no");
     const before = (await room.activity()).length;
     for (const one of late ? Array<Letter>(5).fill(letter) : asked)
-      await answer(room, one, "I am away.", { headers });
+      await answer(room, one, "I am away.", { headers, subject: "Away" });
     const taken = (await room.activity()).slice(0, -before).map(({ reason }) => reason);
     expect(taken).toEqual(["loop_cap", "loop_cap", null, null, null]);
   });
