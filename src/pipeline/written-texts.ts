@@ -15,7 +15,8 @@ const MIN_ORDER_LETTERS = 4;
 const ORDER = /[@$+]\p{L}|[-\u2013\u2014]\p{L}/u;
 /** A place may be shorter still: a telephone number, a site, a repository, a title between quotation marks. */
 const MIN_PLACE_LETTERS = 2;
-const PLACE = /\d\D{0,3}\d\D{0,3}\d|[\p{L}\p{N}][./:@#\\][\p{L}\p{N}]|["'`\u201c\u201e\u2018\u00ab]\p{L}/u;
+const PLACE =
+  /\d\D{0,3}\d\D{0,3}\d|[\p{L}\p{N}][./:@#\\][\p{L}\p{N}]|(?<!\p{L})["'`\u201c\u201e\u2018\u00ab]\p{L}/u;
 /** A day or a moment, which is no place, and which the owner may well write as a tool does. */
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]{4,30})?$/;
 const MIN_ALONE_LETTERS = 16;

@@ -64,6 +64,7 @@ test.each<[string, string, RoomMail]>([
   ["were written in a run of the owner's words alone", BODY, { text: "Answer mail m4." }],
   ["are everybody's", "Thank you", MAIL],
   ["are a day", "2026-12-24", MAIL],
+  ["have an apostrophe", "It's ok", MAIL],
 ])("words that %s are the owner's", async (_which, body, mail) => {
   await using room = await written(body, mail);
   await send(room, { text: body });
