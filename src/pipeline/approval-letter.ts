@@ -13,6 +13,7 @@ import { numberOf } from "../resources/approvals/number.ts";
 import { rememberReplyTag } from "../resources/conversations/conversations.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
 import { asCode } from "../trust/shown/as-code.ts";
+import { callName, plainName, shortTarget } from "../trust/shown/call-name.ts";
 import type { Run } from "./close.ts";
 import { asBlock } from "./form.ts";
 import type { HeldCall } from "./hold-call.ts";
@@ -51,7 +52,7 @@ export async function prepareApprovalLetter(
     to: user.email,
     reply_to: replyAddress(app, thread, inbox),
     envelope_from: bounceAddress(app, id, inbox.domain),
-    subject: `Waits for your yes: ${plainName(held.tool)} of @${shortTarget(held)}${which}`,
+    subject: `Waits for your yes: ${callName(held)}${which}`,
     message_id: newMessageId(app, id, inbox.domain),
     hop: message.hop + 1,
     words: written(wordsOf(app, run, { held, user, yes }), { own: true }),
@@ -100,13 +101,4 @@ function workOf({ source, sender, subject, authority, schedule_id }: Run["messag
   if (schedule_id !== null) return `a run of a schedule${about}`;
   if (source === "api") return `a call over HTTP${about}`;
   return authority === "owner" ? `a mail of yours${about}` : `a mail from ${asCode(sender ?? "")}${about}`;
-}
-
-/** The name of a tool, whose author is somebody else, as a name and nothing more. */
-export function plainName(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 64);
-}
-
-export function shortTarget({ target }: Pick<HeldCall, "target">): string {
-  return target.replace(/^mcp:/, "");
 }

@@ -18,7 +18,7 @@ import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
-import { shortTarget, plainName } from "./approval-letter.ts";
+import { callName, shortTarget } from "../trust/shown/call-name.ts";
 import type { Run } from "./close.ts";
 import { keepMade } from "./made-files.ts";
 import { doneStep, warningStep } from "./steps.ts";
@@ -204,5 +204,5 @@ async function toNoteOf(app: App, run: Run, { tool, args }: Found): Promise<ToNo
 
 /** The call, as a sentence names it. */
 export function calledName(approval: Pick<ApprovalRow, "tool" | "target">): string {
-  return `${plainName(approval.tool)} of @${shortTarget(approval)}`;
+  return callName(approval);
 }

@@ -6,7 +6,8 @@ import { tellOwnerLater } from "../jobs/tell-later.ts";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 import { addApproval } from "../resources/approvals/approvals.ts";
 import { asCode } from "../trust/shown/as-code.ts";
-import { plainName, prepareApprovalLetter, shortTarget } from "./approval-letter.ts";
+import { plainName, shortTarget } from "../trust/shown/call-name.ts";
+import { prepareApprovalLetter } from "./approval-letter.ts";
 import type { Ending, Run } from "./close.ts";
 
 /** Letters about requests that an account gets in an hour; beyond them one a day says that more wait. */

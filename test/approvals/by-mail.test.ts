@@ -120,6 +120,12 @@ test.each([
   expect(room.tools.calls).toHaveLength(1);
 });
 
+test("a tool server with the name of an integration is called by its whole name", async () => {
+  await using notes = await approvalRoom({ label: "Notes" });
+  const [letter] = await ask(notes, [{ ...create(), name: "notes__create_event" }]);
+  expect(letter?.subject).toBe("Waits for your yes: create_event of @mcp:notes");
+});
+
 test("thanks in Danish, a yes in Polish, say none", async () => {
   const { letter, approval } = await askOnce(room);
   await answer(room, letter, "Tak!\n\nJeg ser på det i morgen.");

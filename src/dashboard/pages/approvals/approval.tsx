@@ -11,7 +11,8 @@ import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { ApprovalState } from "./approvals.tsx";
-import { callWords, causeWords, workWords } from "./words.ts";
+import { callName } from "../../../trust/shown/call-name.ts";
+import { causeWords, workWords } from "./words.ts";
 
 /** A call is over in seconds, mostly. */
 const REFRESH_MS = 3_000;
@@ -33,7 +34,7 @@ export function Approval() {
 function ApprovalPage({ approval }: { approval: ApprovalView }) {
   const { status, outcome, message_id, run_id } = approval;
   return (
-    <Page title={callWords(approval)}>
+    <Page title={callName(approval)}>
       <Card>
         <div className="grid gap-4">
           <div className="flex flex-wrap items-center gap-3">

@@ -8,7 +8,8 @@ import { Fault } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
-import { callWords, STATUSES, workWords } from "./words.ts";
+import { callName } from "../../../trust/shown/call-name.ts";
+import { STATUSES, workWords } from "./words.ts";
 
 /** Requests come while the page is open. */
 const REFRESH_MS = 10_000;
@@ -51,7 +52,7 @@ function Row({ approval }: { approval: Approval }) {
         className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 hover:bg-hover"
       >
         <span className="grid min-w-0 flex-1 basis-48">
-          <span className="truncate font-medium">{callWords(approval)}</span>
+          <span className="truncate font-medium">{callName(approval)}</span>
           <span className="truncate text-sm text-soft">{workWords(approval)}</span>
         </span>
         <span className="text-sm text-soft">

@@ -32,8 +32,3 @@ export function workWords({ sender, subject }: Approval): string {
   const whose = sender === null ? "a call over HTTP" : `a mail from ${sender}`;
   return subject ? `In the work on ${whose}: ${subject}` : `In the work on ${whose}`;
 }
-
-/** A tool with its target, as an instruction names that. */
-export function callWords({ tool, target }: Approval): string {
-  return `${tool} of @${target.replace(/^mcp:/, "")}`;
-}
