@@ -3,6 +3,8 @@ import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { chunksOf, holdBody } from "../http/body.ts";
 import { describe } from "../http/describe.ts";
+import { clientAddress } from "../http/request.ts";
+import { clientNetwork } from "../net/networks.ts";
 import { createArrivals } from "../net/arrivals.ts";
 import { takeRawMail } from "./raw-mail.ts";
 import { MailTakenShape } from "./shapes.ts";
@@ -18,9 +20,9 @@ const RETRY_SECONDS = 10;
 export function inboundRoutes(app: App) {
   const readMail = createBodyReader(Math.min(app.config.smtp.max_message_bytes, MAX_REQUEST_BYTES));
   return new Elysia()
-    .onParse(({ request }) => {
+    .onParse(({ request, server }) => {
       inboundSecret(app);
-      return readMail(request);
+      return readMail(request, clientNetwork(clientAddress(app, { request, server })));
     })
     .post(
       "/inbound/raw",
@@ -63,11 +65,10 @@ function fieldsOf({ headers }: Request): { envelope: string; signature: string }
  * Reads bodies within a bound on memory, as the SMTP listener does: anybody may send one before its signature can be
  * checked.
  */
-function createBodyReader(cap: number): (request: Request) => Promise<Buffer> {
+function createBodyReader(cap: number): (request: Request, network: string) => Promise<Buffer> {
   const begin = createArrivals(LARGEST_AT_ONCE * cap);
-  return async (request) => {
-    // All bodies count as one sender's: the address is that of a proxy or of one mail worker.
-    const mail = begin("");
+  return async (request, network) => {
+    const mail = begin(network);
     holdBody(request, mail);
     for await (const chunk of chunksOf(request, cap)) {
       mail.keep(chunk);

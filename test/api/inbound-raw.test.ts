@@ -44,9 +44,16 @@ interface Request {
   time?: number;
   secret?: string;
   signature?: string;
+  /** The address that a proxy names. */
+  client?: string;
 }
 
-function signatureOf({ mail, envelope, time, secret }: Required<Omit<Request, "signature">>): string {
+function signatureOf({
+  mail,
+  envelope,
+  time,
+  secret,
+}: Required<Omit<Request, "signature" | "client">>): string {
   const v1 = createHmac("sha256", secret).update(`${time}.${envelope}.`).update(mail).digest("hex");
   return `t=${time},v1=${v1}`;
 }
@@ -65,6 +72,7 @@ function handIn(given: Request) {
       "content-type": "message/rfc822",
       "service-envelope": request.envelope,
       "service-signature": given.signature ?? signatureOf(request),
+      ...(given.client === undefined ? {} : { "x-forwarded-for": given.client }),
     },
     body: request.mail,
   });
@@ -254,6 +262,27 @@ describe("POST /inbound/raw", () => {
     );
     expect(codes.filter((code) => code === 503)).toHaveLength(1);
     expect(codes.filter((code) => code === 400)).toHaveLength(17);
+  });
+
+  test("takes a large mail while somebody else holds all of the room with smaller ones that do not end", async () => {
+    const stalled = Array.from({ length: 20 }, () => {
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = writable.getWriter();
+      void writer.write(new Uint8Array(60_000)).catch(() => undefined);
+      const headers = { "content-type": "message/rfc822", "x-forwarded-for": "198.51.100.9" };
+      const answer = room.request("/inbound/raw", { method: "POST", headers, body: readable });
+      return { answer, end: () => writer.close() };
+    });
+    await Bun.sleep(50);
+    const mail = Buffer.concat([fromOwner("Large"), Buffer.alloc(90_000, "x\r\n")]);
+    const envelope = rcpt("nobody@mw.test");
+    expect((await handIn({ mail, envelope, client: "192.0.2.77" })).status).toBe(200);
+    await Promise.all(
+      stalled.map(async ({ answer, end }) => {
+        await end().catch(() => undefined);
+        await answer;
+      }),
+    );
   });
 
   test("asks to keep the mail where it cannot be judged now, and keeps nothing of it", async () => {
