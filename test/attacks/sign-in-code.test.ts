@@ -22,7 +22,7 @@ async function mailboxRoom(of: (mail: string) => string = (mail) => mail) {
       .match(/(?<!\w)\d{3} ?\d{3}(?!\w)/g)
       ?.join(" and ") ?? "none";
   const inbox = { allowlist_senders: ["lea@example.org"] };
-  const room = await toolRoom([LOOK, tell as never], { label: "Office", served, inbox });
+  const room = await toolRoom([LOOK, tell], { label: "Office", served, inbox });
   const post = (path: string, body: object) =>
     room.request(path, { method: "POST", headers: JSON_TYPE, body: JSON.stringify(body) });
   await post("/auth/request-code", { email: "ada@example.com" });

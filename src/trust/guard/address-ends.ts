@@ -19,8 +19,12 @@ const OPENS_NOTHING = /^(?:$|[,;>]|[^!-~])/;
 /** A line that gives something a name, or takes the next one for its own, in reStructuredText, AsciiDoc and Org. */
 const DEFINES = /^\s*(?:\.\.\s|:[\w!-]{1,60}:|#\+)/;
 
-/** The beginning of a line whose rest is the value of a name, as in YAML, in which it goes on behind a blank and on lines that are indented. */
-const NAMED = /^[\s*-]{0,20}["']?[^\s:=.!?"'][^:=.!?"'\n]{0,60}["']?\s?[:=]\s+(?:[>|][+-]?\d?\s*)?$/;
+/**
+ * The beginning of a line whose rest is the value of a name, as in YAML, in which it goes on behind a blank and on lines that are
+ * indented; or blanks alone, as such a line has.
+ */
+const BEGINS_VALUE =
+  /^[ \t]+$|^[\s*-]{0,20}["']?[^\s:=.!?"'][^:=.!?"'\n]{0,60}["']?\s?[:=]\s+(?:[>|][+-]?\d?\s*)?$/;
 /** The same where it is between quotes, on whatever line. */
 const NAMED_IN_QUOTES = /[:=]\s*["']{1,3}[^"']*$/;
 /** The end of a line, behind a few marks. */
@@ -48,8 +52,7 @@ export function isApart(text: string, { at, end, is_json }: Ends): boolean {
   if (is_json || isQuoted(before, behind)) return true;
   if (IN_TAG.test(before) && !before.endsWith("<")) return before.endsWith("=") && /^[\s>]/.test(behind);
   if (IN_QUOTES.test(line) || NAMED_IN_QUOTES.test(before)) return false;
-  if ((line.trim() === "" ? line !== "" : NAMED.test(line)) && goesOn(text.slice(end, end + MAX_BELOW_CHARS)))
-    return false;
+  if (BEGINS_VALUE.test(line) && goesOn(text.slice(end, end + MAX_BELOW_CHARS))) return false;
   return BEHIND_TAG.test(before) ? /^\s{0,9}</.test(behind) : isClosed(line, behind);
 }
 

@@ -176,7 +176,7 @@ function bitsOfAddress(given: string, before: ReadonlySet<string>): number {
 
 function bitsOfValue(value: unknown, listed: Listed): number {
   if (typeof value === "boolean" || value === null || value === "") return 1;
-  const text = String(value);
+  const text = asSent(value).replace(NOT_TEXT, "");
   if (/^-?\d{1,8}$/.test(text)) return Math.log2(Math.abs(Number(text)) + 2);
   return listed.values.includes(text) ? Math.min(WORD_BITS, Math.log2(listed.values.length + 1)) : WORD_BITS;
 }
