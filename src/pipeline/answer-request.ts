@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { ApprovalRow } from "../db/schema.ts";
 import { BUTTON } from "../inbound/accept-consent.ts";
-import { putBack, settle, take, whyDecided } from "../resources/approvals/approvals.ts";
+import { putBack, settle, take, whenSaid, whyDecided } from "../resources/approvals/approvals.ts";
 import { numberOf } from "../resources/approvals/number.ts";
 import { approvalById } from "../resources/approvals/view.ts";
 import { type Consent, consentIn } from "../trust/own-words/consent.ts";
@@ -91,7 +91,7 @@ function hasMore({ input, message }: Run): boolean {
 async function refused(app: App, { message, owner_timezone }: Run, approval: ApprovalRow): Promise<Ending> {
   const left = `${asCode(calledName(approval))} is not called, and never will be for this request.`;
   if (approval.state === "refused" && approval.run_id === message.id) return free(left);
-  const now = { now: app.now(), timezone: owner_timezone };
+  const now = { now: whenSaid(app, message), timezone: owner_timezone };
   const decided = whyDecided(approval, now);
   if (decided !== null) return free(`${asText(decided.sentence)} ${decided.mend}`);
   const taken = await app.write((tx) =>

@@ -1,14 +1,13 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
-import { DAY_SECONDS } from "../lib/durations.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { composeReply } from "../mail/writing/compose.ts";
 import { signMail } from "../mail/writing/dkim.ts";
 import { bounceAddress, newMessageId } from "../mail/writing/own-ids.ts";
 import { written } from "../mail/writing/written.ts";
 import { sendLater } from "../mail/sending/outgoing.ts";
-import { WAITS_DAYS } from "../resources/approvals/approvals.ts";
+import { lastMoment } from "../resources/approvals/approvals.ts";
 import { numberOf } from "../resources/approvals/number.ts";
 import { rememberReplyTag } from "../resources/conversations/conversations.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
@@ -86,7 +85,7 @@ function wordsOf(
   { message, inbox }: Run,
   { held, user, yes }: { held: HeldCall; user: UserRow; yes: string },
 ): string {
-  const until = writtenMoment(app.after(WAITS_DAYS * DAY_SECONDS), user.timezone);
+  const until = writtenMoment(lastMoment(app), user.timezone);
   return [
     `**May this be done?** Your inbox ${asCode(inbox.label)} works on ${workOf(message)}, and would call ${asCode(plainName(held.tool))} of ${asCode(`@${shortTarget(held)}`)} with:`,
     asBlock(held.shown || "⟨no arguments⟩", ""),

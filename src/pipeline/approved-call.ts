@@ -6,7 +6,7 @@ import { userById } from "../db/users.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import { deadline } from "../lib/deadline.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
-import { isRunOf, take, whyDecided } from "../resources/approvals/approvals.ts";
+import { isRunOf, take, whenSaid, whyDecided } from "../resources/approvals/approvals.ts";
 import { approvalById, argumentsOf } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
 import { withoutSignInCode } from "../resources/accounts/strike-code.ts";
@@ -122,7 +122,9 @@ async function whyNot(
   const [approval] = await approvalById(db, { id, user_id: message.user_id });
   if (approval === undefined || approval.inbox_id !== message.inbox_id) return GONE;
   const is_mine = approval.state === "approved" && isRunOf(approval, message);
-  const decided = is_mine ? null : whyDecided(approval, { now: app.now(), timezone: owner_timezone });
+  const decided = is_mine
+    ? null
+    : whyDecided(approval, { now: whenSaid(app, message), timezone: owner_timezone });
   if (decided !== null) return `${decided.sentence} ${decided.mend}`;
   if (!is_mine && (await wasCancelled(db, message))) return WITHDRAWN;
   const standing = await standingOf(app, db, approval);

@@ -73,7 +73,7 @@ export async function holdCall(
   if (same !== undefined) return same;
   if (run.held.length >= MAX_HELD)
     return `The owner is asked about ${MAX_HELD} calls of one message at most.`;
-  if ((await waitingCount(app.db, run.message.user_id, app.now())) + run.held.length >= MAX_WAITING)
+  if ((await waitingCount(app.db, run.message.user_id, app.calmNow())) + run.held.length >= MAX_WAITING)
     return `${MAX_WAITING} requests wait for the owner's answer already: no more are made before some of them have one.`;
   const shown = await workOnText(app, "shown", { args: sent }, from);
   if (typeof shown !== "string")

@@ -138,14 +138,15 @@ async function outsetOf(
 
 /**
  * Whether a run waits because its inbox is paused. A run that was begun before goes on, and so does a call, whose
- * caller may be waiting.
+ * caller may be waiting; what a button has allowed is mailed, and waits like a mail.
  */
 async function waits(
   app: App,
   job: Job<"route_message">,
   { message, inbox }: Pick<Run, "message" | "inbox">,
 ): Promise<boolean> {
-  const is_new = message.source === "email" && job.attempts === 1;
+  const is_awaited = message.source !== "email" && message.approval_id === null;
+  const is_new = !is_awaited && job.attempts === 1;
   return inbox.paused !== null && is_new && waitIfPaused(app, job, inbox);
 }
 

@@ -71,7 +71,7 @@ export function conversations(db: Db, user: UserRow): Lines {
   return linesOf(pages, ({ user_id: _owner, ...row }) => JSON.stringify(row));
 }
 
-export function approvals(app: Pick<App, "db" | "now">, user: UserRow): Lines {
+export function approvals(app: Pick<App, "db" | "calmNow">, user: UserRow): Lines {
   const pages = pagesOf<ApprovalView>((last, limit) =>
     approvalsAfter(app, user, { after: last?.id ?? "", limit }),
   );

@@ -13,13 +13,23 @@ import { messageById } from "../messages/messages.ts";
 import { excerptOf } from "../../trust/shown/redact.ts";
 import { type ApprovalView, approvalById, argumentsOf, ownApproval, readApproval, statusOf } from "./view.ts";
 
-export const WAITS_DAYS = 7;
+const WAITS_DAYS = 7;
 
 /** What is known of a request when its run ends. */
 export type NewApproval = Omit<
   ApprovalRow,
   "state" | "run_id" | "outcome" | "expires_at" | "decided_at" | "created"
 >;
+
+/** Until when a call that is asked about now can be allowed. A clock that leaps for a while changes nothing of that. */
+export function lastMoment(app: Pick<App, "calmNow">): number {
+  return app.calmNow() + WAITS_DAYS * DAY_SECONDS;
+}
+
+/** When the owner said what a message says: it may wait for long before it is worked on, and a clock may be ahead meanwhile. */
+export function whenSaid(app: Pick<App, "calmNow">, { created }: Pick<MessageRow, "created">): number {
+  return Math.min(app.calmNow(), created);
+}
 
 /** Stores a request for consent in the transaction that ends the run which wanted the call. */
 export async function addApproval(app: App, tx: Db, request: NewApproval): Promise<void> {
@@ -28,7 +38,7 @@ export async function addApproval(app: App, tx: Db, request: NewApproval): Promi
     state: "pending",
     run_id: null,
     outcome: null,
-    expires_at: app.after(WAITS_DAYS * DAY_SECONDS),
+    expires_at: lastMoment(app),
     decided_at: null,
     created: app.now(),
   };
@@ -60,7 +70,7 @@ export async function approve(
     if (!origin) throw new AppError("not_found", "There is no such request.");
     const message = await acceptConsent(app, tx, { user, inbox, origin, approval });
     await take(app, tx, { id, run_id: message.id, from: ["pending"], state: "approved" });
-    return readApproval({ db: tx, now: app.now }, user, id);
+    return readApproval({ db: tx, calmNow: app.calmNow }, user, id);
   });
 }
 
@@ -71,7 +81,7 @@ export async function refuse(app: App, caller: Caller, id: string): Promise<Appr
     const approval = await ownApproval(tx, caller.user, id);
     refuseDecided(app, approval, caller.user.timezone);
     await take(app, tx, { id, run_id: null, from: ["pending"], state: "refused" });
-    return readApproval({ db: tx, now: app.now }, caller.user, id);
+    return readApproval({ db: tx, calmNow: app.calmNow }, caller.user, id);
   });
 }
 
@@ -194,7 +204,7 @@ export function whyDecided(
 const ANEW = "If you still want it done, ask for it again in a new mail.";
 
 function refuseDecided(app: App, approval: ApprovalRow, timezone: string): void {
-  const why = whyDecided(approval, { now: app.now(), timezone });
+  const why = whyDecided(approval, { now: app.calmNow(), timezone });
   if (why !== null) throw new AppError("conflict", why.sentence, { fix: why.mend });
 }
 

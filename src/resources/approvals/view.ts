@@ -20,7 +20,7 @@ export function statusOf(
 }
 
 /** Where requests are read, and the present, by which they expire. */
-type Reading = Pick<App, "db" | "now">;
+type Reading = Pick<App, "db" | "calmNow">;
 
 type Shown = ApprovalRow & Pick<MessageRow, "sender" | "subject">;
 
@@ -28,11 +28,11 @@ export type ApprovalView = ReturnType<typeof viewOf>;
 
 /** The requests of an account, the newest first. */
 export async function listApprovals(
-  { db, now }: Reading,
+  { db, calmNow }: Reading,
   user: UserRow,
   { limit, cursor, status }: { limit: number; cursor?: string; status?: ApprovalStatus },
 ): Promise<Page<ApprovalView>> {
-  const at = now();
+  const at = calmNow();
   const rows = await withOrigin(db)
     .where("approvals.user_id", "=", user.id)
     .$if(cursor !== undefined, (query) =>
@@ -58,16 +58,16 @@ const STATES: Record<ApprovalStatus, ApprovalRow["state"][]> = {
 };
 
 export async function readApproval(
-  { db, now }: Reading,
+  { db, calmNow }: Reading,
   user: Pick<UserRow, "id">,
   id: string,
 ): Promise<ApprovalView> {
-  return viewOf(await ownApproval(db, user, id), now());
+  return viewOf(await ownApproval(db, user, id), calmNow());
 }
 
 /** Some requests of an account, the oldest first, for its export. */
 export async function approvalsAfter(
-  { db, now }: Reading,
+  { db, calmNow }: Reading,
   user: UserRow,
   { after, limit }: { after: string; limit: number },
 ): Promise<ApprovalView[]> {
@@ -77,7 +77,7 @@ export async function approvalsAfter(
     .orderBy("approvals.id")
     .limit(limit)
     .execute();
-  return rows.map((row) => viewOf(row, now()));
+  return rows.map((row) => viewOf(row, calmNow()));
 }
 
 /** The user's own request, or `not_found`, whether it is unknown or somebody else's. */

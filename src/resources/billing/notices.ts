@@ -225,7 +225,7 @@ async function approvalsLetter(app: App, user: UserRow): Promise<QueueLetter | u
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("user_id", "=", user.id)
     .where("state", "=", "pending")
-    .where("expires_at", ">", app.now())
+    .where("expires_at", ">", app.calmNow())
     .executeTakeFirstOrThrow();
   if (count === 0) return undefined;
   return letterTo(app, user, {
