@@ -39,6 +39,28 @@ export async function tellOfReturnLater(
   });
 }
 
+/**
+ * Has the owner told of a request for consent whose letter came back: the letter belongs to no message, so nothing
+ * else shows it, and the request would lapse unseen.
+ */
+export async function tellOfLostLetter(
+  app: App,
+  tx: Db,
+  { user_id, message_id, rfc_message_id }: Pick<OutgoingMailRow, "user_id" | "message_id" | "rfc_message_id">,
+): Promise<void> {
+  if (message_id !== null) return;
+  const request = await tx
+    .updateTable("approvals")
+    .set({ letter_id: null })
+    .where("user_id", "=", user_id)
+    .where("letter_id", "=", rfc_message_id)
+    .returning(["id", "state"])
+    .executeTakeFirst();
+  if (request?.state !== "pending") return;
+  app.log.warn({ approval_id: request.id }, "the letter that asks for consent to a call did not arrive");
+  await tellOwnerLater(app, tx, { user_id, kind: "approvals_waiting" });
+}
+
 /** Whether a message was never taken: that its owner has wanted. */
 async function wasRefused(tx: Db, id: string): Promise<boolean> {
   const message = tx.selectFrom("messages").select("id").where("id", "=", id).where("state", "=", "rejected");

@@ -7,7 +7,7 @@ import { eraseLater } from "../../jobs/erase.ts";
 import { buryJob, enqueue } from "../../jobs/queue.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { settleForwardLater } from "./forwards.ts";
-import { tellOfReturnLater } from "./returns.ts";
+import { tellOfLostLetter, tellOfReturnLater } from "./returns.ts";
 import { sendUse } from "./send-use.ts";
 import { countReturn, type Return } from "./suppressions.ts";
 
@@ -42,7 +42,9 @@ export async function recordSending(
   if (mail.attempts === 0) await tellEvent(app, tx, mail);
   const reply_error = result.status === "sent" ? null : response;
   await showOnMessage(app, tx, mail, { reply_status: result.status, reply_error });
-  if (result.status !== "bounced" || mail.message_id === null) return;
+  if (result.status !== "bounced") return;
+  await tellOfLostLetter(app, tx, mail);
+  if (mail.message_id === null) return;
   if (result.of_relay !== true) await countReturn(app, tx, mail, { ...result, response });
   await tellOfReturnLater(app, tx, mail);
 }
@@ -75,6 +77,7 @@ export async function recordReport(
   });
   if (status !== "bounced") return;
   if (mail.entrusted === 1) await keepForOperator(app, tx, mail, response);
+  await tellOfLostLetter(app, tx, mail);
   if (mail.message_id === null) return;
   if (report.certain) await countReturn(app, tx, mail, report);
   await tellOfReturnLater(app, tx, mail);

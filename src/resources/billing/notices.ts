@@ -231,7 +231,7 @@ async function approvalsLetter(app: App, user: UserRow): Promise<QueueLetter | u
   return letterTo(app, user, {
     subject: "Calls of tools wait for your yes",
     words: [
-      `**${count === 1 ? "One call of a tool waits" : `${count} calls of tools wait`}** for your yes or no. So many were asked for within an hour that you were not mailed about each.`,
+      `**${count === 1 ? "One call of a tool waits" : `${count} calls of tools wait`}** for your yes or no. You have no mail about each: more were asked for within an hour than you are mailed about, or a mail about one did not arrive.`,
       `Nothing was done of them. [Their page](${app.base_url}/app/approvals) shows what each would do, and whose mail asked for it; what you do not allow within seven days is never done.`,
     ],
   });

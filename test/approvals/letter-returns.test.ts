@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+import { create } from "../support/tool-room.ts";
+import { approvalRoom } from "./room.ts";
+
+const LETTER = /^Subject: Waits for your yes/m;
+
+test.each<[string, boolean, number]>([
+  ["comes back", true, 1],
+  ["arrives", false, 0],
+])("of a request whose letter %s the owner is told in another one: %p", async (_what, refused, notices) => {
+  await using sink = await startSmtpSink({
+    starttls: false,
+    reject_mail: (raw) => (refused && LETTER.test(raw.toString()) ? "554 5.7.1 looks like spam" : undefined),
+  });
+  const outbound = { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } as const;
+  await using room = await approvalRoom({
+    config: { outbound, egress: { allow: ["127.0.0.1"] } },
+    inbox: { allowlist_senders: ["bob@example.org"] },
+  });
+  room.rounds.push([create()], "It waits.");
+  const headers = { "In-Reply-To": "<x@example.org>", "Message-ID": "<a@example.org>" };
+  const mail = { from: "Bob <bob@example.org>", subject: "Lunch", text: "Plan a lunch, @calendar", headers };
+  expect(await room.send(mail)).toStartWith("250");
+  await room.drain();
+  room.clock.advance("10m");
+  await room.drain();
+  const told = sink.mails.filter(
+    ({ raw, rcpt_to }) =>
+      rcpt_to.includes("ada@example.com") && raw.toString().includes("Calls of tools wait for your yes"),
+  );
+  expect(told).toHaveLength(notices);
+  expect((await room.owner.get("/v1/approvals")).body.items).toMatchObject([{ status: "pending" }]);
+});
