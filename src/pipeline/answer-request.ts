@@ -7,7 +7,8 @@ import { approvalById } from "../resources/approvals/view.ts";
 import { type Consent, consentIn } from "../trust/own-words/consent.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
-import { callApproved, calledName, GONE, type Outcome } from "./approved-call.ts";
+import { callName } from "../trust/shown/call-name.ts";
+import { callApproved, GONE, type Outcome } from "./approved-call.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { asBlock } from "./form.ts";
 import { warningStep } from "./steps.ts";
@@ -46,8 +47,8 @@ export async function answerRequest(app: App, run: Run): Promise<boolean> {
 }
 
 /**
- * What the owner says. Only an authenticated mail of the owner's own counts, by the words that are surely theirs, and no mail that
- * a program wrote by itself.
+ * What the owner says. Only an authenticated mail of the owner's own counts, by the first line of its own words, and no mail that a
+ * program wrote by itself.
  */
 function saidBy({ message, input }: Run): Consent | undefined {
   const { authority, source, schedule_id, no_reply_reason } = message;
@@ -72,15 +73,15 @@ async function whyUnsure(
 ): Promise<string | null> {
   const own = numberOf(app, approval.id);
   if (message.source !== "email" || number === own) return null;
-  const name = asCode(calledName(approval));
+  const name = asCode(callName(approval));
   const how = `To allow it, answer this mail with \`yes ${own}\`, or use the button on the page “Approvals”.`;
   if (number !== null) return `${name} was not called: ${number} is not the number of this request. ${how}`;
   if (!(await hasUnseenWriting(app, message.user_id))) return null;
-  return `${name} was not called yet: in the last 30 days a tool has written something in a run that had words of others before it, and could have written a short word in your name. ${how}`;
+  return `${name} was not called yet: in the last 30 days a tool has written something that others may have chosen, and could have said a short word in your name. ${how}`;
 }
 
 function stillWaits(approval: ApprovalRow): string {
-  return `This is an answer to an ordinary mail: ${calledName(approval)} still waits. To decide about it, answer the mail that asked you with yes or no alone on the first line, or use the page “Approvals”.`;
+  return `Your mail was read as an ordinary one: ${callName(approval)} still waits. To decide about it, answer the mail that asked you with yes or no alone on the first line, or use the page “Approvals”.`;
 }
 
 function hasMore({ input, message }: Run): boolean {
@@ -89,7 +90,7 @@ function hasMore({ input, message }: Run): boolean {
 
 /** Takes a no. It is stored before the answer says so, as a yes may come at the same moment from the page. */
 async function refused(app: App, { message, owner_timezone }: Run, approval: ApprovalRow): Promise<Ending> {
-  const left = `${asCode(calledName(approval))} is not called, and never will be for this request.`;
+  const left = `${asCode(callName(approval))} is not called, and never will be for this request.`;
   if (approval.state === "refused" && approval.run_id === message.id) return free(left);
   const now = { now: whenSaid(app, message), timezone: owner_timezone };
   const decided = whyDecided(approval, now);
@@ -110,7 +111,7 @@ async function consented(app: App, run: Run, approval: ApprovalRow): Promise<voi
 }
 
 function endingOf(approval: ApprovalRow, outcome: Outcome): Ending {
-  const name = asCode(calledName(approval));
+  const name = asCode(callName(approval));
   if (!outcome.called)
     return { ...free(`${name} was not called. ${asText(outcome.why)}`), about: approval.id };
   const { state, text } = outcome;

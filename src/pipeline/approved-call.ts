@@ -203,8 +203,3 @@ async function toNoteOf(app: App, run: Run, { tool, args }: Found): Promise<ToNo
   if (noted !== NO_ROOM) return noted;
   return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(run.owner_plan)} ${STILL_OPEN}`;
 }
-
-/** The call, as a sentence names it. */
-export function calledName(approval: Pick<ApprovalRow, "tool" | "target">): string {
-  return callName(approval);
-}

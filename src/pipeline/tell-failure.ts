@@ -7,7 +7,7 @@ import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { type MailHeaders, readHeaders } from "../mail/reading/headers.ts";
 import { written } from "../mail/writing/written.ts";
-import { calledName } from "./approved-call.ts";
+import { callName } from "../trust/shown/call-name.ts";
 import { failureWords, sendAgain } from "./answer.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { isOwnersMatter, tellOwnerInstead } from "./tell-owner.ts";
@@ -85,7 +85,7 @@ async function wordsOfAnswer(app: App, message: MessageRow): Promise<string | un
   if (approval_id === null || state !== "failed") return undefined;
   const [approval] = await approvalById(app.db, { id: approval_id, user_id });
   if (approval === undefined) return undefined;
-  const name = asCode(calledName(approval));
+  const name = asCode(callName(approval));
   const why = asText(reason === CANCELLED_REASON ? CANCELLED : (error ?? ""));
   const page = `[on its page](${app.base_url}/app/approvals/${approval_id})`;
   if (approval.state === "pending")
