@@ -18,7 +18,7 @@ import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
-import { callName, shortTarget } from "../trust/shown/call-name.ts";
+import { shortTarget } from "../trust/shown/call-name.ts";
 import type { Run } from "./close.ts";
 import { keepMade } from "./made-files.ts";
 import { doneStep, warningStep } from "./steps.ts";
