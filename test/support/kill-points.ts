@@ -182,6 +182,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     [APART]: [
       "db/look-through.ts areMadeAnew",
       "db/look-through.ts isWrittenAnew",
+      "db/look-through.ts isWrittenAnew 2",
       "pipeline/run.ts askAgainLater",
       "pipeline/run.ts waitByRule",
       "resources/messages/retry.ts goOnNow",
@@ -295,6 +296,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/snapshot.ts gatherRanges",
       "db/snapshot.ts gatherRanges 2",
       "db/snapshot.ts gatherRanges 3",
+      "db/snapshot.ts mendSnapshot",
       "db/snapshot.ts takeSnapshot",
     ],
     [RESTORE]: ["backup/restore.ts holdQueue"],
