@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { planAllDue } from "../../src/resources/schedules/plan.ts";
+import { timesAfter } from "../../src/resources/schedules/times.ts";
 import { purge } from "../support/purge.ts";
 import { answer, lastAnswer, leapForGood, pass, roomAt, schedules } from "./room.ts";
 
@@ -220,4 +221,21 @@ describe("what a schedule counts", () => {
       "ended",
     ]);
   });
+});
+
+test("times that were worked out are known: a list of hundreds of schedules holds up nobody twice", () => {
+  const all = Array.from({ length: 200 }, (_none, nth) => ({
+    pattern: `${nth % 60} ${nth % 24} 29 2 *`,
+    at: null,
+    timezone: "America/New_York",
+    until: null,
+  }));
+  const from = Date.UTC(2026, 6, 15, 8) / 1_000 + 1;
+  const list = () => all.map((times) => timesAfter(times, from, 3));
+  const first = list();
+  const began = performance.now();
+  expect(list()).toEqual(first);
+  expect(performance.now() - began).toBeLessThan(20);
+  first[0]?.pop();
+  expect(list()[0]).toHaveLength(3);
 });

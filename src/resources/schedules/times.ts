@@ -46,10 +46,20 @@ export function areDamaged({ pattern, timezone }: Times, now: number): boolean {
   return pattern !== null && readableTime(pattern, now, timezone) === undefined;
 }
 
+/** Times that were worked out: each takes milliseconds, and a list shows hundreds of them again and again. */
+const worked_out = new Map<string, number>();
+const MAX_WORKED_OUT = 10_000;
+
 /** One damaged row must not keep the server from starting, or the other schedules from being shown. */
 function readableTime(...of: Parameters<typeof nextTime>): number | undefined {
+  const key = JSON.stringify(of);
+  const known = worked_out.get(key);
+  if (known !== undefined) return known;
   try {
-    return nextTime(...of);
+    const next = nextTime(...of);
+    if (worked_out.size >= MAX_WORKED_OUT) worked_out.clear();
+    worked_out.set(key, next);
+    return next;
   } catch {
     return undefined;
   }
