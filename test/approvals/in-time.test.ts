@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { purge } from "../support/purge.ts";
 import { answer, answerTo, askOnce, type ApprovalRoom, approvalRoom, pressYes, read } from "./room.ts";
 
 let room: ApprovalRoom;
@@ -56,4 +57,28 @@ test("what the button has allowed waits while the inbox is paused, like the yes 
   expect(room.tools.calls).toEqual([]);
   await pause(null);
   expect(room.tools.calls).toHaveLength(1);
+});
+
+test("a request outlives the days for which its inbox keeps messages, and goes with its message then", async () => {
+  const { owner, app } = room;
+  expect((await owner.patch(`/inboxes/${room.inbox.id}`, { retention_days: 1 })).status).toBe(200);
+  const days = async (count: number) => {
+    for (let day = 0; day < count; day += 1) {
+      room.clock.advance("1d");
+      await room.drain();
+    }
+    await purge(room);
+    await room.drain();
+  };
+  const { letter, approval } = await askOnce(room);
+  await days(5);
+  await answer(room, letter, "yes");
+  expect(room.tools.calls).toHaveLength(1);
+  expect(await read(owner, approval.id)).toMatchObject({ status: "done" });
+  const other = (await askOnce(room)).approval;
+  await days(9);
+  expect((await owner.get(`/v1/approvals/${other.id}`)).status).toBe(404);
+  expect(
+    await app.db.selectFrom("messages").select("id").where("id", "=", other.message_id).execute(),
+  ).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { Schema } from "../../db/schema.ts";
 
 /**
  * Builds the condition that a message is over: it and all answers to it had ended at `before`, nobody is still to be
- * told about it, and no schedule has it worked on again.
+ * told about it, no schedule has it worked on again, and no call of it waits for a consent or is being made.
  */
 export function endedBefore(
   eb: ExpressionBuilder<Schema, "messages">,
@@ -28,10 +28,20 @@ export function endedBefore(
     .select("schedules.id")
     .whereRef("schedules.message_id", "=", "messages.id")
     .where("schedules.status", "!=", "ended");
+  const requests = eb
+    .selectFrom("approvals")
+    .select("approvals.id")
+    .whereRef("approvals.message_id", "=", "messages.id")
+    .where((request) =>
+      request.or([
+        request("state", "in", ["approved", "called"]),
+        request.and([request("state", "=", "pending"), request("expires_at", ">=", before)]),
+      ]),
+    );
   return eb.and([
     eb("messages.state", "!=", "received"),
     eb(end, "<", before),
-    eb.not(eb.or([eb.exists(answers), eb.exists(news), eb.exists(schedules), isMessageNamed(eb)])),
+    eb.not(eb.or([eb.exists(answers), eb.exists(news), eb.exists(schedules), eb.exists(requests), isMessageNamed(eb)])),
   ]);
 }
 
