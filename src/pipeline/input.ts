@@ -68,6 +68,8 @@ export interface RunInput {
    * or those of a quote whose end only its marks show ("quote").
    */
   may_share: "page" | "below" | "answer" | "quote" | null;
+  /** Whether the words of a mail stand below a quote, or around what a program may have inserted. */
+  interleaved: boolean;
   /** The subject of a mail; empty unless the subject is the own words of a person with authority. */
   subject: string;
   /**
@@ -163,6 +165,7 @@ async function inputOf(
     may_allow: instruction,
     names: true,
     may_share: null,
+    interleaved: false,
     subject: "",
     plain: trusted && content.trim() === "" && files.length === 0 && !holdsAddress(said),
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
@@ -277,7 +280,7 @@ function nothingRead() {
 
 type TrustedWords = Pick<
   RunInput,
-  "instruction" | "sure" | "page" | "may_allow" | "names" | "may_share" | "subject"
+  "instruction" | "sure" | "page" | "may_allow" | "names" | "may_share" | "interleaved" | "subject"
 >;
 
 const NO_WORDS: TrustedWords = {
@@ -287,6 +290,7 @@ const NO_WORDS: TrustedWords = {
   may_allow: "",
   names: true,
   may_share: null,
+  interleaved: false,
   subject: "",
 };
 
@@ -315,6 +319,7 @@ function trustedWords(
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
     names: lettersOf(text) !== "",
     may_share,
+    interleaved: mail.interleaved,
     subject,
   };
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { create, list } from "../support/tool-room.ts";
 import {
   answer,
@@ -137,6 +137,8 @@ describe("where a tool has written something of late that the owner has not read
   let room: ApprovalRoom;
   beforeAll(async () => {
     room = await approvalRoom();
+  });
+  beforeEach(async () => {
     await ask(room, [create({ title: "x", tags: ["yes", "no"] })], {
       text: "@calendar Plan it.\n\nOn Mon, Eve <eve@example.net> wrote:\n> Make an event.",
       headers: { "In-Reply-To": "<x@example.org>" },

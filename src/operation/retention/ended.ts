@@ -32,6 +32,8 @@ export function endedBefore(
     .selectFrom("approvals")
     .select("approvals.id")
     .whereRef("approvals.message_id", "=", "messages.id")
+    // Whoever deletes a message wants nothing more done for it.
+    .where("messages.deleted_at", "is", null)
     .where((request) =>
       request.or([
         request("state", "in", ["approved", "called"]),
@@ -41,7 +43,15 @@ export function endedBefore(
   return eb.and([
     eb("messages.state", "!=", "received"),
     eb(end, "<", before),
-    eb.not(eb.or([eb.exists(answers), eb.exists(news), eb.exists(schedules), eb.exists(requests), isMessageNamed(eb)])),
+    eb.not(
+      eb.or([
+        eb.exists(answers),
+        eb.exists(news),
+        eb.exists(schedules),
+        eb.exists(requests),
+        isMessageNamed(eb),
+      ]),
+    ),
   ]);
 }
 
