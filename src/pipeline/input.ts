@@ -159,14 +159,10 @@ async function inputOf(
   const instruction = trusted ? said : "";
   const content = trusted ? (given ?? "") : [said, given ?? ""].join("\n\n");
   return {
+    ...NO_WORDS,
     instruction,
     sure: instruction,
-    page: "",
     may_allow: instruction,
-    names: true,
-    may_share: null,
-    interleaved: false,
-    subject: "",
     plain: trusted && content.trim() === "" && files.length === 0 && !holdsAddress(said),
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
     files,

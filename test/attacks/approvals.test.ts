@@ -46,10 +46,8 @@ const FETCH: ServedTool = {
 const REPLIES = [{ name: "calendar__reply_to_mail", args: { id: "42", body: "yes" } }];
 
 let room: ApprovalRoom;
-let served: ServedTool[];
 beforeAll(async () => {
   room = await buildRoom();
-  served = room.tools.tools;
 });
 afterAll(() => room[Symbol.asyncDispose]());
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { until } from "../support/until.ts";
 import type { Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { rawMail } from "../support/mails.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -363,6 +364,10 @@ describe.skipIf(!hasChromium)("everyday use", () => {
 
   test("outgoing mail is searched, and read", async () => {
     await send({ subject: "Find this one", text: "Hello" });
+    await until(async () => {
+      const { items } = await at.api<{ items: { subject: string; status: string }[] }>("GET", "/messages");
+      return items.some(({ subject, status }) => subject === "Find this one" && status === "done");
+    });
     await using visit = await at.visit({ look: at_width(800, "light") });
     const { page } = visit;
     await visit.open("Server");
