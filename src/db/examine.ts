@@ -140,6 +140,7 @@ function linesOf(faults: string[]): string[] {
   return faults.flatMap((fault) => fault.split("\n"));
 }
 
-function quoted(name: string): string {
+/** The name of a table or index as SQL has it. */
+export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

@@ -1,7 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { AppError } from "../errors.ts";
 import type { SegmentRange } from "../lib/segments.ts";
-import { examine } from "./examine.ts";
+import { examine, quoted } from "./examine.ts";
 import { OF_ONE_ROW } from "./integrity.ts";
 import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
@@ -102,7 +102,7 @@ export function mendSnapshot(path: string): void {
   const { sqlite } = opened;
   const { faults, indexes, lost } = examine(sqlite);
   if (faults.length === 0) return;
-  if (lost.length === 0) for (const index of indexes) sqlite.exec(`reindex "${index.replaceAll('"', '""')}"`);
+  if (lost.length === 0) for (const index of indexes) sqlite.exec(`reindex ${quoted(index)}`);
   const [left] = lost.length > 0 ? lost : examine(sqlite).faults;
   if (left !== undefined) throw new StorageError("SQLITE_CORRUPT", left);
 }
@@ -146,7 +146,7 @@ function gatherRanges(sqlite: Sqlite.Database, tables: Set<string>): void {
     const columns = sqlite.prepare("select name from pragma_table_info(?)").pluck().all(table);
     if (!columns.includes("segment")) continue;
     // The table names come from the archive, so they are quoted.
-    const name = `"${table.replaceAll('"', '""')}"`;
+    const name = quoted(table);
     const lost = columns.includes("lost_at") ? "lost_at is not null" : "0";
     sqlite.exec(`insert into named select segment, segment_offset, size, ${lost} from ${name}
       where segment is not null and segment_offset is not null`);

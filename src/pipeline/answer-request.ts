@@ -57,8 +57,7 @@ function saidBy({ message, input }: Run): Consent | undefined {
   if (source === "api") return message.instruction === BUTTON ? { says: "yes", number: null } : undefined;
   if (source !== "email" || no_reply_reason !== null) return undefined;
   // Whatever stands below the first line, such as a signature with a link, is no reason for a doubt.
-  const { may_share, interleaved, names, instruction } = input;
-  return may_share === "quote" || interleaved || !names ? undefined : consentIn(instruction);
+  return consentIn(input.opening);
 }
 
 /**

@@ -9,7 +9,6 @@ import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { isRunOf, take, whenSaid, whyDecided } from "../resources/approvals/approvals.ts";
 import { approvalById, argumentsOf } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
-import { withoutSignInCode } from "../resources/accounts/strike-code.ts";
 import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { targetsOf } from "../resources/connections/targets.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
@@ -25,7 +24,7 @@ import { doneStep, warningStep } from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
 import { NO_ROOM, toNote } from "./to-note.ts";
 import { beginCall, endCall, UNKNOWN } from "./tool-journal.ts";
-import { openToolbox } from "./toolbox.ts";
+import { callTool, openToolbox } from "./toolbox.ts";
 import { noteWritten, TOO_LONG, type ToNote, writingRoom } from "./written-texts.ts";
 
 /** What became of a call to which its owner has consented. */
@@ -168,7 +167,7 @@ async function makeOnce(
   run.changed = true;
   if (kept !== null) return { called: true, state: "unknown", text: UNKNOWN.text };
   const began = performance.now();
-  const said = await answerOf(app, run, tool.call(args, signal));
+  const said = await answerOf(run, callTool(app, message, tool, { args, signal }));
   const { ok, unanswered = false } = said;
   const step = { ...doneStep(tool, args, said), duration_ms: Math.round(performance.now() - began) };
   await endCall(app, run.signal, entry, { ...said, step });
@@ -180,14 +179,9 @@ async function makeOnce(
 }
 
 /** What a tool answers; that it did not in time is an answer as well, but not that this server stops. */
-async function answerOf(
-  app: App,
-  { message, signal }: Run,
-  answer: Promise<ToolOutcome>,
-): Promise<ToolOutcome> {
+async function answerOf({ signal }: Run, answer: Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
-    const outcome = await answer;
-    return { ...outcome, text: await withoutSignInCode(app, message.user_id, outcome.text) };
+    return await answer;
   } catch (error) {
     if (signal.aborted) throw error;
     return { ok: false, text: "No answer came in time.", files: [], unanswered: true };

@@ -9,7 +9,7 @@ import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters
 import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
 import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
 import type { FreshCall, IncomingFile } from "../inbound/accept.ts";
-import { allText, filesOf } from "../mail/reading/mail-text.ts";
+import { allText, filesOf, openingOf } from "../mail/reading/mail-text.ts";
 import { headersAs } from "../mail/reading/headers-as.ts";
 import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { sizeOf, sourceOf } from "../resources/messages/run-use.ts";
@@ -68,8 +68,8 @@ export interface RunInput {
    * or those of a quote whose end only its marks show ("quote").
    */
   may_share: "page" | "below" | "answer" | "quote" | null;
-  /** Whether the words of a mail stand below a quote, or around what a program may have inserted. */
-  interleaved: boolean;
+  /** The instruction, whose first line may answer a letter of this server; empty where words of others may stand above it. */
+  opening: string;
   /** The subject of a mail; empty unless the subject is the own words of a person with authority. */
   subject: string;
   /**
@@ -161,6 +161,7 @@ async function inputOf(
   return {
     ...NO_WORDS,
     instruction,
+    opening: instruction,
     sure: instruction,
     may_allow: instruction,
     plain: trusted && content.trim() === "" && files.length === 0 && !holdsAddress(said),
@@ -274,19 +275,16 @@ function nothingRead() {
   return { ...NO_WORDS, plain: false, files: [], filenames: [], manifest: [], images: [], extracted: [] };
 }
 
-type TrustedWords = Pick<
-  RunInput,
-  "instruction" | "sure" | "page" | "may_allow" | "names" | "may_share" | "interleaved" | "subject"
->;
+type TrustedWords = Pick<RunInput, keyof typeof NO_WORDS>;
 
-const NO_WORDS: TrustedWords = {
+const NO_WORDS = {
   instruction: "",
   sure: "",
   page: "",
   may_allow: "",
   names: true,
   may_share: null,
-  interleaved: false,
+  opening: "",
   subject: "",
 };
 
@@ -315,7 +313,7 @@ function trustedWords(
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
     names: lettersOf(text) !== "",
     may_share,
-    interleaved: mail.interleaved,
+    opening: openingOf(mail),
     subject,
   };
 }

@@ -51,7 +51,7 @@ export interface Scheduled {
 export async function schedule(app: App, run: Run, asked: Understanding): Promise<Scheduled | undefined> {
   const { message, input, command } = run;
   if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
-  if (saysStop(input)) return stopped(app, run);
+  if (beginsWithStop(input.opening)) return stopped(app, run);
   if (!isAboutTimes(command.options)) return undefined;
   if (message.source === "test")
     return failed(
@@ -65,11 +65,6 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   const answered = await scheduleIn(app.db, run);
   const changes = asked.instruction === "" || asked.is_standing ? answered : undefined;
   return makeOrChange(app, run, { user, asked, changes });
-}
-
-/** Whether the first line of a mail is the word that ends a schedule, with nothing above it. */
-function saysStop({ may_share, interleaved, names, instruction }: Run["input"]): boolean {
-  return may_share !== "quote" && !interleaved && names && beginsWithStop(instruction);
 }
 
 async function makeOrChange(

@@ -7,7 +7,6 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
-import { withoutSignInCode } from "../resources/accounts/strike-code.ts";
 import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
@@ -21,7 +20,7 @@ import { judgeCall } from "./objection.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
 import { answererOf, callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
-import type { OfferedTool } from "./toolbox.ts";
+import { callTool, type OfferedTool } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
 import { isUnseen, numbersNow, NO_ROOM, toNote } from "./to-note.ts";
@@ -238,18 +237,12 @@ async function outcomeOf(app: App, run: Run, talk: Talk, making: Making): Promis
   const { tool, sent } = making;
   try {
     return await (tool.read_only
-      ? answerOf(app, run, tool.call(sent, signal))
+      ? callTool(app, run.message, tool, { args: sent, signal })
       : write(app, run, talk, making));
   } catch (error) {
     if (!signal.aborted) throw error;
     return NOT_ANSWERED;
   }
-}
-
-/** What a tool answers, without what signs in to the account. */
-async function answerOf(app: App, { message }: Run, answer: Promise<ToolOutcome>): Promise<ToolOutcome> {
-  const outcome = await answer;
-  return { ...outcome, text: await withoutSignInCode(app, message.user_id, outcome.text) };
 }
 
 const NOT_MADE: ToolOutcome = { ok: false, text: "Not called: the run was ended before.", files: [] };
@@ -307,7 +300,7 @@ async function write(
   talk.writing.words -= noted.takes.words;
   talk.writing.chars -= noted.takes.chars;
   run.changed = true;
-  const said = await answerOf(app, run, tool.call(sent, talk.signal));
+  const said = await callTool(app, run.message, tool, { args: sent, signal: talk.signal });
   noteFailure(talk, tool, { said, round });
   const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
   const step = doneStep(tool, args, outcome);

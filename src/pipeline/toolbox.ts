@@ -1,6 +1,8 @@
 import type { ToolOffer } from "../ai/llm-messages.ts";
-import type { Tool, ToolListing } from "../trust/guard/tool.ts";
+import type { MessageRow } from "../db/schema.ts";
+import type { Tool, ToolListing, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
+import { withoutSignInCode } from "../resources/accounts/strike-code.ts";
 import { mcpServerOf } from "../resources/connections/mcp-server.ts";
 import type { Target } from "../resources/connections/targets.ts";
 import { AppError } from "../errors.ts";
@@ -63,6 +65,17 @@ export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool
     taken.add(name);
     return { tool, offer: { name, description: descriptionOf(tool), parameters: tool.parameters } };
   });
+}
+
+/** Calls a tool. What it answers comes without the code that signs in to the account of the message. */
+export async function callTool(
+  app: App,
+  { user_id }: Pick<MessageRow, "user_id">,
+  tool: Tool,
+  { args, signal }: { args: Record<string, unknown>; signal: AbortSignal },
+): Promise<ToolOutcome> {
+  const outcome = await tool.call(args, signal);
+  return { ...outcome, text: await withoutSignInCode(app, user_id, outcome.text) };
 }
 
 async function listTools(

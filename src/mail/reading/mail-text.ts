@@ -9,3 +9,8 @@ export function allText({ new_text, rest_text, interleaved, signature }: ParsedM
 export function filesOf({ attachments }: Pick<ParsedMail, "attachments">): MailAttachment[] {
   return attachments.filter(({ of_signature }) => of_signature !== true);
 }
+
+/** Returns the sender's own words, the first line of which stands above all others; empty where words of others may stand above it. */
+export function openingOf({ new_text, interleaved, below_marks }: ParsedMail): string {
+  return interleaved || below_marks ? "" : new_text.trim();
+}

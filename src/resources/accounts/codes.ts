@@ -248,12 +248,7 @@ async function openCode(
   user: User,
   asker_token: string | undefined,
 ): Promise<{ row: LoginCodeRow; asker: CodeAskerRow | undefined } | undefined> {
-  const row = await db
-    .selectFrom("login_codes")
-    .selectAll()
-    .where("user_id", "=", user.id)
-    .where("created", ">", app.now() - CODE_SECONDS)
-    .executeTakeFirst();
+  const [row] = await validCodeOf(app, db, user.id);
   if (!row) return undefined;
   const token = asker_token ?? "";
   const asker = token === "" ? undefined : await findAsker(app, db, { email: user.email, token });
@@ -261,8 +256,8 @@ async function openCode(
 }
 
 /** The code of an account that is valid at the moment, if there is one. */
-export function openCodeOf(app: App, user_id: string): Promise<LoginCodeRow[]> {
-  return validCode(app.db, { user_id, after: app.now() - CODE_SECONDS });
+export function validCodeOf(app: App, db: Db, user_id: string): Promise<LoginCodeRow[]> {
+  return validCode(db, { user_id, after: app.now() - CODE_SECONDS });
 }
 
 const validCode = prepared((db, key: { user_id: string; after: number }) =>
