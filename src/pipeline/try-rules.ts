@@ -1,6 +1,4 @@
-import { setImmediate } from "node:timers/promises";
 import { knownZone } from "../lib/written-moment.ts";
-import { messageById } from "../resources/messages/messages.ts";
 import type { App } from "../app.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { allText } from "../mail/reading/mail-text.ts";
@@ -39,11 +37,7 @@ export async function tryRules(
   const rules = all.filter(({ enabled }) => enabled);
   const items: Tried[] = [];
   let unread = 0;
-  for (const { id } of await newestMails(app, inbox)) {
-    // One row is long enough to hold up everybody for, and may have been deleted meanwhile.
-    await setImmediate();
-    const [message] = await messageById(app.db, { id });
-    if (message === undefined) continue;
+  for (const message of await newestMails(app, inbox)) {
     const read = await readFacts(app, { message, timezone: knownZone(user.timezone), rules });
     if (read === undefined) unread += 1;
     else items.push(await tried(message, rules, read));
@@ -51,11 +45,11 @@ export async function tryRules(
   return { items, unread };
 }
 
-function newestMails(app: App, { id }: InboxRow): Promise<Pick<MessageRow, "id">[]> {
+function newestMails(app: App, { id }: InboxRow): Promise<MessageRow[]> {
   return app.db
     .selectFrom("messages")
     .innerJoin("raw_mails", "raw_mails.id", "messages.raw_mail_id")
-    .select("messages.id")
+    .selectAll("messages")
     .where("messages.inbox_id", "=", id)
     .where("messages.deleted_at", "is", null)
     .where("messages.retry_of", "is", null)
