@@ -196,7 +196,7 @@ const rawMailOf = prepared((db, key: { id: string }) =>
 /** The stored mail of a message; `headers` are those of its signed form if only that may be read. */
 export async function readStoredMail(
   app: App,
-  message: MessageRow,
+  message: Pick<MessageRow, "raw_mail_id" | "auth">,
 ): Promise<{ raw: Uint8Array; headers: MailHeaders; headers_as_came: MailHeaders }> {
   const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
   const raw = stored && (await readBytes(app, "raw_mails", stored));

@@ -228,10 +228,16 @@ export interface Read {
   as_came: Facts;
 }
 
+type FactColumns = Pick<MessageRow, "sender" | "tags" | "authority" | "created" | "raw_mail_id" | "subject">;
+
 /** What the conditions of rules look at in a message, and its text. Their words are looked for in a thread, all at once. */
 export async function factsOf(
   app: App,
-  { message, timezone, input }: Omit<Judged, "inbox">,
+  {
+    message,
+    timezone,
+    input,
+  }: Pick<Judged, "timezone" | "input"> & { message: Parameters<typeof sourceOf>[0] & FactColumns },
   rules: Rule[],
 ): Promise<Read & { text: string; steps: StepDraft[] }> {
   const { sender, tags, authority, created: accepted } = message;

@@ -45,11 +45,27 @@ export async function tryRules(
   return { items, unread };
 }
 
-function newestMails(app: App, { id }: InboxRow): Promise<MessageRow[]> {
+/** What is read of each. With all that is kept of them, the longest of mails and results would be read at once. */
+const READ = [
+  "id",
+  "user_id",
+  "retry_of",
+  "authority",
+  "auth",
+  "raw_mail_id",
+  "sender",
+  "subject",
+  "tags",
+  "rules",
+  "created",
+] as const;
+type Mail = Pick<MessageRow, (typeof READ)[number]>;
+
+function newestMails(app: App, { id }: InboxRow): Promise<Mail[]> {
   return app.db
     .selectFrom("messages")
     .innerJoin("raw_mails", "raw_mails.id", "messages.raw_mail_id")
-    .selectAll("messages")
+    .select(READ.map((name) => `messages.${name}` as const))
     .where("messages.inbox_id", "=", id)
     .where("messages.deleted_at", "is", null)
     .where("messages.retry_of", "is", null)
@@ -62,7 +78,7 @@ function newestMails(app: App, { id }: InboxRow): Promise<MessageRow[]> {
 
 async function readFacts(
   app: App,
-  { message, timezone, rules }: { message: MessageRow; timezone: string; rules: Rule[] },
+  { message, timezone, rules }: { message: Mail; timezone: string; rules: Rule[] },
 ): Promise<Read | undefined> {
   try {
     const { raw, headers, headers_as_came } = await readStoredMail(app, message);
@@ -81,7 +97,7 @@ async function readFacts(
   }
 }
 
-async function tried(message: MessageRow, rules: Rule[], { facts, as_came }: Read): Promise<Tried> {
+async function tried(message: Mail, rules: Rule[], { facts, as_came }: Read): Promise<Tried> {
   const { id: message_id, subject, sender, created } = message;
   const known = rulesFound(message).answers ?? {};
   const asks: string[] = [];

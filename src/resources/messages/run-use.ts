@@ -20,7 +20,10 @@ export function runUse(
 }
 
 /** Whose turn the work on a message takes: that of its account, or of strangers to it. */
-export function sourceOf(message: MessageRow): { account: string; strangers: boolean } {
+export function sourceOf(message: Pick<MessageRow, "user_id" | "authority" | "retry_of">): {
+  account: string;
+  strangers: boolean;
+} {
   return { account: message.user_id, strangers: isCausedByStranger(message) };
 }
 
