@@ -24,7 +24,7 @@ import { doneStep, warningStep } from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
 import { NO_ROOM, toNote } from "./to-note.ts";
 import { beginCall, endCall, UNKNOWN } from "./tool-journal.ts";
-import { callTool, openToolbox } from "./toolbox.ts";
+import { openToolbox, withoutCode } from "./toolbox.ts";
 import { noteWritten, TOO_LONG, type ToNote, writingRoom } from "./written-texts.ts";
 
 /** What became of a call to which its owner has consented. */
@@ -167,7 +167,7 @@ async function makeOnce(
   run.changed = true;
   if (kept !== null) return { called: true, state: "unknown", text: UNKNOWN.text };
   const began = performance.now();
-  const said = await answerOf(run, callTool(app, message, tool, { args, signal }));
+  const said = await answerOf(run, withoutCode(app, message, tool.call(args, signal)));
   const { ok, unanswered = false } = said;
   const step = { ...doneStep(tool, args, said), duration_ms: Math.round(performance.now() - began) };
   await endCall(app, run.signal, entry, { ...said, step });

@@ -20,7 +20,7 @@ import { judgeCall } from "./objection.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
 import { answererOf, callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
-import { callTool, type OfferedTool } from "./toolbox.ts";
+import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
 import { isUnseen, numbersNow, NO_ROOM, toNote } from "./to-note.ts";
@@ -237,7 +237,7 @@ async function outcomeOf(app: App, run: Run, talk: Talk, making: Making): Promis
   const { tool, sent } = making;
   try {
     return await (tool.read_only
-      ? callTool(app, run.message, tool, { args: sent, signal })
+      ? withoutCode(app, run.message, tool.call(sent, signal))
       : write(app, run, talk, making));
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -300,7 +300,7 @@ async function write(
   talk.writing.words -= noted.takes.words;
   talk.writing.chars -= noted.takes.chars;
   run.changed = true;
-  const said = await callTool(app, run.message, tool, { args: sent, signal: talk.signal });
+  const said = await withoutCode(app, run.message, tool.call(sent, talk.signal));
   noteFailure(talk, tool, { said, round });
   const outcome = said.unanswered === true ? { ...said, text: `${said.text} ${MAY_BE_DONE}` } : said;
   const step = doneStep(tool, args, outcome);

@@ -67,14 +67,13 @@ export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool
   });
 }
 
-/** Calls a tool. What it answers comes without the code that signs in to the account of the message. */
-export async function callTool(
+/** What a tool answers, without the code that signs in to the account of the message. */
+export async function withoutCode(
   app: App,
   { user_id }: Pick<MessageRow, "user_id">,
-  tool: Tool,
-  { args, signal }: { args: Record<string, unknown>; signal: AbortSignal },
+  answer: Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
-  const outcome = await tool.call(args, signal);
+  const outcome = await answer;
   return { ...outcome, text: await withoutSignInCode(app, user_id, outcome.text) };
 }
 
