@@ -151,6 +151,7 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
       if (row.state === "received") return ended("waits");
       const text = fits(row, over) ? await textOf(app, row.id, { timezone, signal }) : "";
       if (!isAdded(sheet, text)) return ended("full");
+      if (isUnjudged(row, over)) sheet.unjudged += 1;
       read_up_to = row.id;
       if (app.nowMs() > until) return ended("full");
     }
@@ -201,11 +202,13 @@ interface Sheet {
   texts: string[];
   /** Characters that its prompt still holds. */
   room: number;
+  /** Mails that are not in it because no rule has looked at them. */
+  unjudged: number;
 }
 
 function newSheet(room: number): Sheet {
   const nonce = newNonce();
-  return { nonce, texts: [], room: room - introOf(nonce).length - BETWEEN.length };
+  return { nonce, texts: [], unjudged: 0, room: room - introOf(nonce).length - BETWEEN.length };
 }
 
 function introOf(nonce: string): string {
@@ -227,12 +230,17 @@ function isAdded(sheet: Sheet, text: string): boolean {
   return true;
 }
 
-function endedAt({ texts, nonce }: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
+function endedAt(sheet: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
+  const { texts, nonce, unjudged } = sheet;
   const count = texts.length;
   const held_up = left === "waits" ? { held_up: WAITS } : {};
-  if (count === 0) return { read_up_to, gathered: { ...nothing(WHY_EMPTY[left]), ...held_up }, warnings: [] };
+  const passed_over = unjudged === 0 ? [] : [passedOver(unjudged)];
+  if (count === 0) {
+    const why = [WHY_EMPTY[passed_over.length > 0 && left === "nothing" ? "passed" : left], ...passed_over];
+    return { read_up_to, gathered: { ...nothing(why.join(" ")), ...held_up }, warnings: [] };
+  }
   const text = [introOf(nonce), ...texts].join(BETWEEN);
-  const warnings = left === "nothing" ? [] : [LEFT[left](count)];
+  const warnings = left === "nothing" ? passed_over : [LEFT[left](count), ...passed_over];
   return { read_up_to, gathered: { text, count, why_empty: "", ...held_up }, warnings };
 }
 
@@ -244,10 +252,16 @@ const LEFT = {
     `Only ${count === 1 ? "1 mail was" : `${count} mails were`} read, as one run holds no more: the next run goes on with the rest.`,
 };
 const WHY_EMPTY = {
+  passed: "Nothing came in for this digest since the last run.",
   nothing: "Nothing came in since the last run, so there was nothing to do.",
   waits: `Nothing was done. ${WAITS}`,
   full: "None of the mails that one run could look at is for this digest: the next run goes on with the rest.",
 };
+
+function passedOver(count: number): string {
+  const [mails, them] = count === 1 ? ["1 mail was", "it"] : [`${count} mails were`, "them"];
+  return `${mails} over a limit before any rule could look at ${them}, so that this digest leaves ${them} out: the page “Activity” shows ${them}, and can have ${them} tried again.`;
+}
 
 /** Results and steps, which may be long, are left where they are. */
 const SHOWS_WHETHER_IT_FITS = ["id", "state", "reason", "model", "command", "tags", "rules"] as const;
@@ -289,6 +303,11 @@ function fits(row: Judged, { tag, rule }: Over): boolean {
   if (isForgotten(row) || asksForPrivacy(row) || left_out_once_forwarded !== undefined) return false;
   if (isOrder(row)) return false;
   return (tag === null || tagsOf(row).includes(tag)) && (rule === null || matched.includes(rule));
+}
+
+/** Whether nobody can say if a mail is for a digest over a rule, as it ended before rules are asked. */
+function isUnjudged(row: Judged, { rule }: Over): boolean {
+  return rule !== null && row.state === "limited" && rulesFound(row).matched === undefined;
 }
 
 /** Whether its author wanted nothing of it kept, whatever became of it. */

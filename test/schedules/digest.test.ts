@@ -72,6 +72,27 @@ describe("what a digest reads", () => {
     expect(digests(room)[1]).not.toContain("balloon");
   });
 
+  test.each([
+    ["beside what fits", true],
+    ["alone", false],
+  ])("says of mail over a limit that no rule looked at it: %s", async (_which, beside) => {
+    await using room = await roomAt({ config: { plans: { team: { credits: 3 } } }, inbox: { rules: LISTS } });
+    await makeDigest(room, { inbox_id: room.inbox.id, rule: "Lists" });
+    if (beside) await sendFrom(room, "eve@news.example", { subject: "offer", text: "A balloon." });
+    await room.drain();
+    const used = (await room.owner.get("/auth/me")).body.credits.used;
+    for (let at = used; at < 3; at += 1) await room.owner.post("/v1/messages", { instruction: "Say hello." });
+    await sendFrom(room, "eve@news.example", { subject: "offer", text: "A zeppelin." });
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "limited", reason: "credit_limit" });
+    await room.app.db.deleteFrom("ledger").execute();
+    await pass(room, "1h");
+    const { state, steps, result } = await room.newest();
+    expect(state).toBe("done");
+    expect(beside ? steps : result).toContain("1 mail was over a limit before any rule could look at it");
+    expect(digests(room).join("")).not.toContain("zeppelin");
+  });
+
   test("is not what others had to say to another inbox, however much that is", async () => {
     await using room = await roomAt();
     const { body: other } = await room.owner.post("/inboxes", { label: "Other" });
