@@ -37,6 +37,7 @@ import { readByDigests } from "./0042-read-by-digests.ts";
 import { approvals } from "./0043-approvals.ts";
 import { brought } from "./0044-brought.ts";
 import { shownCalls } from "./0045-shown-calls.ts";
+import { contextVersions } from "./0047-context-versions.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -78,4 +79,5 @@ export const migrations: Record<string, Migration> = {
   "0043-approvals": approvals,
   "0044-brought": brought,
   "0045-shown-calls": shownCalls,
+  "0047-context-versions": contextVersions,
 };

@@ -32,6 +32,7 @@ export interface Schema {
   security_events: SecurityEventRow;
   rate_limits: RateLimitRow;
   contexts: ContextRow;
+  context_versions: ContextVersionRow;
   custom_domains: CustomDomainRow;
   dkim_keys: DkimKeyRow;
   contact_submissions: ContactSubmissionRow;
@@ -242,6 +243,8 @@ export interface MessageRow {
   approval_id: string | null;
   /** JSON of what a call came with (see `Brought`); null for nothing, and where an older version took it in. */
   brought: string | null;
+  /** JSON list of the contexts and macros that its run was given, each with its version; see `UsedContext`. */
+  contexts: string;
 }
 
 /**
@@ -583,6 +586,21 @@ export interface ContextRow {
   every_inbox: number;
   created: number;
   updated: number;
+  /** Counts from 1; a new one begins where its title, text or kind changes. */
+  version: number;
+  /** When that version was written. */
+  version_created: number;
+}
+
+/** What a context said before it was changed; what it says now stands in its own row. */
+export interface ContextVersionRow extends Pick<
+  ContextRow,
+  "user_id" | "title" | "body" | "kind" | "version"
+> {
+  id: string;
+  context_id: string;
+  /** When it was written. */
+  created: number;
 }
 
 export interface CustomDomainRow {

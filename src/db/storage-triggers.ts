@@ -116,6 +116,16 @@ export const STORAGE_TRIGGERS: Trigger[] = [
   ["storage_event_delete", "after delete on events", add("old.user_id", sql`- octet_length(old.body)`)],
   ["storage_context_delete", "after delete on contexts", add("old.user_id", sql`- octet_length(old.body)`)],
   [
+    "storage_context_version_insert",
+    "after insert on context_versions",
+    add("new.user_id", sql`octet_length(new.body)`),
+  ],
+  [
+    "storage_context_version_delete",
+    "after delete on context_versions",
+    add("old.user_id", sql`- octet_length(old.body)`),
+  ],
+  [
     "storage_written_insert",
     "after insert on written_texts",
     add("new.user_id", sql.raw(String(WRITTEN_TEXT_BYTES))),

@@ -15,6 +15,7 @@ export const STORED_SUM = `
       and r.id in (select m.raw_mail_id from messages m where m.user_id = account_storage.user_id)), 0)
     + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(v.body)) from context_versions v where v.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(p.arguments) + coalesce(octet_length(p.shown), 0)
       + coalesce(octet_length(p.outcome), 0)) from approvals p

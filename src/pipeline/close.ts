@@ -27,6 +27,7 @@ import { countTokens } from "./count-tokens.ts";
 import { type Journal, notAsked } from "./earlier-calls.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { type DataForm, inForm } from "./form.ts";
+import type { UsedContext } from "../resources/messages/shapes.ts";
 import { type RunInput } from "./input.ts";
 import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "../trust/shown/links.ts";
@@ -79,6 +80,8 @@ export interface Run {
   ruled: Ruled;
   command: Command;
   settings: RunSettings;
+  /** The contexts and the macro that it was given. */
+  used: UsedContext[];
   steps: StepDraft[];
   /** Whether the message is known to begin its conversation, so that there are no earlier turns to read. */
   begins: boolean;
@@ -293,6 +296,7 @@ type Closing = Pick<
   | "input_tokens"
   | "output_tokens"
   | "credits_charged"
+  | "contexts"
 >;
 
 const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status">) =>
@@ -312,6 +316,7 @@ const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply
       input_tokens: row.input_tokens,
       output_tokens: row.output_tokens,
       credits_charged: row.credits_charged,
+      contexts: row.contexts,
       reply_status: row.reply_status,
     })
     .where("id", "=", row.id),
@@ -340,6 +345,7 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     steps: JSON.stringify(toSteps(run.steps)),
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
+    contexts: JSON.stringify(run.connection === undefined ? [] : run.used),
   };
   if (ending.state === "failed") {
     const model = run.connection?.model ?? null;

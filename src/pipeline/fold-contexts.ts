@@ -1,6 +1,13 @@
 import type { App } from "../app.ts";
-import { bestMatches, type ContextCard, fittingIds, textsOf } from "../resources/contexts/match.ts";
+import {
+  bestMatches,
+  type ContextCard,
+  type ContextText,
+  fittingIds,
+  textsOf,
+} from "../resources/contexts/match.ts";
 import { listedIn } from "../resources/contexts/scope.ts";
+import type { UsedContext } from "../resources/messages/shapes.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 
@@ -16,8 +23,7 @@ const MAX_MATCHES = 3;
 const MAX_EXPANDED_CHARS = 500_000;
 
 /** A standing document as the model gets it. */
-export interface FoldedContext {
-  slug: string;
+export interface FoldedContext extends UsedContext {
   title: string;
   text: string;
 }
@@ -119,25 +125,32 @@ async function knowledgeFor(app: App, { inbox_id, standing }: Shelf, words: stri
   return bestMatches(app, knowledge, { inbox_id, words, count: MAX_MATCHES });
 }
 
-function withinBudget(chosen: ContextCard[], texts: Map<string, string>): Folded {
+function withinBudget(chosen: ContextCard[], texts: Map<string, ContextText>): Folded {
   const folded: Folded = { contexts: [], notes: [] };
   let room = MAX_CONTEXT_CHARS;
   for (const { id, slug, title } of chosen) {
-    const whole = texts.get(id);
+    const { text: whole, version } = texts.get(id) ?? NO_TEXT;
     // A surrogate pair that was cut in the middle is no character: its first half goes.
     const text = (whole ?? "").slice(0, room).replace(/[\ud800-\udbff]$/, "");
     room -= text.length;
-    if (text !== "") folded.contexts.push({ slug, title, text });
-    folded.notes.push(noteOf(slug, text, whole));
+    if (text !== "") folded.contexts.push({ id, slug, version, title, text });
+    folded.notes.push(noteOf({ slug, version }, text, whole));
   }
   return folded;
 }
 
-function noteOf(slug: string, text: string, whole: string | undefined): Folded["notes"][number] {
-  if (text === whole) return { name: "context", sentence: `Context ${slug} was given to the model.` };
+const NO_TEXT = { text: undefined, version: 0 };
+
+function noteOf(
+  { slug, version }: Pick<UsedContext, "slug" | "version">,
+  text: string,
+  whole: string | undefined,
+): Folded["notes"][number] {
+  const which = version > 1 ? `${slug} (version ${version})` : slug;
+  if (text === whole) return { name: "context", sentence: `Context ${which} was given to the model.` };
   const cause = `the contexts of a run have at most ${MAX_CONTEXT_CHARS} characters together`;
   const what = text === "" ? "was left out" : "was cut";
-  return { name: "context_truncated", sentence: `Context ${slug} ${what}: ${cause}.` };
+  return { name: "context_truncated", sentence: `Context ${which} ${what}: ${cause}.` };
 }
 
 /**

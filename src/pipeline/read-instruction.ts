@@ -2,6 +2,7 @@ import { integrationCalled } from "../trust/target-names.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
+import type { UsedContext } from "../resources/messages/shapes.ts";
 import { cardsOf } from "../resources/contexts/match.ts";
 import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import {
@@ -17,7 +18,7 @@ import { closestName } from "../lib/closest-name.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import type { Scope } from "../trust/guard/guard.ts";
 import type { Command, Parsed, ParseOptions } from "./command.ts";
-import { instructionOf, macroTextOf, macroWordsOf } from "./macro.ts";
+import { instructionOf, macroOf, macroWordsOf } from "./macro.ts";
 import { lessening, readTyped, type Typed } from "./read-typed.ts";
 import {
   type Folded,
@@ -46,6 +47,8 @@ export interface Understanding {
   /** In a mail that has only a subject, what a macro says itself, without the words that it was given; else empty. */
   macro_words: string;
   contexts: FoldedContext[];
+  /** These contexts and the macro, each with its version. */
+  used: UsedContext[];
   settings: RunSettings;
   /** What the run may use of the tools of its inbox. */
   powers: Powers;
@@ -78,7 +81,7 @@ export async function readInstruction(
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
   const command = underRules({ ...parsed, target: aim.target }, ruled);
-  const macro = await macroTextOf(app, shelf, command);
+  const macro = await macroOf(app, shelf, command);
   const expanded = instructionOf(macro, command.command);
   const sure = instructionOf(macro, own.typed) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
@@ -111,6 +114,7 @@ export async function readInstruction(
     sure,
     macro_words: macroWordsOf(macro, input),
     contexts,
+    used: [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version })),
     settings,
     powers,
     targets,

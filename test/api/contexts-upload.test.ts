@@ -21,6 +21,7 @@ test("an uploaded file becomes a context, to the byte", async () => {
     inbox_ids: null,
     size: Buffer.byteLength(text),
     created: t.app.now(),
+    version: 1,
     updated: t.app.now(),
   });
   expect((await ada.get(`/contexts/${answer.body.id}`)).body).toEqual(answer.body);

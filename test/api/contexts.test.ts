@@ -22,6 +22,7 @@ test("a context comes back whole, in the list and by its id", async () => {
     inbox_ids: null,
     size: 12,
     created: t.app.now(),
+    version: 1,
     updated: t.app.now(),
     warnings: ["nonsense", "id"].map((name) => expect.objectContaining({ path: `body.${name}` })),
   });
@@ -194,11 +195,11 @@ test("a patch changes what it names; the slug follows no title", async () => {
   const titled = await ada.patch(path, { title: "House style" });
   expect([titled.status, titled.body]).toEqual([
     200,
-    { ...made, title: "House style", updated: made.updated + 60 },
+    { ...made, title: "House style", version: 2, updated: made.updated + 60 },
   ]);
   const all = { title: "T", body: "ß", kind: "knowledge", slug: "house-style", enabled: false };
   const changed = await ada.patch(path, all);
-  expect(changed.body).toEqual({ ...made, ...all, size: 2, updated: made.updated + 60 });
+  expect(changed.body).toEqual({ ...made, ...all, size: 2, version: 3, updated: made.updated + 60 });
   expect((await ada.get(path)).body).toEqual(changed.body);
   // The old slug is free again, and its own is not taken from it.
   expect((await ada.patch(path, { slug: "house-style" })).status).toBe(200);

@@ -40,6 +40,11 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "GET /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
   "PATCH /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
   "DELETE /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
+  "GET /contexts/:context_id/versions": (owner) => `/contexts/${owner.context_id}/versions`,
+  "GET /contexts/:context_id/versions/:version": (owner) => `/contexts/${owner.context_id}/versions/1`,
+  "POST /contexts/:context_id/versions/:version/restore": (owner) =>
+    `/contexts/${owner.context_id}/versions/1/restore`,
+  "DELETE /contexts/:context_id/versions/:version": (owner) => `/contexts/${owner.context_id}/versions/1`,
   "GET /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
   "PATCH /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
   "DELETE /v1/schedules/:schedule_id": (owner) => `/v1/schedules/${owner.schedule_id}`,
@@ -165,6 +170,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
   const mcp = await caller.post("/connections", { kind: "mcp", base_url: server });
   const domain = await caller.post("/custom-domains", { domain: "mail.acme.test" });
   const context = await caller.post("/contexts", CONTEXT);
+  await caller.patch(`/contexts/${context.body.id}`, { body: "Plain words, short sentences." });
   const schedule = await caller.post("/v1/schedules", SCHEDULE);
   const waiting = await caller.post("/v1/messages", { instruction: "Wait", async: true });
   const message = await caller.post("/v1/messages", {

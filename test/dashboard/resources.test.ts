@@ -212,6 +212,42 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   );
 
   test.each(TASK_LOOKS)(
+    "an earlier version of a context is read and restored (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const body = { title: `Tone ${name}`, body: "Be brief.", kind: "instruction" };
+      const { id } = await at.api<Made>("POST", "/contexts", body);
+      await page.goto(`${at.url}/app/contexts/${id}`);
+      expect(await page.getByRole("heading", { name: "Earlier versions" }).count()).toBe(0);
+      await page.getByLabel("Text in Markdown").fill("Be long.");
+      await press(page, "Save");
+      await page.getByRole("heading", { name: "Earlier versions" }).waitFor();
+      await visit.look("context-versions");
+      await page.getByLabel("Text in Markdown").fill("Be funny.");
+      await press(page, /Version 1/);
+      await page.getByText("The page has changes that are not saved.").waitFor();
+      expect(await page.getByRole("button", { name: "Restore" }).isDisabled()).toBe(true);
+      await press(page, "Close");
+      await press(page, "Save");
+      await press(page, /Version 1/);
+      await page.getByRole("region", { name: "Version 1" }).getByText("Be brief.").waitFor();
+      await visit.look("context-version");
+      await press(page, "Restore");
+      await page.getByText("The context says again what version 1 said.").waitFor();
+      expect(await page.getByLabel("Text in Markdown").inputValue()).toBe("Be brief.");
+      await press(page, /Version 2/);
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await press(page, "Delete the version");
+      await page.getByRole("button", { name: /Version 2/ }).waitFor({ state: "detached" });
+      const versions = await at.api<{ version: number }[]>("GET", `/contexts/${id}/versions`);
+      expect(versions.map(({ version }) => version)).toEqual([4, 3, 1]);
+      await at.api("DELETE", `/contexts/${id}`);
+    },
+    LOOK_MS,
+  );
+
+  test.each(TASK_LOOKS)(
     "an inbox is made the default one, and the one before it again (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look });

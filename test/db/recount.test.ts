@@ -29,6 +29,8 @@ test("another thread counts what an account of a database on disk stores, and wh
       title: "",
       enabled: 1,
       every_inbox: 1,
+      version: 1,
+      version_created: 0,
       created: 1,
       updated: 1,
     };

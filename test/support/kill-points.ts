@@ -153,6 +153,8 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/contexts/contexts.ts createContext",
       "resources/contexts/contexts.ts deleteContext",
       "resources/contexts/contexts.ts patchContext",
+      "resources/contexts/versions.ts deleteVersion",
+      "resources/contexts/versions.ts restoreVersion",
       "resources/domains/domains.ts createDomain",
       "resources/inboxes/cards.ts mailCard",
       "resources/inboxes/delete-inbox.ts deleteInbox",

@@ -22,7 +22,11 @@ import type {
   ConnectionTestShape,
   ToolProgramShape,
 } from "../../resources/connections/shapes.ts";
-import type { ContextShape } from "../../resources/contexts/shapes.ts";
+import type {
+  ContextShape,
+  ContextVersionCardShape,
+  ContextVersionShape,
+} from "../../resources/contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../resources/conversations/shapes.ts";
 import type { CustomDomainShape, ServiceDnsShape } from "../../resources/domains/shapes.ts";
 import type { InboxPatch } from "../../resources/inboxes/body-shapes.ts";
@@ -61,6 +65,8 @@ export type Connection = Static<typeof ConnectionShape>;
 export type ConnectionTest = Static<typeof ConnectionTestShape>;
 export type ToolProgram = Static<typeof ToolProgramShape>;
 export type Context = Static<typeof ContextShape>;
+export type ContextVersionCard = Static<typeof ContextVersionCardShape>;
+export type ContextVersion = Static<typeof ContextVersionShape>;
 export type Conversation = Static<typeof ConversationShape>;
 export type ConversationDetail = Static<typeof ConversationDetailShape>;
 export type CustomDomain = Static<typeof CustomDomainShape>;

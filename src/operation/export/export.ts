@@ -4,6 +4,7 @@ import { listSecurityEvents } from "../../resources/accounts/security-events.ts"
 import type { App } from "../../app.ts";
 import { listConnections } from "../../resources/connections/connections.ts";
 import { type ContextView, contextPortions } from "../../resources/contexts/contexts.ts";
+import { earlierVersions } from "../../resources/contexts/versions.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { listDomains } from "../../resources/domains/domains.ts";
 import { listInboxes } from "../../resources/inboxes/inboxes.ts";
@@ -62,6 +63,8 @@ async function* contexts(app: App, user: UserRow, { file, json }: Makers): Async
     for (const { body, ...card } of portion) {
       cards.push(card);
       yield { ...file(`contexts/${card.slug}.md`, [Buffer.from(body)]), modified: card.updated };
+      for await (const { version, body: said, created: modified } of earlierVersions(app.db, card))
+        yield { ...file(`contexts/${card.slug}.${version}.md`, [Buffer.from(said)]), modified };
     }
   yield json("contexts.json", cards);
 }

@@ -20,7 +20,7 @@ domains.json          your own domains and their DNS records
 webhooks.json         where events are sent to
 schedules.json        what is done at which times
 approvals.jsonl       calls of tools that waited for your consent, and what you said
-contexts.json         your contexts; their texts are in contexts/
+contexts.json         your contexts; their texts are in contexts/, with what each said before, by version
 ledger.csv            every movement of your credits
 conversations.jsonl   a conversation in each line
 messages.jsonl        a message in each line: what was asked, what was done, and the result

@@ -13,6 +13,7 @@ import { portionsOf } from "../../lib/portions.ts";
 import { cutSlug, slugOf } from "../../lib/slug.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import type { ContextInput, NewContext } from "./shapes.ts";
+import { isAnotherVersion, keepVersion } from "./kept-versions.ts";
 import { type ContextList, contextLists, inboxesFor, leaveInboxes, setInboxes } from "./scope.ts";
 
 export const MAX_TITLE_CHARS = 200;
@@ -70,6 +71,8 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
     every_inbox: 1,
     created: app.now(),
     updated: app.now(),
+    version: 1,
+    version_created: app.now(),
     ...columns,
   };
   await tx.insertInto("contexts").values(row).execute();
@@ -86,24 +89,37 @@ export async function patchContext(
   caller: Caller,
   patch: { id: string; input: ContextInput },
 ): Promise<ContextView> {
-  const { user } = caller;
-  const columns = columnsOf(patch.input);
   return app.write(async (tx) => {
-    const row = await ownContext(tx, user, patch.id);
-    if (Object.keys(columns).length === 0) return viewContext(row, await contextLists(tx, user));
-    await noteChange(app, tx, caller, "context_changed");
-    if (!isOnlySwitchedOff(columns)) await refuseSurplus(app, tx, user, row);
-    const changed = { ...row, ...columns, updated: app.now() };
-    const growth = Buffer.byteLength(changed.body) - Buffer.byteLength(row.body);
-    if (growth > 0) await refuseFull(app, tx, user, growth);
-    refuseKind(user, changed.kind);
-    if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug))
-      throw slugTaken(changed.slug);
-    await tx.updateTable("contexts").set(changed).where("id", "=", row.id).execute();
-    const { inbox_ids } = patch.input;
-    if (inbox_ids !== undefined) await setInboxes(tx, user, { context_id: row.id, inbox_ids });
-    return viewContext(changed, await contextLists(tx, user));
+    const row = await ownContext(tx, caller.user, patch.id);
+    return patchOwnContext(app, tx, caller, { row, input: patch.input });
   });
+}
+
+/** As `patchContext`, in the transaction of the caller, of a row that is known to be the user's own. */
+export async function patchOwnContext(
+  app: App,
+  tx: Db,
+  caller: Caller,
+  { row, input }: { row: ContextRow; input: ContextInput },
+): Promise<ContextView> {
+  const { user } = caller;
+  const columns = columnsOf(input);
+  if (Object.keys(columns).length === 0) return viewContext(row, await contextLists(tx, user));
+  await noteChange(app, tx, caller, "context_changed");
+  if (!isOnlySwitchedOff(columns)) await refuseSurplus(app, tx, user, row);
+  const changed = { ...row, ...columns, updated: app.now() };
+  refuseKind(user, changed.kind);
+  if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug)) throw slugTaken(changed.slug);
+  if (isAnotherVersion(changed, row)) {
+    await refuseFull(app, tx, user, Buffer.byteLength(changed.body));
+    await keepVersion(app, tx, row);
+    changed.version += 1;
+    changed.version_created = app.now();
+  }
+  await tx.updateTable("contexts").set(changed).where("id", "=", row.id).execute();
+  const { inbox_ids } = input;
+  if (inbox_ids !== undefined) await setInboxes(tx, user, { context_id: row.id, inbox_ids });
+  return viewContext(changed, await contextLists(tx, user));
 }
 
 /** Deletes a context; inboxes that used it go on without it. */
@@ -144,6 +160,7 @@ function viewContext(row: ContextRow, lists: ContextList[]) {
     enabled: row.enabled === 1,
     inbox_ids: inboxesFor(row, lists),
     size: Buffer.byteLength(row.body),
+    version: row.version,
     created: row.created,
     updated: row.updated,
   };
@@ -154,7 +171,7 @@ function ownContexts(db: Db, user: UserRow) {
 }
 
 /** The user's own context, or `not_found`, whether it is unknown or somebody else's. */
-async function ownContext(db: Db, user: UserRow, id: string): Promise<ContextRow> {
+export async function ownContext(db: Db, user: UserRow, id: string): Promise<ContextRow> {
   const row = await ownContexts(db, user).selectAll().where("id", "=", id).executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such context.");
   return row;

@@ -31,15 +31,21 @@ export const cardsOf = remembered((db, key: { user_id: string }) =>
     .orderBy("id"),
 );
 
+/** The text of a context, with the version that it is of. */
+export interface ContextText {
+  text: string;
+  version: number;
+}
+
 /** The first `chars` characters of the texts of these contexts, by their ids. */
-export async function textsOf(app: App, ids: string[], chars: number): Promise<Map<string, string>> {
+export async function textsOf(app: App, ids: string[], chars: number): Promise<Map<string, ContextText>> {
   if (ids.length === 0) return new Map();
   const rows = await app.db
     .selectFrom("contexts")
-    .select((eb) => ["id", eb.fn<string>("substr", ["body", eb.val(1), eb.val(chars)]).as("text")])
+    .select((eb) => ["id", "version", eb.fn<string>("substr", ["body", eb.val(1), eb.val(chars)]).as("text")])
     .where("id", "in", ids)
     .execute();
-  return new Map(rows.map(({ id, text }) => [id, text]));
+  return new Map(rows.map(({ id, ...text }) => [id, text]));
 }
 
 /** The first of these contexts, at least as many as fit into `chars` characters. */
@@ -134,7 +140,7 @@ async function makeIndex(
     cards.map(({ id }) => id),
     Math.min(MAX_INDEXED_CHARS, Math.floor(MAX_INDEX_CHARS / cards.length)),
   );
-  count([...texts.values()].reduce((sum, text) => sum + text.length, 0));
+  count([...texts.values()].reduce((sum, { text }) => sum + text.length, 0));
   const index = new MiniSearch({
     fields: ["title", "text"],
     searchOptions: { boost: { title: 3 }, combineWith: "OR" },
@@ -142,7 +148,7 @@ async function makeIndex(
   });
   // Documents are added one at a time, so that two hundred long ones do not hold up everybody else.
   await index.addAllAsync(
-    cards.map(({ id, title }) => ({ id, title, text: texts.get(id) ?? "" })),
+    cards.map(({ id, title }) => ({ id, title, text: texts.get(id)?.text ?? "" })),
     { chunkSize: 1 },
   );
   return index;

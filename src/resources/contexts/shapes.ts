@@ -63,8 +63,32 @@ export const ContextShape = t.Object(
     id: t.String({ format: "uuid" }),
     ...contextMembers,
     size: t.Integer({ minimum: 1, description: "Bytes of the body.", examples: [66] }),
+    version: t.Integer({
+      minimum: 1,
+      description: "Counts how often its title, body or kind was written anew.",
+      examples: [3],
+    }),
     created: moment("When it was made"),
     updated: moment("When it was last changed"),
   },
   { $id: "Context", description: "A standing document that your inboxes work by." },
+);
+
+const versionMembers = {
+  version: t.Integer({ minimum: 1, examples: [3] }),
+  title,
+  kind,
+  size: t.Integer({ minimum: 1, description: "Bytes of the body.", examples: [66] }),
+  current: t.Boolean({ description: "Whether the context says this now." }),
+  created: moment("When it was written"),
+};
+
+export const ContextVersionCardShape = t.Object(versionMembers, {
+  $id: "ContextVersionCard",
+  description: "What a context says, or said, without its text.",
+});
+
+export const ContextVersionShape = t.Object(
+  { ...versionMembers, body },
+  { $id: "ContextVersion", description: "What a context says, or said before it was changed." },
 );

@@ -54,5 +54,6 @@ export function blankMessage(
     schedule_id: null,
     approval_id: null,
     brought: null,
+    contexts: "[]",
   };
 }

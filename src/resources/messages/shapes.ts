@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
 import { WarningsShape, moment } from "../../http/shapes.ts";
 import { DeliveryShape } from "../webhooks/shapes.ts";
@@ -205,6 +206,16 @@ const ReplyShape = t.Object(
   { $id: "Reply", description: "The mail that answers." },
 );
 
+const UsedContextShape = t.Object(
+  {
+    id: t.String({ format: "uuid" }),
+    slug: t.String({ examples: ["brand-voice"] }),
+    version: t.Integer({ minimum: 1, examples: [3] }),
+  },
+  { $id: "UsedContext" },
+);
+export type UsedContext = Static<typeof UsedContextShape>;
+
 export const StoryShape = t.Composite(
   [
     ActivityShape,
@@ -218,6 +229,11 @@ export const StoryShape = t.Composite(
       instruction: t.String({
         description: "What was read as the instruction; empty if nothing was.",
         examples: ["Summarise this"],
+      }),
+      contexts: t.Array(UsedContextShape, {
+        description:
+          "The contexts, and the macro, that the model was given. `GET /contexts/{id}/versions/{version}` has what each said, as long as it is kept.",
+        examples: [[]],
       }),
       content: t.Nullable(
         t.String({

@@ -6,6 +6,8 @@ import { AppError } from "../../errors.ts";
 import { createTurns } from "../../lib/turns.ts";
 import { mailboxes, type MailHeaders } from "../../mail/reading/headers.ts";
 import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
+import type { UsedContext } from "./shapes.ts";
+import { storedJson } from "../../lib/stored-json.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
 import { mayRetry } from "./may-retry.ts";
@@ -42,6 +44,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
     ...(await neighboursOf(app.db, { user_id: user.id, id: row.id, since })),
     authority: row.authority,
     instruction: row.instruction ?? "",
+    contexts: storedJson<UsedContext[]>(row.contexts, []),
     content: content?.slice(0, MAX_CONTENT_CHARS).toWellFormed() ?? null,
     content_truncated: (content?.length ?? 0) > MAX_CONTENT_CHARS,
     no_reply_reason: row.no_reply_reason,

@@ -28,7 +28,7 @@ export function WhereUsed({ context }: { context: Context }) {
 
 /** Deletes a context; what is taken back gets its words, its short name and its inboxes again. */
 export function DeleteContext({ context }: { context: Context }) {
-  const { id, title, body, kind, slug, enabled, inbox_ids } = context;
+  const { id, title, body, kind, slug, enabled, inbox_ids, version } = context;
   const navigate = useNavigate();
   const say = useToast();
   const { data: inboxes = [] } = useQuery(inboxList);
@@ -56,6 +56,7 @@ export function DeleteContext({ context }: { context: Context }) {
       }}
     >
       <p>Your inboxes will no longer know “{title}”.</p>
+      {version > 1 && <p>What it said before is gone then too, and cannot be brought back.</p>}
     </DeleteButton>
   );
 }

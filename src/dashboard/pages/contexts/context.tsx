@@ -18,6 +18,7 @@ import { useToast } from "../../ui/toast.tsx";
 import { Unsaved } from "../../ui/unsaved.tsx";
 import { ContextBody } from "./context-body.tsx";
 import { ContextScope } from "./context-scope.tsx";
+import { EarlierVersions } from "./earlier-versions.tsx";
 import { DeleteContext, WhereUsed } from "./context-uses.tsx";
 import { KINDS } from "./kinds.ts";
 
@@ -128,6 +129,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
             </div>
           </Card>
           {saved && <WhereUsed context={saved} />}
+          {saved && <EarlierVersions context={saved} unsaved={touched} onRestored={setDraft} />}
         </div>
       </FormFrame>
       <Unsaved changed={touched} />
