@@ -73,8 +73,7 @@ export async function withoutCode(
   { user_id }: Pick<MessageRow, "user_id">,
   answer: Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
-  const outcome = await answer;
-  return { ...outcome, text: await withoutSignInCode(app, user_id, outcome.text) };
+  return withoutSignInCode(app, user_id, await answer);
 }
 
 async function listTools(

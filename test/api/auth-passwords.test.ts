@@ -134,7 +134,7 @@ describe("register", () => {
     await t.drain();
     const code = await newestCode(t, ADA);
     expect((await browser.post("/auth/verify", { email: ADA, code })).body.has_password).toBe(true);
-    expect(await subjectsTo(t, ADA)).toEqual([`${code} is your Mailwright code`]);
+    expect(await subjectsTo(t, ADA)).toEqual(["Your Mailwright code"]);
   });
 
   test("within the pause the code that is on its way is the one", async () => {

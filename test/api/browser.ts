@@ -53,7 +53,7 @@ export async function freshCode(t: TestApp, email: string): Promise<string> {
 
 /** Returns the code of the newest mail to an address that has one. */
 export async function newestCode(t: TestApp, email: string): Promise<string | undefined> {
-  const codes = (await subjectsTo(t, email)).map((subject) => /^\d{6}(?= is your)/.exec(subject)?.[0]);
+  const codes = (await lettersTo(t, email)).map((raw) => /^\d{6}(?=\r?$)/m.exec(raw)?.[0]);
   return codes.findLast((code) => code !== undefined);
 }
 

@@ -33,7 +33,8 @@ export function prepareCodeLetter(
   return prepareLetter(app, {
     user_id: user.id,
     to: user.email,
-    subject: `${code} is your Mailwright code`,
+    // A subject is shown where mail is only listed, as in the activity of an inbox to which a mailbox is forwarded.
+    subject: "Your Mailwright code",
     markdown: [
       `# ${code}`,
       `This is your Mailwright code. It works once, within the next ${minutes} minutes. A newer code replaces it.`,
