@@ -181,6 +181,35 @@ describe("a message that is deleted", () => {
     expect(conversations.map(({ subject }) => subject)).toEqual(["Elsewhere"]);
   });
 
+  test("goes with a long conversation some at a time, so that others have their turn, and comes back so", async () => {
+    await using room = await mailroom({ model: { reply: () => "All well." } });
+    const { conversation_id } = (await room.owner.post("/v1/messages", { instruction: "One" })).body;
+    const row = await room.newest();
+    for (let hundred = 0; hundred < 20; hundred += 1) {
+      const rows = Array.from({ length: 100 }, () => ({ ...row, id: room.app.newId() }));
+      await room.app.db.insertInto("messages").values(rows).execute();
+    }
+    const path = `/conversations/${conversation_id}`;
+    const shown = async () => {
+      const found = room.app.db.selectFrom("messages").select("id").where("deleted_at", "is", null);
+      return (await found.execute()).length;
+    };
+    for (const [act, left] of [
+      [() => room.owner.delete(path), 0],
+      [() => room.owner.post(`${path}/restore`), 2_001],
+    ] as const) {
+      const ended: string[] = [];
+      const changed = act().then(({ status }) => ended.push(`conversation ${status}`));
+      for (let other = 0; other < 3; other += 1)
+        ended.push(
+          `other ${(await room.owner.patch(`/inboxes/${room.inbox.id}`, { label: `L${other}` })).status}`,
+        );
+      await changed;
+      expect(ended).toEqual(["other 200", "other 200", "other 200", "conversation 204"]);
+      expect(await shown()).toBe(left);
+    }
+  });
+
   test("comes back with its conversation only if it went with it, be it in the same second", async () => {
     await using room = await mailroom({ model: { reply: () => "All well." } });
     const { body: first } = await room.owner.post("/v1/messages", { instruction: "One" });

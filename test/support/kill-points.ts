@@ -165,7 +165,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/messages/retry.ts mailAnswerAgain",
       "resources/messages/delete.ts deleteConversation",
       "resources/messages/delete.ts deleteMessage",
-      "resources/messages/delete.ts restoreConversation",
+      "resources/messages/delete.ts markInSteps",
       "resources/messages/delete.ts restoreMessage",
       "resources/messages/tags.ts tagMessage",
       "resources/recipes/recipes.ts applyRecipe",

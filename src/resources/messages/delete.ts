@@ -4,8 +4,10 @@ import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
+import { NOT_DONE } from "../../db/unfinished.ts";
 import { AppError } from "../../errors.ts";
 import { enqueue } from "../../jobs/queue.ts";
+import { createTurns } from "../../lib/turns.ts";
 import { ownMessage } from "./messages.ts";
 
 /** How long a deletion can be undone at least; the page offers that for as long. */
@@ -29,7 +31,7 @@ export async function deleteMessage(app: App, caller: Caller, id: string): Promi
     const [message] = await ownMessage(tx, { user_id: user.id, id, since: historySince(app, user) });
     if (!message) throw noMessage();
     if (message.state === "received") throw stillWorkedOn();
-    await refuseScheduled(tx, [id]);
+    await refuseScheduled(tx, { user, message_id: id });
     await tx.updateTable("messages").set({ deleted_at: app.now() }).where("id", "=", id).execute();
     await eraseDeletedLater(app, tx, user);
   });
@@ -51,57 +53,125 @@ export async function restoreMessage(app: App, user: UserRow, id: string): Promi
   });
 }
 
-/** Deletes all messages of a conversation, or none while one of them is being worked on. */
+/**
+ * Deletes all messages that a conversation has by now, or none while one of them is being worked on. A conversation may be
+ * of any length, so that they are marked some at a time; a crash in between leaves the rest, and asking again deletes it.
+ */
 export async function deleteConversation(app: App, caller: Caller, id: string): Promise<void> {
-  await app.write(async (tx) => {
+  const { user } = caller;
+  const { up_to, deleted_at } = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "messages_deleted");
-    const { user } = caller;
-    const shown = ownMessagesIn(app, tx, { user, id }).where("deleted_at", "is", null);
-    if (!(await shown.limit(1).executeTakeFirst())) throw noConversation();
-    if (await shown.where("state", "=", "received").limit(1).executeTakeFirst()) throw stillWorkedOn();
-    await refuseScheduled(tx, shown);
-    const { latest } = await ownMessagesIn(app, tx, { user, id })
-      .clearSelect()
-      .select((eb) => eb.fn.max("deleted_at").as("latest"))
-      .executeTakeFirstOrThrow();
+    const newest = await ownMessagesIn(app, tx, { user, id })
+      .where("deleted_at", "is", null)
+      .orderBy("messages.id", "desc")
+      .limit(1)
+      .executeTakeFirst();
+    if (!newest) throw noConversation();
+    await refuseWorkedOn(tx, user, id);
+    await refuseScheduled(tx, { user, conversation_id: id });
+    const last = await lastDeleted(app, tx, { user, id });
+    await eraseDeletedLater(app, tx, user);
     // This moment is later than that of every earlier deletion in the conversation, also within a second: by it, only
     // messages that were deleted together come back together.
-    const deleted_at = Math.max(app.now(), (latest ?? 0) + 1);
-    await tx.updateTable("messages").set({ deleted_at }).where("id", "in", shown).execute();
-    await eraseDeletedLater(app, tx, user);
+    return { up_to: newest.id, deleted_at: Math.max(app.now(), (last?.deleted_at ?? 0) + 1) };
   });
+  await markInSteps(app, user, { id, up_to, from: null, to: deleted_at });
 }
 
 /** Undoes the deletion of a whole conversation; messages that were deleted before stay so. */
 export async function restoreConversation(app: App, user: UserRow, id: string): Promise<void> {
-  await app.write(async (tx) => {
-    const all = ownMessagesIn(app, tx, { user, id });
-    const last = await all
-      .select("deleted_at")
-      .where("deleted_at", "is not", null)
-      .orderBy("deleted_at", "desc")
-      .limit(1)
-      .executeTakeFirst();
-    if (!last) {
-      if (await all.limit(1).executeTakeFirst()) return;
-      throw noConversation();
+  const last = await lastDeleted(app, app.db, { user, id });
+  if (!last) {
+    if (await ownMessagesIn(app, app.db, { user, id }).limit(1).executeTakeFirst()) return;
+    throw noConversation();
+  }
+  await markInSteps(app, user, { id, up_to: last.id, from: last.deleted_at, to: null });
+  app.changes.tell(user.id, last.id);
+}
+
+interface Marking {
+  /** The conversation. */
+  id: string;
+  /** Its last message that is marked. */
+  up_to: string;
+  /** The moment of deletion of those that are marked, and the one that they get; null: not deleted. */
+  from: number | null;
+  to: number | null;
+}
+
+/** Messages that one transaction marks. */
+const ROWS = 100;
+
+/** An account marks one conversation at a time: many at once would hold up everybody else. */
+const turns = createTurns();
+
+async function markInSteps(app: App, user: UserRow, { id, up_to, from, to }: Marking): Promise<void> {
+  await turns(user.id, async () => {
+    for (let after = ""; ;) {
+      const marked = await app.write(async (tx) => {
+        const ids = (
+          await ownMessagesIn(app, tx, { user, id })
+            .where("messages.id", ">", after)
+            .where("messages.id", "<=", up_to)
+            .where("deleted_at", from === null ? "is" : "=", from)
+            .orderBy("messages.id")
+            .limit(ROWS)
+            .execute()
+        ).map((row) => row.id);
+        if (ids.length > 0)
+          await tx.updateTable("messages").set({ deleted_at: to }).where("id", "in", ids).execute();
+        return ids;
+      });
+      after = marked.at(-1) ?? "";
+      if (marked.length < ROWS) return;
+      // Others have their turn before the next step.
+      await Bun.sleep(0);
     }
-    await tx
-      .updateTable("messages")
-      .set({ deleted_at: null })
-      .where("id", "in", all.where("deleted_at", "=", last.deleted_at))
-      .execute();
-    afterCommit(tx, () => app.changes.tell(user.id, last.id));
   });
 }
 
+/** The message of a conversation that was deleted last, and of those of one moment the newest. */
+function lastDeleted(app: App, db: Db, conversation: { user: UserRow; id: string }) {
+  return ownMessagesIn(app, db, conversation)
+    .select("deleted_at")
+    .where("deleted_at", "is not", null)
+    .orderBy("deleted_at", "desc")
+    .orderBy("messages.id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** Throws while a message of a conversation is being worked on. Few messages of an account are, and their index is short. */
+async function refuseWorkedOn(tx: Db, { id: user_id }: UserRow, conversation_id: string): Promise<void> {
+  const worked_on = await tx
+    .selectFrom("messages")
+    .select("id")
+    .where("user_id", "=", user_id)
+    .where("state", "=", "received")
+    .where(NOT_DONE)
+    .where("conversation_id", "=", conversation_id)
+    .where("deleted_at", "is", null)
+    .limit(1)
+    .executeTakeFirst();
+  if (worked_on) throw stillWorkedOn();
+}
+
 /** Throws for a message that a schedule still has worked on: it would end with it, and nobody would be told. */
-async function refuseScheduled(tx: Db, messages: string[] | ReturnType<typeof ownMessagesIn>): Promise<void> {
-  const schedule = await tx
+async function refuseScheduled(
+  tx: Db,
+  { user, ...of }: { user: UserRow } & ({ message_id: string } | { conversation_id: string }),
+): Promise<void> {
+  const own = tx
     .selectFrom("schedules")
-    .select(["id", "title"])
-    .where("message_id", "in", messages)
-    .where("status", "!=", "ended")
+    .innerJoin("messages", "messages.id", "schedules.message_id")
+    .select(["schedules.id", "schedules.title"])
+    .where("schedules.user_id", "=", user.id)
+    .where("schedules.status", "!=", "ended");
+  const schedule = await (
+    "message_id" in of
+      ? own.where("messages.id", "=", of.message_id)
+      : own.where("messages.conversation_id", "=", of.conversation_id)
+  )
     .limit(1)
     .executeTakeFirst();
   if (!schedule) return;
