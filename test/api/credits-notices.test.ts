@@ -85,9 +85,33 @@ test("a call over the cap and a test of an inbox call for no letter, and a test 
   expect(await notices(room)).toEqual([]);
 });
 
-test("nothing is told once there are credits again, or the account is gone", async () => {
+test.each(["a larger plan", "a new month"])(
+  "mail that was left undone is told of though there are credits again: %s",
+  async (which) => {
+    await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 1 } } } });
+    await send(room);
+    await room.drain();
+    await send(room);
+    await send(room);
+    if (which === "a new month") room.clock.advance("40d");
+    else await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
+    await room.drain();
+    const told = await notices(room);
+    expect(told).toHaveLength(1);
+    const { subject, text } = await simpleParser(Buffer.from(told[0]?.raw ?? []));
+    expect(subject).toBe("Mail was taken, but not worked on");
+    expect(text?.replaceAll(/\s+/g, " ")).toContain(
+      "2 mails to your inboxes were not worked on when they came, because there were no credits.",
+    );
+    await room.drain();
+    expect(await notices(room)).toHaveLength(1);
+  },
+);
+
+test("nothing is told once the mail is deleted, or the account is gone", async () => {
   await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
   await send(room);
+  await room.app.db.updateTable("messages").set({ deleted_at: room.app.now() }).execute();
   await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
   await room.drain();
   expect(await notices(room)).toEqual([]);
@@ -102,6 +126,7 @@ test("nothing is told once there are credits again, or the account is gone", asy
 test("a day's letter that nothing called for any more goes out when something does", async () => {
   await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
   await send(room);
+  await room.app.db.updateTable("messages").set({ deleted_at: room.app.now() }).execute();
   await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
   await room.drain();
   await setPlan(room.app, { email: "ada@example.com", plan: "free" });

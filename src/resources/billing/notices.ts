@@ -7,6 +7,7 @@ import { takeTurn } from "../../db/rate-limits.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
+import { millisecondsOf } from "../../lib/first-id.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
@@ -51,7 +52,8 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
     .where("id", "=", user_id)
     .where("deleted_at", "is", null)
     .executeTakeFirst();
-  const queue = user && (await LETTERS[kind](app, user, job.payload));
+  const since = Math.floor(millisecondsOf(job.id) / 1_000) - BEFORE_ITS_JOB_SECONDS;
+  const queue = user && (await LETTERS[kind](app, user, { ...job.payload, since }));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     if (queue) await queue(tx);
@@ -61,12 +63,21 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
   });
 }
 
-/** The letter about a lack of credits; undefined once there are some again. */
-async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+/** How long before its letter was enqueued a mail may have been taken: both are written by one commit. */
+const BEFORE_ITS_JOB_SECONDS = 60;
+
+/** The letter about a lack of credits; undefined once there are some again and no mail was left undone. */
+async function creditLetter(app: App, user: UserRow, { since }: Told): Promise<QueueLetter | undefined> {
   const credits = await creditsOf(app, app.db, user);
   const kept = keptForHousehold(credits.allowance);
-  if (credits.remaining > kept) return undefined;
-  const count = await countLimited(app.db, user, credits.period_start);
+  if (credits.remaining > kept)
+    return lateLetter(app, user, {
+      since,
+      reason: "credit_limit",
+      cause: "there were no credits",
+      now: "There are credits again",
+    });
+  const count = await countLimited(app.db, user, { since: credits.period_start, reason: "credit_limit" });
   const renewal = momentFor(user, credits.resets_at);
   if (credits.remaining > 0)
     return letterTo(app, user, {
@@ -87,8 +98,28 @@ async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | unde
   });
 }
 
-/** The letter about inboxes beyond the plan; undefined once there is room for all. */
-async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+/**
+ * The letter about mail that was left undone for a lack that has ended since, as where the server stood still in between;
+ * undefined where there is no such mail. It will not be worked on by itself, so that nobody else would tell of it.
+ */
+async function lateLetter(
+  app: App,
+  user: UserRow,
+  { since, reason, cause, now }: Pick<Told, "since"> & { reason: LimitedReason; cause: string; now: string },
+): Promise<QueueLetter | undefined> {
+  const count = await countLimited(app.db, user, { since, reason });
+  if (count === 0) return undefined;
+  return letterTo(app, user, {
+    subject: "Mail was taken, but not worked on",
+    words: [
+      `${manyMails(count)} to your inboxes ${count === 1 ? "was" : "were"} not worked on when ${count === 1 ? "it" : "they"} came, because ${cause}. Nothing was charged for ${count === 1 ? "it" : "them"}.`,
+      `${now}, but such mail is not worked on later by itself: your [activity](${app.base_url}/app/activity) lists it as \`limited\`. Have what still matters tried again there.`,
+    ],
+  });
+}
+
+/** The letter about inboxes beyond the plan; undefined once there is room for all and no mail was left undone. */
+async function roomLetter(app: App, user: UserRow, { since }: Told): Promise<QueueLetter | undefined> {
   const limit = planLimits(app.config, user.plan).inboxes;
   const inboxes = await app.db
     .selectFrom("inboxes")
@@ -98,7 +129,13 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
     .orderBy("id")
     .execute();
   const resting = inboxes.slice(limit);
-  if (resting.length === 0) return undefined;
+  if (resting.length === 0)
+    return lateLetter(app, user, {
+      since,
+      reason: "plan_limit",
+      cause: "the inbox was beyond your plan",
+      now: "All of your inboxes work again",
+    });
   return letterTo(app, user, {
     subject: "An inbox is beyond your Mailwright plan",
     words: [
@@ -239,10 +276,13 @@ async function approvalsLetter(app: App, user: UserRow): Promise<QueueLetter | u
 
 type Notice = JobPayloads["mail_notice"];
 type Refused = NonNullable<Notice["refused"]>;
+/** `since`: the moment from which on the letter is to tell, in unix seconds. */
+type Told = Notice & { since: number };
+type LimitedReason = "credit_limit" | "plan_limit";
 
 const LETTERS: Record<
   Notice["kind"],
-  (app: App, user: UserRow, notice: Notice) => Promise<QueueLetter | undefined>
+  (app: App, user: UserRow, told: Told) => Promise<QueueLetter | undefined>
 > = {
   credits_used_up: creditLetter,
   beyond_plan: roomLetter,
@@ -266,15 +306,20 @@ function adviceFor({ config }: App, { plan }: UserRow): string {
   return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
 }
 
-async function countLimited(db: Db, user: UserRow, since: number): Promise<number> {
+async function countLimited(
+  db: Db,
+  user: UserRow,
+  { since, reason }: { since: number; reason: LimitedReason },
+): Promise<number> {
   const { count } = await db
     .selectFrom("messages")
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("user_id", "=", user.id)
     .where(NOT_DONE)
     .where("state", "=", "limited")
-    .where("reason", "=", "credit_limit")
+    .where("reason", "=", reason)
     .where("source", "=", "email")
+    .where("deleted_at", "is", null)
     .where("created", ">=", since)
     .executeTakeFirstOrThrow();
   return count;
