@@ -22,11 +22,13 @@ interface Packing {
   path: string;
   snapshot: Snapshot;
   about: Pick<Manifest, "version" | "created" | "hostname" | "mail" | "master_key">;
+  /** Called before each part is written; throws where no more is to be. */
+  refuseMore: () => Promise<void>;
 }
 
 /** Writes the archive to `out`, entry by entry, without holding it in memory. Returns its manifest. */
 export async function writeArchive(packing: Packing, out: Writable, signal: AbortSignal): Promise<Manifest> {
-  const { snapshot, about } = packing;
+  const { snapshot, about, refuseMore } = packing;
   const entries: ArchiveEntry[] = [];
   let missing_bytes = about.mail ? snapshot.lost_bytes : 0;
   const contents = await contentsOf(packing, (bytes) => (missing_bytes += bytes));
@@ -42,7 +44,7 @@ export async function writeArchive(packing: Packing, out: Writable, signal: Abor
     for (const { name, read } of contents)
       yield entry(
         name,
-        hashed(read(), (sums) => entries.push({ name, ...sums })),
+        hashed(watched(read(), refuseMore), (sums) => entries.push({ name, ...sums })),
       );
     yield entry(MANIFEST, [Buffer.from(JSON.stringify(manifest(), null, 2))]);
   }
@@ -65,6 +67,16 @@ async function contentsOf(
 
 function fileContent(name: string, path: string): Content {
   return { name, read: () => createReadStream(path, { highWaterMark: READ_BYTES }) };
+}
+
+async function* watched(
+  chunks: AsyncIterable<Buffer>,
+  refuseMore: () => Promise<void>,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    await refuseMore();
+    yield chunk;
+  }
 }
 
 async function* hashed(

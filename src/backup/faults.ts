@@ -7,12 +7,15 @@ const DAMAGED = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/;
 const UNUSABLE =
   /^(EACCES|EPERM|EROFS|ENOTDIR|EISDIR|EEXIST|ENOENT|EIO|EXDEV|EBUSY|SQLITE_(BUSY|CANTOPEN|READONLY|IOERR))/;
 
+export const NO_ROOM_FIX =
+  "Make room there, or name a folder on another disk (for those that the server makes: backup.dir).";
+
 /** Returns an AppError that says why a backup could not be made; an unknown error is returned as it is. */
 export function backupFault(error: unknown, folder: string): unknown {
   const code = codeOf(error);
   if (NO_ROOM.test(code))
     return new AppError("unavailable", `There is no room for a backup in ${folder}.`, {
-      fix: "Make room there, or name a folder on another disk (for those that the server makes: backup.dir).",
+      fix: NO_ROOM_FIX,
     });
   if (code === "EFBIG")
     return new AppError("unavailable", `A backup in ${folder} would be larger than a file may be.`, {

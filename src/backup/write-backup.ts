@@ -7,12 +7,13 @@ import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
+import { freeOn, MIN_FREE_BYTES } from "../db/reserve.ts";
 import { mendSnapshot, openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
 import { VERSION } from "../lib/version.ts";
 import { writeArchive } from "./archive.ts";
-import { backupFault, streamFault } from "./faults.ts";
+import { backupFault, NO_ROOM_FIX, streamFault } from "./faults.ts";
 import { DRAFT } from "./kept.ts";
 import type { Manifest } from "./manifest.ts";
 import { DAY_MS } from "../lib/durations.ts";
@@ -67,6 +68,7 @@ export async function backupToFile(source: BackupSource, path: string, signal: A
       draft: draft.path,
       signal,
       out: () => createWriteStream(archive, { mode: 0o600, flags: "wx" }),
+      refuseMore: await roomKeeper(source, folder),
     });
     const bytes = await sync(archive);
     await rename(archive, path);
@@ -85,7 +87,8 @@ export async function backupToStream(
 ): Promise<Manifest> {
   try {
     await using draft = await draftFolder(source.dir, source.dir);
-    return await pack(source, { draft: draft.path, signal, out: () => out });
+    const refuseMore = await roomKeeper(source, source.dir);
+    return await pack(source, { draft: draft.path, signal, out: () => out, refuseMore });
   } catch (error) {
     if (signal.aborted) throw signal.reason as Error;
     throw streamFault(error, out) ?? backupFault(error, source.dir);
@@ -97,17 +100,44 @@ interface Target {
   draft: string;
   out: () => Writable;
   signal: AbortSignal;
+  refuseMore: RefuseMore;
 }
 
-async function pack(source: BackupSource, { draft, out, signal }: Target): Promise<Manifest> {
+async function pack(source: BackupSource, { draft, out, signal, refuseMore }: Target): Promise<Manifest> {
   const path = join(draft, "snapshot.db");
+  await refuseMore((await stat(source.database)).size);
   takeSnapshot(source.database, path);
   mendSnapshot(path);
   using snapshot: Snapshot = openSnapshot(path);
   await refuseWithoutKey(source, snapshot);
   const { hostname, mail, master_key, created } = source;
   const about = { version: VERSION, created, hostname, mail, master_key };
-  return await writeArchive({ dir: source.dir, path, snapshot, about }, out(), signal);
+  return await writeArchive({ dir: source.dir, path, snapshot, about, refuseMore }, out(), signal);
+}
+
+/** Throws where another `bytes` in the folder would leave the server less than it needs to take mail. */
+type RefuseMore = (bytes?: number) => Promise<void>;
+
+/** What a backup leaves free on a disk with data of the server, in bytes: with less than half of that nothing is taken in. */
+const LEFT_BYTES = 2 * MIN_FREE_BYTES;
+
+async function roomKeeper({ dir, database }: BackupSource, folder: string): Promise<RefuseMore> {
+  const disks = await Promise.all([dir, join(dir, "mail"), dirname(database)].map(diskOf));
+  if (!disks.includes(await diskOf(folder))) return () => Promise.resolve();
+  return async (bytes = 0) => {
+    const free = (await freeOn(folder)).bytes;
+    if (free - bytes >= LEFT_BYTES) return;
+    throw new AppError(
+      "unavailable",
+      `There is no room for a backup in ${folder}: it would leave less than ${LEFT_BYTES / 1_048_576} MB on a disk with data of the server, which needs them to take mail.`,
+      { fix: NO_ROOM_FIX },
+    );
+  };
+}
+
+/** The number of the disk of a folder; undefined where there is no such folder. */
+async function diskOf(folder: string): Promise<number | undefined> {
+  return (await stat(folder).catch(() => undefined))?.dev;
 }
 
 /**
