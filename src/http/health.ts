@@ -1,4 +1,5 @@
 import { Elysia, t } from "elysia";
+import { sharedAnswer } from "../lib/shared-answer.ts";
 import { type Description, describe } from "./describe.ts";
 
 /** The result of each check by name: `ok`, or what is wrong. */
@@ -39,6 +40,8 @@ const READY: Description = {
  * wrong.
  */
 export function healthRoutes(health: Health) {
+  // Everybody may ask, and a long queue takes time to look through.
+  const warn = sharedAnswer(async () => (await health.warnings?.()) ?? {});
   return new Elysia()
     .get("/livez", () => ({ status: "ok" as const }), describe(LIVE))
     .get(
@@ -47,7 +50,7 @@ export function healthRoutes(health: Health) {
         const checks = await health.ready();
         const ready = Object.values(checks).every((verdict) => verdict === "ok");
         set.status = ready ? 200 : 503;
-        return { status: ready ? "ok" : "unavailable", checks, warnings: (await health.warnings?.()) ?? {} };
+        return { status: ready ? "ok" : "unavailable", checks, warnings: await warn() };
       },
       describe(READY),
     );
