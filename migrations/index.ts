@@ -38,6 +38,7 @@ import { approvals } from "./0043-approvals.ts";
 import { brought } from "./0044-brought.ts";
 import { shownCalls } from "./0045-shown-calls.ts";
 import { contextVersions } from "./0047-context-versions.ts";
+import { readFrom } from "./0049-read-from.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -80,4 +81,5 @@ export const migrations: Record<string, Migration> = {
   "0044-brought": brought,
   "0045-shown-calls": shownCalls,
   "0047-context-versions": contextVersions,
+  "0049-read-from": readFrom,
 };

@@ -245,6 +245,11 @@ export interface MessageRow {
   brought: string | null;
   /** JSON list of the contexts and macros that its run was given, each with its version; see `UsedContext`. */
   contexts: string;
+  /**
+   * The message behind which a digest began to read, empty for none; null once that was given back because its answer did
+   * not arrive, and for what is no digest.
+   */
+  read_from: string | null;
 }
 
 /**

@@ -14,6 +14,8 @@ export interface JobPayloads {
   send_mail: { outgoing_id: string; entrusted?: boolean };
   /** Writes on a message what became of the mail that takes it to the owner of its inbox. */
   settle_forward: { outgoing_id: string };
+  /** Notes on a schedule that the answer of a run did not arrive. */
+  settle_lost: { outgoing_id: string };
   /** Tells whoever sent a message that it failed where no run could say so. */
   tell_failure: { message_id: string };
   /** `since`: when the domain began to wait for its DNS records, in unix seconds. */
@@ -118,6 +120,13 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     names: "outgoing_id",
     held_by_default: false,
     shown: "what became of forwarded mail",
+  },
+  settle_lost: {
+    lease_seconds: 120,
+    max_failures: NEVER_GIVEN_UP,
+    names: "outgoing_id",
+    held_by_default: false,
+    shown: "answers of schedules that did not arrive",
   },
   tell_failure: {
     lease_seconds: 120,

@@ -42,6 +42,7 @@ import { atSending } from "../pipeline/at-sending.ts";
 import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../pipeline/fail.ts";
 import { runNow } from "../pipeline/run.ts";
 import { settleForwardNow } from "../pipeline/forward.ts";
+import { settleLostNow } from "../resources/schedules/lost-answer.ts";
 import { planSchedules } from "../resources/schedules/plan-all.ts";
 import { giveUpSchedule, runScheduleNow } from "../resources/schedules/run-due.ts";
 import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
@@ -125,6 +126,13 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   },
   settle_forward: {
     run: settleForwardNow,
+    room: { slots: NOTICE_SLOTS },
+    about: aboutOutgoing,
+    drop: null,
+    revive: retryInPlace,
+  },
+  settle_lost: {
+    run: settleLostNow,
     room: { slots: NOTICE_SLOTS },
     about: aboutOutgoing,
     drop: null,

@@ -180,7 +180,7 @@ async function noteWhatWasRead(
   const { read_up_to } = input;
   if (schedule_id === null || read_up_to === undefined) return;
   if (ending.state !== "done" || settings.dry_run || unread === true) return;
-  await noteRead(app, tx, { id: schedule_id, read_up_to });
+  await noteRead(app, tx, { id: schedule_id, read_up_to, message_id: message.id });
   const held_up = input.gathered?.held_up;
   // A run without mail is not mailed: else nobody would hear of a mail that holds up all others.
   if (held_up !== undefined) await noteHeldUp(tx, { id: schedule_id, reason: held_up });

@@ -201,13 +201,56 @@ describe("the owner", () => {
     expect(later).not.toContain("bob@example.org");
   });
 
-  test("is not told of answers to the very address that the notice would go to", async () => {
-    await using room = await refusing(() => "550 5.1.1 who?");
+  test.each(["552 5.3.4 message too big", "554 5.7.1 looks like spam", "552 5.2.2 mailbox full"])(
+    "is told of an answer to them that came back: %s",
+    async (words) => {
+      let fault: string | undefined = words;
+      await using room = await refusing(() => fault);
+      await send(room, "Ada <ada@example.com>", undefined, "Holiday");
+      await room.drain();
+      expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
+      fault = undefined;
+      room.clock.advance("5m");
+      await room.drain();
+      const [notice] = await notices(room);
+      expect(notice).toMatchObject({ envelope_to: "ada@example.com", status: "sent" });
+      const { text } = await simpleParser(Buffer.from(notice?.raw ?? []));
+      for (const told of ["An answer that Mailwright wrote", "Holiday", words]) expect(text).toContain(told);
+    },
+  );
+
+  test("whose address came back is told once it has had a rest, and gets answers again", async () => {
+    let fault: string | undefined = "550 5.1.1 who?";
+    await using room = await refusing(() => fault);
+    const post = () => room.owner.post(`/inboxes/${room.inbox.id}/test`);
     await send(room, "Ada <ada@example.com>");
     await room.drain();
-    room.clock.advance("2d");
+    fault = undefined;
+    room.clock.advance("1h");
     await room.drain();
-    expect(await notices(room)).toEqual([]);
+    expect([await suppressed(room), await notices(room)]).toEqual([["ada@example.com"], []]);
+    expect((await post()).status).toBeLessThan(300);
+    room.clock.advance("20h");
+    await room.drain();
+    expect(await notices(room)).toMatchObject([{ envelope_to: "ada@example.com", status: "sent" }]);
+    await send(room, "Ada <ada@example.com>");
+    await room.drain();
+    expect((await room.activity())[0]).toMatchObject({ reply_status: "sent" });
+    expect(await suppressed(room)).toEqual([]);
+  });
+
+  test("can have a private answer sent again that came back, which is kept until then and no longer", async () => {
+    let fault: string | undefined = "552 5.3.4 message too big";
+    await using room = await refusing(() => fault);
+    const headers = { "Message-ID": "<private@example.com>" };
+    await room.send({ from: "Ada <ada@example.com>", text: "--private When does it open?", headers });
+    await room.drain();
+    expect(await room.outgoing()).toMatchObject([{ private: 1, status: "bounced", raw: expect.anything() }]);
+    const [{ message_id }] = await room.activity();
+    fault = undefined;
+    expect((await room.owner.post(`/messages/${message_id}/retry`)).status).toBe(202);
+    await room.drain();
+    expect(await room.outgoing()).toMatchObject([{ private: 1, status: "sent", raw: null }]);
   });
 
   test("whose notice bounces gets no notice of that", async () => {

@@ -232,6 +232,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "mail/sending/outgoing.ts endUnreadable",
       "mail/sending/outgoing.ts sendNow",
       "mail/sending/returns-letter.ts mailReturnsNow",
+      "resources/schedules/lost-answer.ts settleLostNow",
       "operation/retention/erase-account.ts eraseAccountNow",
       "operation/retention/erase.ts eraseNow",
       "operation/retention/history.ts eraseAgain",

@@ -14,7 +14,7 @@ import { settleForwardLater } from "./forwards.ts";
 import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { MAX_RESPONSE_CHARS, recordSending, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
-import { suppressionOf } from "./suppressions.ts";
+import { type Suppressed, suppressionOf } from "./suppressions.ts";
 
 /** How many mails without a job one transaction ends. */
 const ORPHANS_AT_ONCE = 100;
@@ -42,7 +42,7 @@ export type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
 
 /** Queues a mail in the caller's transaction. In `capture` mode it goes to the capture box and is done. */
 export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
-  const suppressed = await suppressionOf(tx, mail);
+  const suppressed = await suppressionOf(app, tx, mail);
   if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
   const captured = app.config.outbound.mode === "capture";
   const status = captured ? "sent" : "queued";
@@ -65,11 +65,10 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
 }
 
 /** Stores a mail that is not sent, and why. */
-async function keepBack(app: App, tx: Db, mail: QueuedMail, reason: string): Promise<ReplyStatus> {
-  const response = reason.slice(0, MAX_RESPONSE_CHARS);
+async function keepBack(app: App, tx: Db, mail: QueuedMail, kept: Suppressed): Promise<ReplyStatus> {
+  const response = kept.why.slice(0, MAX_RESPONSE_CHARS);
   const row = {
     ...newRow(app, mail),
-    raw: mail.private === true ? null : mail.raw,
     status: "suppressed",
     response,
     completed: app.now(),
@@ -77,8 +76,13 @@ async function keepBack(app: App, tx: Db, mail: QueuedMail, reason: string): Pro
   await tx.insertInto("outgoing_mails").values(row).execute();
   await tellEvent(app, tx, row);
   await showOnMessage(app, tx, mail, { reply_status: "suppressed", reply_error: response });
-  if (mail.kind === "notice") await tellOfReturnLater(app, tx, mail);
+  if (isOwed(mail, kept)) await tellOfReturnLater(app, tx, mail);
   return "suppressed";
+}
+
+/** Whether nobody else would tell of a mail that is kept back. */
+function isOwed({ kind }: Pick<QueuedMail, "kind">, { of_owner }: Suppressed): boolean {
+  return kind === "notice" || of_owner;
 }
 
 function newRow(app: App, mail: QueuedMail) {
@@ -237,9 +241,12 @@ async function reviewed(
   mail: WaitingMail,
   { job, signal, review }: { job: Job<"send_mail">; signal: AbortSignal; review: Review },
 ): Promise<AtSending> {
-  const why = await suppressionOf(app.db, mail);
-  if (why !== undefined)
-    return { why, ...(mail.kind === "notice" && { alongside: (tx) => tellOfReturnLater(app, tx, mail) }) };
+  const kept = await suppressionOf(app, app.db, mail);
+  if (kept !== undefined)
+    return {
+      why: kept.why,
+      ...(isOwed(mail, kept) && { alongside: (tx) => tellOfReturnLater(app, tx, mail) }),
+    };
   const now = await review(app, mail, job.payload);
   const { changed, alongside } = now;
   if (changed)

@@ -6,12 +6,16 @@ import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../writing/letters.ts";
 import { dayAt, DAY_MS } from "../../lib/durations.ts";
+import { ownerRestsUntil } from "./suppressions.ts";
 
 const MAX_LISTED = 50;
 /** How many bounces one letter reports; the rest follows the next day. */
 const MAX_AT_ONCE = 1_000;
 
-/** Mails an owner which answers bounced, unless that was done today: then tomorrow. */
+/**
+ * Mails an owner which answers bounced, unless that was done today: then tomorrow. While mail to the owner comes back, the
+ * letter waits, as nothing else would tell of its own return.
+ */
 export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal: AbortSignal): Promise<void> {
   const { user_id } = job.payload;
   const user = await app.db
@@ -22,22 +26,29 @@ export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal:
     .executeTakeFirst();
   const day = dayAt(app.now());
   const tomorrow = (Date.parse(day) + DAY_MS) / 1_000;
-  if (user && (await wasTold(app.db, user_id, day))) {
-    await app.write((tx) => deferJob(tx, job, tomorrow));
+  const told = user !== undefined && (await wasTold(app.db, user_id, day));
+  const later = told ? tomorrow : await restOf(app, user);
+  if (later !== null) {
+    await app.write((tx) => deferJob(tx, job, later));
     return;
   }
   const returned = await returnedTo(app.db, user_id);
   const queue = user && (await letterOf(app, user, returned));
   await writeOutcome(app, signal, async (tx) => {
-    const told = returned.map(({ id }) => id);
-    if (told.length > 0)
-      await tx.deleteFrom("undelivered_answers").where("outgoing_id", "in", told).execute();
+    const ids = returned.map(({ id }) => id);
+    if (ids.length > 0) await tx.deleteFrom("undelivered_answers").where("outgoing_id", "in", ids).execute();
     const isMore = (await returnedTo(tx, user_id)).length > 0;
     await (isMore ? deferJob(tx, job, tomorrow) : finishJob(tx, job));
     if (!queue) return;
     await tx.insertInto("owner_notices").values({ user_id, kind: "answers_returned", day }).execute();
     await queue(tx);
   });
+}
+
+/** Until when a letter to the owner would hardly arrive; null where it would. */
+async function restOf(app: App, user: UserRow | undefined): Promise<number | null> {
+  const until = user ? await ownerRestsUntil(app.db, user) : null;
+  return until !== null && until > app.calmNow() ? until : null;
 }
 
 async function wasTold(db: Db, user_id: string, day: string): Promise<boolean> {
@@ -65,14 +76,10 @@ function returnedTo(db: Db, user_id: string): Promise<Returned[]> {
     .execute();
 }
 
-/**
- * Returns the letter; undefined when only answers to the owner bounced, because a mail to that address would bounce
- * too.
- */
+/** Returns the letter; undefined when nothing is left to be told. */
 async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<QueueLetter | undefined> {
-  const others = returned.filter(({ envelope_to }) => envelope_to.toLowerCase() !== user.email);
-  if (others.length === 0) return undefined;
-  const lines = others
+  if (returned.length === 0) return undefined;
+  const lines = returned
     .slice(0, MAX_LISTED)
     .map(({ envelope_to, subject, response }) =>
       [
@@ -80,15 +87,16 @@ async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<
         asCode(response ?? ""),
       ].join(" "),
     );
-  const rest = others.length - lines.length;
-  const count = others.length === 1 ? "An answer" : `${others.length} answers`;
+  const rest = returned.length - lines.length;
+  const count = returned.length === 1 ? "An answer" : `${returned.length} answers`;
   const markdown = [
     `${count} that Mailwright wrote for you could not be delivered:`,
     lines.join("\n"),
     ...(rest > 0 ? [`And ${rest} more, which your activity lists.`] : []),
-    "The answers themselves are in your activity, so nothing is lost: once the cause is mended, “Send the answer again” there mails one again, for as long as its mail is kept. An address that turned out to be dead gets no more answers until somebody writes from it again.",
+    "The answers themselves are in your activity, so nothing is lost: once the cause is mended, “Send the answer again” there mails one again, for as long as its mail is kept. An address that turned out to be dead gets no more answers until somebody writes from it again; your own is tried again once a day.",
     "You get this mail once a day at most.",
   ].join("\n\n");
-  const subject = others.length === 1 ? "An answer could not be delivered" : "Answers could not be delivered";
+  const subject =
+    returned.length === 1 ? "An answer could not be delivered" : "Answers could not be delivered";
   return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
 }

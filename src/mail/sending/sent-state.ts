@@ -3,13 +3,15 @@ import { afterCommit, type Db } from "../../db/database.ts";
 import { eventKey } from "../../db/job-keys.ts";
 import { packed } from "../../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow } from "../../db/schema.ts";
+import { userById } from "../../db/users.ts";
 import { eraseLater } from "../../jobs/erase.ts";
 import { buryJob, enqueue } from "../../jobs/queue.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { settleForwardLater } from "./forwards.ts";
+import { settleLostLater } from "./lost-answers.ts";
 import { tellOfLostLetter, tellOfReturnLater } from "./returns.ts";
 import { sendUse } from "./send-use.ts";
-import { countReturn, type Return } from "./suppressions.ts";
+import { countReturn, liftOfOwner, type Return } from "./suppressions.ts";
 
 export const MAX_RESPONSE_CHARS = 500;
 
@@ -38,15 +40,35 @@ export async function recordSending(
     .executeTakeFirst();
   // A bounce may arrive before the acceptance by the server has been stored.
   if (numUpdatedRows === 0n) return;
-  if (completed !== null && result.is_owed !== true) await forgetPrivate(app, tx, mail.id);
+  // What did not arrive is kept as any other mail is, so that it can be sent again: nothing else has its words.
+  if (result.status === "sent") await forgetPrivate(app, tx, mail.id);
   if (mail.attempts === 0) await tellEvent(app, tx, mail);
   const reply_error = result.status === "sent" ? null : response;
   await showOnMessage(app, tx, mail, { reply_status: result.status, reply_error });
-  if (result.status !== "bounced") return;
+  if (result.status === "sent" && mail.message_id !== null) await liftOfOwner(tx, mail);
+  if (result.status === "bounced") await noteReturn(app, tx, mail, { ...result, response });
+}
+
+async function noteReturn(
+  app: App,
+  tx: Db,
+  mail: Omit<OutgoingMailRow, "raw">,
+  result: Result,
+): Promise<void> {
   await tellOfLostLetter(app, tx, mail);
   if (mail.message_id === null) return;
-  if (result.of_relay !== true) await countReturn(app, tx, mail, { ...result, response });
+  if (result.of_relay !== true) await countReturn(app, tx, mail, result);
+  // The operator can have it sent once the relay works; until then a letter to the same address would not leave either.
+  if (result.is_owed === true && (await isToOwner(tx, mail))) return;
   await tellOfReturnLater(app, tx, mail);
+}
+
+async function isToOwner(
+  tx: Db,
+  { user_id, envelope_to }: Pick<OutgoingMailRow, "user_id" | "envelope_to">,
+): Promise<boolean> {
+  const [user] = await userById(tx, { id: user_id });
+  return user?.email === envelope_to.toLowerCase();
 }
 
 /** A mail that has been handed over. */
@@ -69,7 +91,7 @@ export async function recordReport(
     .set({ status, response, completed: mail.completed ?? app.now() })
     .where("id", "=", mail.id)
     .execute();
-  if (mail.completed === null) await forgetPrivate(app, tx, mail.id);
+  if (mail.completed === null && status === "sent") await forgetPrivate(app, tx, mail.id);
   if (mail.attempts === 0 && mail.completed === null) await tellEvent(app, tx, mail);
   await showOnMessage(app, tx, mail, {
     reply_status: status,
@@ -112,6 +134,8 @@ function isNews(app: App, { status: before, completed }: HandedMail, status: Han
   return status === "bounced" || completed !== null;
 }
 
+const LOST: ReadonlySet<string> = new Set(["bounced", "suppressed"]);
+
 export async function showOnMessage(
   app: App,
   tx: Db,
@@ -122,6 +146,7 @@ export async function showOnMessage(
   if (message_id === null) return;
   if (mail.kind === "forward") return settleForwardLater(app, tx, mail);
   await tx.updateTable("messages").set(shown).where("id", "=", message_id).execute();
+  if (mail.kind === "reply" && LOST.has(shown.reply_status)) await settleLostLater(app, tx, mail);
   afterCommit(tx, () => app.changes.tell(user_id, message_id));
 }
 

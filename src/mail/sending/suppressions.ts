@@ -1,10 +1,10 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { prepared, remembered } from "../../db/prepared.ts";
-import type { OutgoingMailRow } from "../../db/schema.ts";
+import type { OutgoingMailRow, UserRow } from "../../db/schema.ts";
 import { withoutQuotes } from "../../lib/mail-address.ts";
 import { asciiDomain } from "./send-outcome.ts";
-import { DAY_SECONDS } from "../../lib/durations.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../lib/durations.ts";
 
 const MAX_SOFT_BOUNCES = 3;
 /** Characters of an answer that are examined. */
@@ -97,22 +97,61 @@ export async function countReturn(
     .execute();
 }
 
+/** Why a mail is not sent, and whether it is for the owner of the account, to whom nobody else would tell it. */
+export interface Suppressed {
+  why: string;
+  of_owner: boolean;
+}
+
 /**
  * Returns why a mail of an account may not go to its recipient; undefined if it may. Letters of the server are always
- * sent.
+ * sent, and so is now and then an answer to the account's own owner: who gets the results of schedules need never write,
+ * and what a server said of an address once may hold no longer.
  */
 export async function suppressionOf(
+  app: App,
   tx: Db,
   mail: Pick<OutgoingMailRow, "user_id" | "message_id" | "kind" | "envelope_to">,
-): Promise<string | undefined> {
+): Promise<Suppressed | undefined> {
   if (mail.message_id === null) return undefined;
   const key = keyOf(mail.user_id, mail.envelope_to);
   const [row] = await byKey(tx, key);
   if (!row || row.suppressed_at === null) return undefined;
-  const isOwner = asciiDomain(row.account).toLowerCase() === key.address;
-  if (isOwner && mail.kind === "notice") return undefined;
+  const of_owner = isAccount(row, key.address);
+  if (of_owner && (mail.kind === "notice" || restsUntil(row) <= app.calmNow())) return undefined;
   const what = mail.kind === "forward" ? "It is not forwarded" : "No answer is sent";
-  return `${what} to ${key.address}, because mail to it came back. It gets answers again once it has written again and its server vouches for the mail. What came back: ${row.reason}`;
+  const until = of_owner ? "; as your own address it is tried again within a day" : "";
+  return {
+    why: `${what} to ${key.address}, because mail to it came back. It gets answers again once it has written again and its server vouches for the mail${until}. What came back: ${row.reason}`,
+    of_owner,
+  };
+}
+
+/** How long the address of an account's own owner gets no answers after mail to it came back. */
+const REST_SECONDS = 20 * HOUR_SECONDS;
+
+function restsUntil({ updated }: { updated: number }): number {
+  return updated + REST_SECONDS;
+}
+
+/** Until when the owner of an account can hardly be mailed, in unix seconds; null where mail to them arrives. */
+export async function ownerRestsUntil(db: Db, user: Pick<UserRow, "id" | "email">): Promise<number | null> {
+  const [row] = await byKey(db, keyOf(user.id, user.email));
+  return row && row.suppressed_at !== null ? restsUntil(row) : null;
+}
+
+function isAccount({ account }: { account: string }, address: string): boolean {
+  return asciiDomain(account).toLowerCase() === address;
+}
+
+/** Lifts the suppression of the owner's own address, once an answer to it has been handed over. */
+export async function liftOfOwner(
+  tx: Db,
+  { user_id, envelope_to }: Pick<OutgoingMailRow, "user_id" | "envelope_to">,
+): Promise<void> {
+  const key = keyOf(user_id, envelope_to);
+  const [row] = await byKey(tx, key);
+  if (row && isAccount(row, key.address)) await deleteByKey(tx, key);
 }
 
 const byKey = remembered((db, key: { user_id: string; address: string }) =>

@@ -55,5 +55,6 @@ export function blankMessage(
     approval_id: null,
     brought: null,
     contexts: "[]",
+    read_from: null,
   };
 }

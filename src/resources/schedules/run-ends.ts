@@ -8,7 +8,7 @@ import { forgetDue } from "./plan.ts";
 import { scheduleById } from "./view.ts";
 
 /** How many runs in a row may fail before a schedule pauses. */
-const MAX_FAILURES = 3;
+export const MAX_FAILURES = 3;
 
 /** Notes how a run of a schedule ended, in the transaction that ends it. */
 export async function noteRunEnd(
@@ -33,8 +33,40 @@ const noteSuccess = prepared((db, key: { id: string }) =>
  * Moves what the digests of a schedule have read on, in the transaction that closes a run as done. It moves back from nothing but
  * what a clock that was ahead has noted.
  */
-export async function noteRead(app: App, tx: Db, read: { id: string; read_up_to: string }): Promise<void> {
-  await moveRead(tx, { ...read, to_come: idToCome(app) });
+export async function noteRead(
+  app: App,
+  tx: Db,
+  { id, read_up_to, message_id }: { id: string; read_up_to: string; message_id: string },
+): Promise<void> {
+  await noteFrom(tx, { id, message_id });
+  await moveRead(tx, { id, read_up_to, to_come: idToCome(app) });
+}
+
+/** Notes on a run from where on it has read; empty where no run had read anything before. */
+const noteFrom = prepared((db, run: { id: string; message_id: string }) =>
+  db
+    .updateTable("messages")
+    .set((eb) => ({
+      read_from: eb
+        .selectFrom("schedules")
+        .select((of) => of.fn.coalesce("read_up_to", of.val("")).as("from"))
+        .where("schedules.id", "=", run.id),
+    }))
+    .where("id", "=", run.message_id),
+);
+
+/** Has a digest read once more what a run had read whose answer did not arrive, and what came after it. */
+export async function readAgain(
+  tx: Db,
+  { id, message_id, read_from }: { id: string; message_id: string; read_from: string },
+): Promise<void> {
+  await tx.updateTable("messages").set({ read_from: null }).where("id", "=", message_id).execute();
+  await tx
+    .updateTable("schedules")
+    .set({ read_up_to: read_from === "" ? null : read_from })
+    .where("id", "=", id)
+    .where("read_up_to", ">", read_from)
+    .execute();
 }
 
 const moveRead = prepared(
