@@ -1,0 +1,167 @@
+import { invalid } from "../../../errors.ts";
+import { knownZone } from "../../../lib/written-moment.ts";
+import { type Word, wordsIn } from "../../../lib/split-words.ts";
+
+/** What a term may be looked for in; null: in all that people read. */
+type Place = "from" | "to" | "subject" | "tag" | null;
+
+export interface Term {
+  in: Place;
+  /** Words that follow each other, at least one. */
+  words: string[];
+  /** Whether the last word may go on. */
+  prefix: boolean;
+}
+
+/** A search as it was understood. All of it has to hold. */
+export interface SearchQuery {
+  terms: Term[];
+  without: Term[];
+  has_file: boolean;
+  /** In unix seconds; both included. */
+  since?: number;
+  until?: number;
+}
+
+const MAX_TERMS = 20;
+/** From how many letters on a word also finds those that begin with it; with an asterisk, from how many. */
+const PREFIX_CHARS = 3;
+const STARRED_CHARS = 2;
+
+const PLACES: Record<string, Exclude<Place, null>> = {
+  from: "from",
+  to: "to",
+  subject: "subject",
+  tag: "tag",
+};
+
+/**
+ * Reads what somebody types into a search: words, "phrases", begin*, -without, from:, to:, subject:, tag:, has:file,
+ * before:DAY and after:DAY. Anything else is a word. Signs that are no letters or digits are no words.
+ */
+export function parseQuery(typed: string, { timezone }: { timezone: string }): SearchQuery {
+  const query: SearchQuery = { terms: [], without: [], has_file: false };
+  for (const piece of piecesOf(typed.normalize("NFC"))) {
+    if (isFilter(query, piece, timezone)) continue;
+    const term = termOf(piece);
+    if (term.words.length > 0) (piece.without ? query.without : query.terms).push(term);
+  }
+  if (query.terms.length + query.without.length > MAX_TERMS)
+    throw invalid("query.q", "too_many", `A search has at most ${MAX_TERMS} words and phrases.`);
+  return query;
+}
+
+/** Whether a search asks for anything at all. */
+export function asksForNothing({ terms, without, has_file, since, until }: SearchQuery): boolean {
+  return terms.length + without.length === 0 && !has_file && since === undefined && until === undefined;
+}
+
+interface Piece {
+  without: boolean;
+  /** What stands before a colon, in lower case; "" without one. */
+  key: string;
+  text: string;
+  quoted: boolean;
+  starred: boolean;
+}
+
+const BLANK = /\s/u;
+
+/** Parts what was typed at its blanks and quotes, in one pass. A quote that is never closed reaches to the end. */
+function piecesOf(typed: string): Piece[] {
+  const pieces: Piece[] = [];
+  let at = 0;
+  const until = (isEnd: (sign: string) => boolean): string => {
+    const from = at;
+    while (at < typed.length && !isEnd(typed[at] ?? "")) at += 1;
+    return typed.slice(from, at);
+  };
+  while (at < typed.length) {
+    const head = until((sign) => BLANK.test(sign) || QUOTES.has(sign));
+    const begins = BEGINNING.exec(head);
+    if (begins !== null && QUOTES.has(typed[at] ?? "")) {
+      at += 1;
+      const text = until((sign) => QUOTES.has(sign));
+      at += 1;
+      const starred = typed[at] === "*";
+      pieces.push({ without: begins[1] === "-", key: keyOf(begins[2]), text, quoted: true, starred });
+    } else if (head !== "") pieces.push(bareOf(head));
+    else at += 1;
+  }
+  return pieces;
+}
+
+const QUOTES = new Set(['"', "“", "”", "„"]);
+/** What may stand before a quote that begins a phrase. */
+const BEGINNING = /^(-?)([a-z]+:)?$/i;
+
+function bareOf(head: string): Piece {
+  const without = head.length > 1 && head.startsWith("-");
+  const rest = without ? head.slice(1) : head;
+  const colon = rest.indexOf(":");
+  const key = keyOf(rest.slice(0, colon + 1));
+  const text = key === "" ? rest : rest.slice(colon + 1);
+  return { without, key, text, quoted: false, starred: text.endsWith("*") };
+}
+
+function keyOf(written = ""): string {
+  const key = written.slice(0, -1).toLowerCase();
+  return Object.hasOwn(PLACES, key) || ["has", "before", "after"].includes(key) ? key : "";
+}
+
+/** Takes in what is no word; false for words. */
+function isFilter(query: SearchQuery, { key, text, without }: Piece, timezone: string): boolean {
+  if (key === "has") {
+    if (text.toLowerCase() !== "file" || without)
+      throw invalid("query.q", "unknown_filter", "After has: stands file, as in has:file.");
+    query.has_file = true;
+    return true;
+  }
+  if (key !== "before" && key !== "after") return false;
+  const day = firstSecondOf(text, knownZone(timezone));
+  if (day === undefined || without)
+    throw invalid("query.q", "invalid_day", `After ${key}: stands a day, as in ${key}:2026-03-31.`);
+  if (key === "after") query.since = Math.max(query.since ?? 0, day);
+  else query.until = Math.min(query.until ?? Number.POSITIVE_INFINITY, day - 1);
+  return true;
+}
+
+function firstSecondOf(day: string, zone: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return undefined;
+  try {
+    const begins = Temporal.PlainDate.from(day, { overflow: "reject" }).toZonedDateTime(zone);
+    return Math.floor(begins.epochMilliseconds / 1_000);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function termOf({ key, text, quoted, starred }: Piece): Term {
+  const place = PLACES[key] ?? null;
+  if (place === "tag") return tagTerm(text, starred && !quoted);
+  const found = [...wordsIn(text)];
+  const last = found.at(-1);
+  const words = withoutRest(found).map((word) => word.text);
+  const least = starred ? STARRED_CHARS : PREFIX_CHARS;
+  const long_enough = last !== undefined && Array.from(last.text).length >= least;
+  const prefix = isLoneSign(found) || (long_enough && last.single !== true && (starred || !quoted));
+  return { in: place, words, prefix };
+}
+
+/** A tag is one word whatever signs it has, and found as a whole. */
+function tagTerm(text: string, starred: boolean): Term {
+  const tag = text.replace(/^[#+]/, "").replace(/\*$/, "").toLowerCase();
+  return { in: "tag", words: tag === "" ? [] : [tag], prefix: starred };
+}
+
+/** The words without the last sign of a run, where it only repeats the second sign of the pair before it. */
+function withoutRest(found: Word[]): Word[] {
+  const [before, last] = found.slice(-2);
+  return before !== undefined && last?.single === true && last.from < before.to ? found.slice(0, -1) : found;
+}
+
+/** Whether the last word is one sign of a script without blanks, which pairs begin with. */
+function isLoneSign(found: Word[]): boolean {
+  return found.at(-1)?.single === true && withoutRest(found).length === found.length;
+}
