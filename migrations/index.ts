@@ -37,6 +37,7 @@ import { readByDigests } from "./0042-read-by-digests.ts";
 import { approvals } from "./0043-approvals.ts";
 import { brought } from "./0044-brought.ts";
 import { shownCalls } from "./0045-shown-calls.ts";
+import { search } from "./0046-search.ts";
 import { contextVersions } from "./0047-context-versions.ts";
 import { readFrom } from "./0049-read-from.ts";
 
@@ -80,6 +81,7 @@ export const migrations: Record<string, Migration> = {
   "0043-approvals": approvals,
   "0044-brought": brought,
   "0045-shown-calls": shownCalls,
+  "0046-search": search,
   "0047-context-versions": contextVersions,
   "0049-read-from": readFrom,
 };

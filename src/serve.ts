@@ -36,6 +36,7 @@ import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
 import { createMetrics } from "./metrics.ts";
 import { endOrphans } from "./pipeline/fail.ts";
 import { spamFilterWarning } from "./inbound/spam-filter.ts";
+import { keepIndexed } from "./resources/messages/search/keep-indexed.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
 import { watchFiles } from "./tls/files.ts";
@@ -107,6 +108,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(openMetricsDoor(app));
   const reload = await careForCertificate(app, started);
   app.worker?.start();
+  started.use(keepIndexed(app));
   app.log.info({ http: http.url, smtp: smtp.address, data }, "ready");
   await offerSetup(app);
   const running = started.move();

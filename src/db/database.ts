@@ -17,6 +17,7 @@ import { storedLossWarning, lostPages, recordLoss, readLogEnd } from "./lost-com
 import { shareReads } from "./shared-read.ts";
 import { isDamage, isStorageFault } from "./storage-faults.ts";
 import { createSyncSpeed } from "./sync-speed.ts";
+import { keepTextIndex } from "./text-index.ts";
 import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
@@ -62,6 +63,8 @@ export interface Upkeep {
   giveBackSpace: () => boolean;
   /** Looks through the whole database; see `createLookThrough`. */
   lookThrough: () => Promise<Looked>;
+  /** Makes the index of words anew, which was found damaged. Several calls at once do so once. */
+  renewIndex: () => Promise<void>;
   /** Returns a warning about slow commits; undefined while they are fast. */
   slowDisk: () => string | undefined;
   /** Returns a warning about commits that the disk has lost; undefined where none are known. */
@@ -107,10 +110,9 @@ export function openDatabase(
     await options.beforeCommit?.();
   };
   const commit = groupCommit(db, { beforeCommit, ...syncs });
-  const warn = (problem: string): void =>
-    log.warn({ problem }, "the database log cannot be copied back yet; trying again");
-  const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });
-  const write = watched(commit, watch, () => checkpoints?.afterCommit());
+  const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn: warning(log) });
+  const index = keepTextIndex(commit, log);
+  const write = watched(index.write, watch, () => checkpoints?.afterCommit());
   const upkeep: Upkeep = {
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
     readAnew: () => reads.end(),
@@ -125,6 +127,7 @@ export function openDatabase(
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
     lookThrough: createLookThrough({ sqlite, path, write: commit, watch, log, endReads: () => reads.end() }),
+    renewIndex: index.renew,
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),
   };
@@ -147,6 +150,10 @@ export function openDatabase(
       }
     },
   };
+}
+
+function warning(log: WatchLog): (problem: string) => void {
+  return (problem) => log.warn({ problem }, "the database log cannot be copied back yet; trying again");
 }
 
 /** Truncates the log. Throws while another process or thread uses it. */

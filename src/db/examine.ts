@@ -1,6 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
 import { OF_ONE_ROW } from "./integrity.ts";
+import { isOfTextIndex, isTextIndexFault } from "./text-index.ts";
 
 const MAX_FAULTS = 1_000;
 
@@ -10,6 +11,8 @@ export interface Damage {
   faults: string[];
   /** Indexes of damaged tables that have all of their rows: they can be made anew from these. */
   indexes: string[];
+  /** Whether the index of words is damaged: it can be made anew from the messages. */
+  text_index: boolean;
   /** One sentence for each table of which rows are lost, or cannot be read. */
   lost: string[];
   /** Whether only what SQLite notes of free room is wrong, in which nothing is looked up. */
@@ -28,13 +31,21 @@ const FRAGMENTS = /Fragmentation of (\d+) bytes reported as (\d+) on page (\d+)/
  */
 export function examine(sqlite: Sqlite.Database): Damage {
   const faults = faultsIn(sqlite);
-  const damage: Damage = { faults, indexes: [], lost: [], is_worn: false };
+  const damage: Damage = { faults, indexes: [], text_index: false, lost: [], is_worn: false };
   if (faults.length === 0) return damage;
-  const found = tablesOf(sqlite).map((table) => examineTable(sqlite, table));
+  const [of_index, tables] = partOf(tablesOf(sqlite));
+  const found = tables.map((table) => examineTable(sqlite, table));
+  damage.text_index =
+    faults.some(isTextIndexFault) || of_index.some((table) => faultsIn(sqlite, table).length > 0);
   damage.indexes.push(...found.flatMap(({ indexes }) => indexes));
   damage.lost.push(...found.flatMap(({ lost }) => lost ?? []));
   damage.is_worn = damage.lost.length === 0 && linesOf(faults).every((line) => OF_ROOM.test(line));
   return damage;
+}
+
+/** The tables of the index of words, and the others. */
+function partOf(tables: string[]): [string[], string[]] {
+  return [tables.filter(isOfTextIndex), tables.filter((table) => !isOfTextIndex(table))];
 }
 
 /** What is wrong in the whole database, or in one table with its indexes; values of single rows aside. */

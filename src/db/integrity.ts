@@ -1,7 +1,8 @@
 import { startWorker } from "../lib/worker.ts";
 import type { Damage } from "./examine.ts";
 
-const LOOK_MS = 15_000;
+/** The index of words of a million messages takes twenty seconds of it. */
+const LOOK_MS = 60_000;
 /** How long to look for all faults, which reads every page. Nobody waits for it. */
 const LOOK_AT_ALL_MS = 600_000;
 
@@ -33,7 +34,7 @@ export function findDamage(path: string): Promise<Damage | null> {
 
 /** Damage of which nothing more is known. */
 export function nothingKnown(fault: string): Damage {
-  return { faults: [fault], indexes: [], lost: [], is_worn: false };
+  return { faults: [fault], indexes: [], text_index: false, lost: [], is_worn: false };
 }
 
 /** Messages of SQLite's `pragma integrity_check` about values of one row, as opposed to damage of the file. */

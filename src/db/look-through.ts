@@ -6,6 +6,7 @@ import { type Damage, examine } from "./examine.ts";
 import { findDamage, isUnread, nothingKnown } from "./integrity.ts";
 import { KEEPERS, placesOfIndexAlone } from "./segment-rows.ts";
 import { StorageError } from "./storage-faults.ts";
+import { renewTextIndex } from "./text-index.ts";
 import type { StorageWatch, WatchLog } from "./watch.ts";
 
 /** Up to this size a database is looked through on this thread: to start another one takes longer. */
@@ -42,11 +43,14 @@ export function createLookThrough(looking: Looking): () => Promise<Looked> {
 async function lookThrough(looking: Looking): Promise<Looked> {
   const before = await damageOf(looking);
   if (before === null) return "unread";
-  const { faults, indexes, lost } = before;
+  const { faults, indexes, text_index, lost } = before;
   if (faults.length === 0) return "sound";
-  if (lost.length > 0 || indexes.length === 0 || !(await areMadeAnew(looking, indexes)))
-    return sayWhatIsLeft(looking, before);
-  looking.log.error({ faults, indexes }, "indexes of the database were damaged, and have been made anew");
+  const can_be_mended = lost.length === 0 && (indexes.length > 0 || text_index);
+  if (!can_be_mended || !(await areMadeAnew(looking, before))) return sayWhatIsLeft(looking, before);
+  looking.log.error(
+    { faults, indexes, text_index },
+    "indexes of the database were damaged, and have been made anew",
+  );
   const after = await damageOf(looking);
   if (after === null) return "unread";
   return after.faults.length === 0 ? "mended" : sayWhatIsLeft(looking, after);
@@ -110,7 +114,10 @@ async function examined({ sqlite, path }: Looking): Promise<Damage | null> {
  * Makes indexes anew, and keeps them only if all is well then: a damaged page may lead SQLite to free pages of others as it
  * clears an index.
  */
-async function areMadeAnew(looking: Looking, indexes: string[]): Promise<boolean> {
+async function areMadeAnew(
+  looking: Looking,
+  { indexes, text_index }: Pick<Damage, "indexes" | "text_index">,
+): Promise<boolean> {
   try {
     await looking.write(async (tx) => {
       for (const keeper of KEEPERS)
@@ -119,6 +126,7 @@ async function areMadeAnew(looking: Looking, indexes: string[]): Promise<boolean
           throw new Error(
             `the index of ${keeper} has places in the files of mails that its rows do not have`,
           );
+      if (text_index) await renewTextIndex(tx);
       for (const index of indexes) await sql`reindex ${sql.id(index)}`.execute(tx);
       const { faults, is_worn } = examine(looking.sqlite);
       if (faults.length > 0 && !is_worn) throw new Error(`this is damaged besides: ${faults.join("; ")}`);

@@ -2,6 +2,7 @@ import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
 import { AppError } from "../errors.ts";
 import type { Db } from "./group-commit.ts";
+import { ensureTextIndex } from "./text-index.ts";
 import { ensureTriggers } from "./triggers.ts";
 
 export interface MigrationStatus {
@@ -24,7 +25,10 @@ export async function migrateToLatest(
   const next = Object.keys(migrations).find((name) => !applied.includes(name));
   if (next !== undefined && !may_migrate) throw serverIsOlder();
   const migrated = next === undefined ? [] : await migrate(db, { applied, next, beforeUpgrade });
-  if (may_migrate) await ensureTriggers(db);
+  if (may_migrate) {
+    await ensureTextIndex(db);
+    await ensureTriggers(db);
+  }
   return migrated;
 }
 

@@ -50,6 +50,10 @@ export interface Schema {
   account_storage: AccountStorageRow;
   schedules: ScheduleRow;
   approvals: ApprovalRow;
+  text_slots: TextSlotRow;
+  indexed_messages: IndexedMessageRow;
+  message_texts: MessageTextRow;
+  unindexed_messages: UnindexedMessageRow;
 }
 
 /** A value that belongs to the whole data folder. */
@@ -794,4 +798,54 @@ export interface OwnerNoticeRow {
     | "approvals_waiting";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
+}
+
+/** The fields of a message in which words are looked up, in the order in which the index has them. */
+export const TEXT_FIELDS = [
+  "marks",
+  "subject",
+  "sender",
+  "recipient",
+  "tags",
+  "instruction",
+  "result",
+  "material",
+  "files",
+] as const;
+type TextFields = Record<(typeof TEXT_FIELDS)[number], string>;
+
+/**
+ * A part of the index of words, which has some thousand messages of one account: each of their words begins with the mark of
+ * its number. So a search passes over no words but those of its account, and over few at once.
+ */
+export interface TextSlotRow {
+  slot: Generated<number>;
+  user_id: string;
+  /** Between which places its messages are. */
+  first: number;
+  last: number;
+  /** How much text was put into it, in characters. */
+  chars: number;
+  messages: Generated<number>;
+}
+
+/** What is indexed of a message, as marked texts; see `lib/split-words.ts`. */
+export interface IndexedMessageRow extends TextFields {
+  /** Places are in the order of the ids of messages. */
+  place: number;
+  message_id: string;
+  slot: number;
+}
+
+/** The index of words (FTS5) over `indexed_messages`. */
+export interface MessageTextRow extends TextFields {
+  rowid: number;
+}
+
+/** A message that has ended, and that is to be indexed, or indexed anew. */
+export interface UnindexedMessageRow {
+  user_id: string;
+  message_id: string;
+  /** How often it was put here again while it waited. */
+  turn: Generated<number>;
 }

@@ -6,6 +6,7 @@ import { OF_ONE_ROW } from "./integrity.ts";
 import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 import { StorageError } from "./storage-faults.ts";
+import { isTextIndexFault } from "./text-index.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
@@ -84,7 +85,8 @@ export function refuseUnfit(path: string): string[] {
   const faults = (sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[])
     .map(({ integrity_check }) => integrity_check)
     .filter((words) => words !== "ok");
-  const damage = faults.filter((words) => !OF_ONE_ROW.test(words));
+  // The index of words is made anew at the start.
+  const damage = faults.filter((words) => !OF_ONE_ROW.test(words) && !isTextIndexFault(words));
   if (damage.length > 0)
     throw new AppError("unavailable", `The database in this backup is damaged: ${damage.join("; ")}.`, {
       fix: "Use an older backup. Nothing was changed.",
@@ -103,7 +105,7 @@ export function mendSnapshot(path: string): void {
   const { faults, indexes, lost } = examine(sqlite);
   if (faults.length === 0) return;
   if (lost.length === 0) for (const index of indexes) sqlite.exec(`reindex ${quoted(index)}`);
-  const [left] = lost.length > 0 ? lost : examine(sqlite).faults;
+  const [left] = lost.length > 0 ? lost : examine(sqlite).faults.filter((fault) => !isTextIndexFault(fault));
   if (left !== undefined) throw new StorageError("SQLITE_CORRUPT", left);
 }
 

@@ -7,7 +7,9 @@ import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.
  */
 const DISK =
   /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EFBIG|EIO|EROFS|DATABASE_GONE|FOLDER_CLOSED|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
-const DAMAGE = /^(SQLITE_(CORRUPT|NOTADB)|DATABASE_DAMAGED)/;
+const DAMAGE = /^(SQLITE_(CORRUPT(?!_VTAB)|NOTADB)|DATABASE_DAMAGED)/;
+/** SQLite says so of the index of words alone, which is no loss: all of it can be made anew. */
+const INDEX_DAMAGE = "SQLITE_CORRUPT_VTAB";
 
 const LOOK_AT_DISK =
   "See what the system says about the disk (dmesg), and whether its cable and power are well.";
@@ -98,6 +100,11 @@ export function isStorageFault(error: unknown): boolean {
 /** Returns whether the error means that the database is damaged. */
 export function isDamage(error: unknown): boolean {
   return DAMAGE.test(codeOf(error));
+}
+
+/** Returns whether the error means that the index of words is damaged, and nothing else. */
+export function isIndexDamage(error: unknown): boolean {
+  return codeOf(error) === INDEX_DAMAGE;
 }
 
 /** Returns a sentence about a storage fault, and what to do about it. */

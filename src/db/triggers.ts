@@ -2,23 +2,26 @@ import { type RawBuilder, sql } from "kysely";
 import type { Db } from "./group-commit.ts";
 import { JOB_TRIGGERS } from "./job-triggers.ts";
 import { STORAGE_TRIGGERS } from "./storage-triggers.ts";
+import { TEXT_TRIGGERS } from "./text-triggers.ts";
 
 /** Name, event and body of a trigger. */
 export type Trigger = [name: string, event: string, work: RawBuilder<unknown>];
 
 /** Creates missing triggers. Called at each start, since a migration that rebuilds a table drops its triggers. */
-export async function ensureTriggers(db: Db): Promise<void> {
+export function ensureTriggers(db: Db): Promise<void> {
+  return db.transaction().execute(createMissing);
+}
+
+/** As `ensureTriggers`, in the open transaction. */
+export async function createMissing(db: Db): Promise<void> {
   const known = db.withTables<{ sqlite_master: { name: string; type: string } }>();
   const found = await known
     .selectFrom("sqlite_master")
     .select("name")
     .where("type", "=", "trigger")
     .execute();
-  const all = [...STORAGE_TRIGGERS, ...JOB_TRIGGERS];
+  const all = [...STORAGE_TRIGGERS, ...JOB_TRIGGERS, ...TEXT_TRIGGERS];
   const missing = all.filter(([trigger]) => !found.some(({ name }) => name === trigger));
-  if (missing.length === 0) return;
-  await db.transaction().execute(async (tx) => {
-    for (const [name, event, work] of missing)
-      await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(tx);
-  });
+  for (const [name, event, work] of missing)
+    await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(db);
 }

@@ -236,7 +236,9 @@ async function opened(config: Parameters<typeof createApp>[0]): Promise<void> {
 function rowsOf(path: string): Record<string, Row[]> {
   const db = new Sqlite(path);
   const tables = db
-    .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name")
+    .prepare(
+      "select name from pragma_table_list where type = 'table' and wr = 0 and name not like 'sqlite_%' order by name",
+    )
     .pluck()
     .all() as string[];
   const rows = Object.fromEntries(

@@ -136,6 +136,11 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
 }
 
 function damageOutcome(faults: string[], damage: Damage | null): Outcome {
+  if (damage?.text_index === true && damage.lost.length + damage.indexes.length === 0)
+    return warn(
+      "The index of words is damaged, by which messages are found.",
+      "Restart the server, which makes it anew; nothing is lost. See what your disk says as well.",
+    );
   if (damage !== null && damage.lost.length === 0 && damage.indexes.length > 0)
     return fail(
       `Indexes of the database may not lead to all rows of their tables: ${damage.indexes.join(", ")}.`,

@@ -15,8 +15,17 @@ export function isForgotten({
   command,
 }: Pick<MessageRow, "state" | "reason" | "command">): boolean {
   if (reason === LEFT_OUT_BY_RULE) return true;
+  return state === "done" && isMeantPrivate({ command });
+}
+
+/** Whether the words of a message are never looked up: it has given them up, or will once it is done. */
+export function isPrivate(message: Pick<MessageRow, "state" | "reason" | "command">): boolean {
+  return isForgotten(message) || isMeantPrivate(message);
+}
+
+function isMeantPrivate({ command }: Pick<MessageRow, "command">): boolean {
   const { options } = storedJson<{ options?: { private?: unknown } }>(command ?? "{}", {});
-  return state === "done" && options?.private === true;
+  return options?.private === true;
 }
 
 /** As `isForgotten`, as a condition of a query. */

@@ -31,7 +31,8 @@ export function materialOf(
   return [head, ...parts.map((part) => part.trim()).filter(Boolean)].join("\n\n");
 }
 
-function wordsOf(message: MessageRow, mail: ParsedMail): string[] {
+/** Returns what can be read in a mail beside the instruction. */
+export function wordsOf(message: MessageRow, mail: ParsedMail): string[] {
   return hasAuthority(message) ? [mail.rest_text, mail.signature] : [allText(mail)];
 }
 

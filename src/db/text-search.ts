@@ -1,0 +1,54 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Db } from "./group-commit.ts";
+
+/** What is looked for in the index of words, and between which places: `from` is included, `below` is not. */
+export interface Looked {
+  /** In the grammar of FTS5. */
+  expression: string;
+  from: number;
+  below: number;
+}
+
+/** A message that was found, and where its texts are. */
+export interface Hit {
+  id: string;
+  place: number;
+  slot: number;
+}
+
+/** Finds the newest hits, `count` at most. */
+export function hitsIn(db: Db, { count, ...looked }: Looked & { count: number }): Promise<Hit[]> {
+  return matching(db, looked)
+    .select(["indexed_messages.message_id as id", "indexed_messages.place", "indexed_messages.slot"])
+    .orderBy("message_texts.rowid", "desc")
+    .limit(count)
+    .execute();
+}
+
+/** Says of all hits how well they fit: the more, the better. */
+export function scoresIn(db: Db, looked: Looked): Promise<{ id: string; score: number }[]> {
+  return matching(db, looked)
+    .select(["indexed_messages.message_id as id", SCORE.as("score")])
+    .execute();
+}
+
+/**
+ * Weights as in `TEXT_FIELDS`: what is in a subject, a tag or an instruction says more of a message than what is in its
+ * material. A word that stands nearly everywhere has a score near 0, so it is made a large whole number.
+ */
+const SCORE = sql<number>`cast(-1e12 * bm25(message_texts, 0, 8, 4, 4, 4, 4, 2, 1, 1) as integer)`;
+
+function matching(db: Db, { expression, from, below }: Looked) {
+  return db
+    .selectFrom("message_texts")
+    .innerJoin("indexed_messages", "indexed_messages.place", "message_texts.rowid")
+    .where(sql<boolean>`message_texts match ${expression}`)
+    .where("message_texts.rowid", ">=", whole(from))
+    .where("message_texts.rowid", "<", whole(below));
+}
+
+/** The index knows only whole numbers as bounds, which numbers of JavaScript are not where they come from outside. */
+function whole(place: number): RawBuilder<number> {
+  const bounded = Math.max(Number.MIN_SAFE_INTEGER, Math.min(place, Number.MAX_SAFE_INTEGER));
+  return sql`cast(${bounded} as integer)`;
+}

@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { App } from "../../../app.ts";
+import type { Db } from "../../../db/database.ts";
+import { prepared } from "../../../db/prepared.ts";
+import type { UnindexedMessageRow } from "../../../db/schema.ts";
+import { isStorageFault } from "../../../db/storage-faults.ts";
+import { messageOf } from "../../../errors.ts";
+import { markedText, markOf } from "../../../lib/split-words.ts";
+import { isPrivate } from "../forgotten.ts";
+import { messageById } from "../messages.ts";
+import { roomFor } from "./places.ts";
+import { type Texts, textsOf } from "./texts.ts";
+
+/** How often it is looked whether anything waits. */
+const LOOK_MS = 2_000;
+const AFTER_FAULT_MS = 15_000;
+/** How many messages of one account are indexed before it is another's turn. */
+const MESSAGES = 20;
+/** How much text one transaction indexes, give or take one message: a few milliseconds of this thread. */
+const MAX_CHARS = 16_384;
+/** The rest after work, as many times as long: while the server does something else, and while it does not. */
+const REST = { busy: 40, idle: 1 };
+const MIN_REST_MS = 10;
+const MAX_REST_MS = 3_000;
+/** From which part of a processor's time on the server does something else. */
+const BUSY = 0.25;
+
+/** Has the words of messages found that have ended, and lets everything else go first. Disposing it waits for its last step. */
+export function keepIndexed(app: App): AsyncDisposable {
+  const stop = new AbortController();
+  const done = indexUntil(app, stop.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await done;
+    },
+  };
+}
+
+async function indexUntil(app: App, signal: AbortSignal): Promise<void> {
+  let busy = false;
+  while (!signal.aborted) {
+    const began = performance.now();
+    const more = await tryIndexing(app, signal);
+    const took = performance.now() - began;
+    const rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, took * (busy ? REST.busy : REST.idle)));
+    const used = process.cpuUsage();
+    const rested = performance.now();
+    await restFor(more ?? AFTER_FAULT_MS, rest, signal);
+    const { user, system } = process.cpuUsage(used);
+    busy = user + system > BUSY * 1_000 * (performance.now() - rested);
+  }
+}
+
+/** Rests until there is more to do; `more` in milliseconds is how long a fault lasts at least. */
+async function restFor(more: boolean | number, rest: number, signal: AbortSignal): Promise<void> {
+  const ms = typeof more === "number" ? more : more ? rest : LOOK_MS;
+  await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+}
+
+/** Undefined where it failed: that is tried again later. */
+async function tryIndexing(app: App, signal: AbortSignal): Promise<boolean | undefined> {
+  try {
+    return await indexSome(app, signal);
+  } catch (error) {
+    if (signal.aborted) return false;
+    // What the disk does is said elsewhere.
+    if (!isStorageFault(error)) app.log.warn({ problem: messageOf(error) }, "messages were not indexed");
+    return undefined;
+  }
+}
+
+/** Indexes some messages of the account whose turn it is, the newest first. Returns false when none wait. */
+export async function indexSome(app: App, signal = new AbortController().signal): Promise<boolean> {
+  const after = turns.get(app) ?? "";
+  const [next] = await nextAccount(app.db, { after });
+  if (!next) {
+    turns.delete(app);
+    return after !== "";
+  }
+  turns.set(app, next.user_id);
+  const waiting = await waitingOf(app.db, next);
+  let read: Read[] = [];
+  let chars = 0;
+  for (const one of waiting) {
+    if (signal.aborted) break;
+    const texts = await readTexts(app, one, signal);
+    read.push({ ...one, texts });
+    chars += texts === null ? 0 : lengthOf(texts);
+    if (chars < MAX_CHARS) continue;
+    await store(app, read);
+    [read, chars] = [[], 0];
+  }
+  if (read.length > 0) await store(app, read);
+  return true;
+}
+
+/** By server, the account that was served last. */
+const turns = new WeakMap<App, string>();
+
+type Waiting = Pick<UnindexedMessageRow, "user_id" | "message_id"> & { turn: number };
+type Read = Waiting & { texts: Texts | null };
+
+const nextAccount = prepared((db, key: { after: string }) =>
+  db
+    .selectFrom("unindexed_messages")
+    .select("user_id")
+    .where("user_id", ">", key.after)
+    .orderBy("user_id")
+    .limit(1),
+);
+
+const waitingOf = prepared((db, key: { user_id: string }) =>
+  db
+    .selectFrom("unindexed_messages")
+    .select(["user_id", "message_id", "turn"])
+    .where("user_id", "=", key.user_id)
+    .orderBy("message_id", "desc")
+    .limit(MESSAGES),
+);
+
+/** The texts of a message; null where none are to be found. */
+async function readTexts(app: App, { message_id }: Waiting, signal: AbortSignal): Promise<Texts | null> {
+  const [message] = await messageById(app.db, { id: message_id });
+  if (!message || message.state === "received" || message.deleted_at !== null) return null;
+  if (isPrivate(message)) return null;
+  return textsOf(app, message, signal);
+}
+
+/** A power cut may undo it: then the messages wait again. */
+function store(app: App, read: Read[]): Promise<void> {
+  return app.write(
+    async (tx) => {
+      for (const { texts, turn, ...message } of read) {
+        // What changed meanwhile has another turn, or is gone: nothing that was read before counts.
+        const [mine] = await takeTurn(tx, { ...message, turn });
+        if (mine) await storeTexts(tx, message, texts);
+      }
+    },
+    { promises: false },
+  );
+}
+
+const takeTurn = prepared((db, key: Waiting) =>
+  db
+    .deleteFrom("unindexed_messages")
+    .where("user_id", "=", key.user_id)
+    .where("message_id", "=", key.message_id)
+    .where("turn", "=", key.turn)
+    .returning("turn"),
+);
+
+async function storeTexts(
+  tx: Db,
+  { user_id, message_id }: Pick<Waiting, "user_id" | "message_id">,
+  texts: Texts | null,
+): Promise<void> {
+  await forgetTexts(tx, { message_id });
+  if (texts === null) return;
+  const { place, slot } = await roomFor(tx, { user_id, id: message_id }, lengthOf(texts));
+  const mark = markOf(slot);
+  const { has_file, ...fields } = texts;
+  const marked = Object.entries({ marks: has_file ? "all file" : "all", ...fields }).map(
+    ([name, text]) => [name, markedText(text, mark)] as const,
+  );
+  const row = Object.fromEntries(marked) as Record<"marks" | keyof typeof fields, string>;
+  await tx
+    .insertInto("indexed_messages")
+    .values({ place, message_id, slot, ...row })
+    .execute();
+  await tx
+    .insertInto("message_texts")
+    .values({ rowid: place, ...row })
+    .execute();
+}
+
+const forgetTexts = prepared((db, key: { message_id: string }) =>
+  db.deleteFrom("indexed_messages").where("message_id", "=", key.message_id),
+);
+
+function lengthOf(read: Texts): number {
+  const { has_file: _, ...texts } = read;
+  return Object.values(texts).reduce((sum, text) => sum + text.length, 0);
+}

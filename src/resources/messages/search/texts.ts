@@ -1,0 +1,144 @@
+import type { App } from "../../../app.ts";
+import type { IndexedMessageRow, MessageRow, RawMailRow, TEXT_FIELDS } from "../../../db/schema.ts";
+import { headersAs } from "../../../mail/reading/headers-as.ts";
+import { decodeWords } from "../../../mail/reading/headers.ts";
+import { addressOf } from "../../inboxes/addresses.ts";
+import { wordsOf } from "../material.ts";
+import { tagsOf } from "../tags.ts";
+import { isLost, KEPT, readBytes } from "../stored-bytes.ts";
+import { storedAuth } from "../stored-auth.ts";
+
+/** The most characters that are indexed of one message, and of a field of which there may be much. */
+const MAX_CHARS = 65_536;
+const MAX_FIELD_CHARS = 24_576;
+const MAX_LINE_CHARS = 2_000;
+/** How many files are read of one message, and how large they may be. */
+const MAX_FILES = 10;
+const MAX_FILE_BYTES = 5 * 1_048_576;
+/** Files with nothing to read in them. */
+const NO_TEXT = /^(?:image|audio|video)\//;
+
+export type Texts = Pick<IndexedMessageRow, Exclude<(typeof TEXT_FIELDS)[number], "marks">> & {
+  has_file: boolean;
+};
+
+/** Reads what is indexed of a message that has ended: what it says, what came of it, and what its files say. */
+export async function textsOf(app: App, message: MessageRow, signal: AbortSignal): Promise<Texts> {
+  const { words, sender, recipients } = await cameWith(app, message);
+  const files = await filesOf(app, message);
+  const texts = {
+    subject: lineOf(message.subject),
+    sender: lineOf([message.sender ?? "", ...sender].join(" ")),
+    recipient: lineOf([await inboxOf(app, message), ...recipients].join(" ")),
+    tags: lineOf(tagsOf(message).map(tagWord).join(" ")),
+    instruction: cut(message.instruction ?? "", MAX_FIELD_CHARS),
+    result: cut(message.result, MAX_FIELD_CHARS),
+  };
+  const room = () => MAX_CHARS - Object.values(texts).reduce((sum, text) => sum + text.length, 0);
+  const material = cut(words, room());
+  const left = room() - material.length;
+  const read = left > 0 ? await textsOfFiles(app, message, { files, signal }) : [];
+  return {
+    ...texts,
+    material,
+    files: cut([...files.map(({ filename }) => filename), ...read].join("\n"), left),
+    has_file: files.length > 0,
+  };
+}
+
+/** A tag as one word whatever signs it has: only a whole tag is found, or its beginning. */
+export function tagWord(tag: string): string {
+  return Buffer.from(tag.toLowerCase()).toString("hex");
+}
+
+interface Came {
+  words: string;
+  sender: string[];
+  recipients: string[];
+}
+
+async function cameWith(app: App, message: MessageRow): Promise<Came> {
+  const nothing = { words: "", sender: [], recipients: [] };
+  if (message.raw_mail_id === null) {
+    const contents = app.db.selectFrom("message_contents").select("content");
+    const stored = await contents.where("message_id", "=", message.id).executeTakeFirst();
+    return { ...nothing, words: stored?.content ?? "" };
+  }
+  const raw = await app.db
+    .selectFrom("raw_mails")
+    .selectAll()
+    .where("id", "=", message.raw_mail_id)
+    .where("purged_at", "is", null)
+    .executeTakeFirst();
+  return raw === undefined ? nothing : mailOf(app, message, raw);
+}
+
+async function mailOf(app: App, message: MessageRow, raw: RawMailRow): Promise<Came> {
+  const bytes = await unlessLost(readBytes(app, "raw_mails", raw));
+  if (bytes === null) return { words: "", sender: [], recipients: [] };
+  const form = storedAuth(message).signed_form;
+  const headers = headersAs(bytes, form);
+  const outcome = await app.parser.parse(bytes, { form, account: message.user_id });
+  const field = (name: string) => [lineOf(decodeWords(headers.get(name) ?? ""))];
+  const parts = outcome.ok ? wordsOf(message, outcome.mail) : [outcome.text];
+  // Before it was understood, nothing else has the words of whoever may instruct.
+  if (outcome.ok && message.instruction === null) parts.unshift(outcome.mail.new_text);
+  return {
+    words: parts.filter((part) => part.trim() !== "").join("\n\n"),
+    sender: field("from"),
+    recipients: [...field("to"), ...field("cc")],
+  };
+}
+
+type StoredFile = Awaited<ReturnType<typeof filesOf>>[number];
+
+function filesOf({ db }: App, { id }: MessageRow) {
+  return db
+    .selectFrom("attachments")
+    .select([...KEPT, "filename", "content_type", "purged_at"])
+    .where("message_id", "=", id)
+    .orderBy("id")
+    .limit(MAX_FILES)
+    .execute();
+}
+
+async function textsOfFiles(
+  app: App,
+  { user_id }: MessageRow,
+  { files, signal }: { files: StoredFile[]; signal: AbortSignal },
+): Promise<string[]> {
+  const texts: string[] = [];
+  for (const file of files) {
+    if (file.purged_at !== null || file.size > MAX_FILE_BYTES || NO_TEXT.test(file.content_type)) continue;
+    const bytes = await unlessLost(readBytes(app, "attachments", file));
+    if (bytes === null) continue;
+    const read = await app.files.read([{ ...file, bytes }], signal, { account: user_id, strangers: true });
+    texts.push(...read.map(({ text }) => text));
+  }
+  return texts;
+}
+
+/** How its inbox is called, and its address. */
+async function inboxOf({ db }: App, { inbox_id }: MessageRow): Promise<string> {
+  if (inbox_id === null) return "";
+  const inboxes = db.selectFrom("inboxes").select(["label", "local_part", "domain"]);
+  const inbox = await inboxes.where("id", "=", inbox_id).executeTakeFirst();
+  return inbox === undefined ? "" : `${inbox.label} ${addressOf(inbox)}`;
+}
+
+async function unlessLost(reading: Promise<Uint8Array | null>): Promise<Uint8Array | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isLost(error)) return null;
+    throw error;
+  }
+}
+
+function lineOf(text: string | null): string {
+  return cut(text ?? "", MAX_LINE_CHARS);
+}
+
+function cut(text: string, chars: number): string {
+  return text.slice(0, Math.max(0, chars)).toWellFormed();
+}
