@@ -63,7 +63,7 @@ test("a page ends early where its results are long, and the next one goes on beh
   const pages = [newest.slice(0, 2), newest.slice(2, 4), newest.slice(4)];
   expect(await walk(ada, "limit=100")).toEqual(pages);
   expect(await walk(ada, `conversation_id=${conversation_id}&limit=3`)).toEqual(pages);
-  expect(await walk(ada, "q=ÄÄ&limit=100")).toEqual(pages);
+  expect(await walk(ada, "q=ÄÄÄ&limit=100")).toEqual(pages);
   expect((await walk(ada, "limit=1")).flat()).toEqual(newest);
 });
 
@@ -110,11 +110,13 @@ test("a search through more than it may read gives an early page, and finds what
   await using t = await testApp(DEMO);
   const { ada } = await deskOf(t);
   const [needle] = await storeMessages(t, ada.user, [
-    { result: "a needle" },
+    { result: "a needle", tags: '["needle"]' },
     ...Array.from({ length: 40 }, () => ({ result: "x".repeat(PORTION_BYTES) })),
   ]);
-  const pages = await walk(ada, "q=needle");
+  const pages = await walk(ada, "tag=needle");
   expect(pages).toEqual([[], [needle?.id ?? ""]]);
+  // No more is read of each than is indexed.
+  expect(await walk(ada, "q=needle")).toEqual([[needle?.id ?? ""]]);
 });
 
 test("a thread shows its newest turns, as many as fit, and always one", async () => {

@@ -24,7 +24,7 @@ const MAX_READ_BYTES = 32 * 1_048_576;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 
-type ListedMessage = ActivityView & { may_retry: Retry | null };
+export type ListedMessage = ActivityView & { may_retry: Retry | null };
 
 /** The filters of a page; a message has to fit all that are given. */
 export interface MessageFilters {
@@ -37,8 +37,6 @@ export interface MessageFilters {
   /** In unix seconds, both included. */
   since?: number;
   until?: number;
-  /** Words in its subject, sender, instruction or result, in upper or lower case. */
-  q?: string;
   /** A `#tag` of its instruction, or the `+tag` of its recipient. */
   tag?: string;
   /** A pair of its metadata: `KEY:VALUE`. */
@@ -64,7 +62,7 @@ export async function listMessages(
     from: edge ?? range.from,
     count: wanted.limit + 1,
   });
-  const [ids = []] = await messagePortions(app.db, found.slice(0, wanted.limit));
+  const ids = await firstPortion(app.db, found.slice(0, wanted.limit));
   const next = found.length > ids.length ? ids.at(-1) : (end ?? edge);
   return { items: await readActivity(app, user, ids), next_cursor: next ? encodeCursor([next]) : null };
 }
@@ -72,7 +70,7 @@ export async function listMessages(
 type Ids = SelectQueryBuilder<Schema, "messages", { id: string }>;
 
 /** Ids from `from`, which is included, to `below`, which is not. */
-interface Range {
+export interface Range {
   from: string;
   below: string;
 }
@@ -89,8 +87,9 @@ interface Search {
   exact: boolean;
 }
 
-function rangeOf(
-  { cursor, since, until }: MessageFilters & { cursor?: string },
+/** The ids of the messages that were accepted from one moment to another, behind a cursor. */
+export function rangeOf(
+  { cursor, since, until }: Pick<MessageFilters, "since" | "until"> & { cursor?: string },
   { now, orderNow }: Pick<App, "now" | "orderNow">,
 ): Range {
   // Messages that were made after the clock was set back have ids of a later moment.
@@ -139,18 +138,15 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
   };
 }
 
-const WORDS = ["subject", "sender", "instruction", "result", "command", "tags", "metadata"] as const;
+export const WORDS = ["command", "tags", "metadata"] as const;
 type Words = Pick<MessageRow, (typeof WORDS)[number]>;
 
-/** Whether words fit is not asked in SQL, where letters beyond ASCII have no upper and lower case. */
-function fitting({ q, tag, metadata }: MessageFilters): Search["fits"] {
-  if (q === undefined && tag === undefined && metadata === undefined) return undefined;
+/** Whether tags and metadata fit is not asked in SQL, where letters beyond ASCII have no upper and lower case. */
+export function fitting({ tag, metadata }: Pick<MessageFilters, "tag" | "metadata">): Search["fits"] {
+  if (tag === undefined && metadata === undefined) return undefined;
   const pair = metadata === undefined ? undefined : pairIn(metadata);
-  const wanted = q?.toLowerCase();
   const label = tag?.replace(/^[#+]/, "").toLowerCase();
-  return ({ subject, sender, instruction, result, ...words }) =>
-    (wanted === undefined ||
-      [subject, sender, instruction, result].some((text) => text?.toLowerCase().includes(wanted))) &&
+  return (words) =>
     (label === undefined || tagsOf(words).some((one) => one.toLowerCase() === label)) &&
     (pair === undefined || metadataOf(words)[pair.key] === pair.value);
 }
@@ -237,20 +233,30 @@ async function fittingOf(db: Db, ids: string[], fits: (words: Words) => boolean)
   return fitting_ids;
 }
 
+/** The first of these messages in their order, as many as may be read at once. */
+export async function firstPortion(db: Db, ids: string[]): Promise<string[]> {
+  const rows = new Map((await sizedRows(db, ids)).map((row) => [row.id, row]));
+  const [first = []] = portionsOf(ids.flatMap((id) => rows.get(id) ?? []));
+  return idsOf(first);
+}
+
 /** Messages of these ids, newest first, in portions that may be read at once. */
 export async function messagePortions(db: Db, ids: string[]): Promise<string[][]> {
   return (await sizedPortions(db, ids)).map(idsOf);
 }
 
 async function sizedPortions(db: Db, ids: string[]) {
+  return portionsOf(await sizedRows(db, ids));
+}
+
+async function sizedRows(db: Db, ids: string[]) {
   if (ids.length === 0) return [];
-  const rows = await db
+  return db
     .selectFrom("messages")
     .select(["id", MESSAGE_BYTES.as("bytes")])
     .where("id", "in", ids)
     .orderBy("id", "desc")
     .execute();
-  return portionsOf(rows);
 }
 
 function idsOf(rows: { id: string }[]): string[] {

@@ -11,6 +11,7 @@ import { deleteMessage, restoreMessage, UNDO_SECONDS } from "./delete.ts";
 import { listMessages } from "./list.ts";
 import { type Download, readAttachment, readRawMail } from "./messages.ts";
 import { cancelMessage } from "../../pipeline/cancel.ts";
+import { searchMessages } from "./search/search.ts";
 import { readStory } from "./story.ts";
 import { retryMessage } from "./retry.ts";
 import { activityStatus, ActivityShape, LimitedShape, RunShape, source, StoryShape } from "./shapes.ts";
@@ -35,8 +36,15 @@ const filters = {
     t.String({
       minLength: 1,
       maxLength: 200,
-      description: "Stands in the subject, sender, instruction or result; upper and lower case are the same.",
-      examples: ["invoice"],
+      description:
+        'What to look for: words, all of which have to stand in the subject, sender, instruction, result, material or text of files. A word of three letters or more also finds those that begin with it; upper and lower case and accents are the same. `"two words"` is a phrase, `in*` any word that begins so, `-word` must not stand there. `from:`, `to:`, `subject:` and `tag:` look there alone; `has:file`, `before:2026-03-31` and `after:2026-03-01` (days of the clock of the account) filter. At most 20 words and phrases.',
+      examples: ['invoice from:ada "is paid" after:2026-01-01'],
+    }),
+  ),
+  sort: t.Optional(
+    t.Union([t.Literal("date"), t.Literal("rank")], {
+      description:
+        "With `q`: `date` has the newest first, `rank` those that fit best, among the newest 1,000 that fit.",
     }),
   ),
   tag: t.Optional(
@@ -65,8 +73,14 @@ function readingRoutes(app: App) {
     .use(authenticated(app))
     .get(
       "/messages",
-      async ({ user, query, set: { headers } }) =>
-        jsonAnswer(app, { who: user.id, headers }, await listMessages(app, user, query)),
+      async ({ user, query: { q, ...query }, set: { headers } }) =>
+        jsonAnswer(
+          app,
+          { who: user.id, headers },
+          await (q === undefined
+            ? listMessages(app, user, query)
+            : searchMessages(app, user, { ...query, q })),
+        ),
       { query: t.Object({ ...pageQuery, ...filters }), ...LIST },
     )
     .get(

@@ -123,6 +123,22 @@ export const LimitedShape = t.Object(
   { $id: "CreditLimit", description: "The call was over the credit cap; nothing was charged." },
 );
 
+const HighlightShape = t.Object(
+  {
+    field: t.Union(
+      ["subject", "instruction", "result", "material", "files", "sender", "recipient"].map((name) =>
+        t.Literal(name),
+      ),
+    ),
+    text: t.String({ description: "A part of it, as plain text.", examples: ["Your invoice is paid."] }),
+    spans: t.Array(t.Array(t.Integer({ minimum: 0 }), { minItems: 2, maxItems: 2 }), {
+      description: "From where to where in `text` something was found, in units of UTF-16.",
+      examples: [[[5, 12]]],
+    }),
+  },
+  { $id: "Highlight", description: "Where a search has found something." },
+);
+
 export const ActivityShape = t.Object(
   {
     message_id: t.String({ format: "uuid" }),
@@ -178,6 +194,13 @@ export const ActivityShape = t.Object(
       description: "The recipient's +tag, and what was given to it by hand.",
     }),
     metadata,
+    highlights: t.Optional(
+      t.Array(HighlightShape, {
+        maxItems: 3,
+        description:
+          "Only in a list with `q`: where the words stand. Empty where they stand too far down in a long text.",
+      }),
+    ),
     created: moment("When it was accepted"),
     completed: t.Nullable(moment("When it ended")),
     duration_ms: t.Nullable(t.Integer({ minimum: 0 })),

@@ -1,0 +1,65 @@
+import { folded, wordsIn } from "../../../lib/split-words.ts";
+import { FIELDS_OF, indexWords, type TextField } from "./expression.ts";
+import type { SearchQuery, Term } from "./query.ts";
+
+/** What is known of a message in each field; without a field, nothing is found in it. */
+export type Fields = Partial<Record<TextField, string>>;
+
+/** From where to where something was found in a text. */
+export type Span = [from: number, to: number];
+
+/** Whether a message is one that the index would find, going by these fields. */
+export function fitsQuery({ terms, without }: SearchQuery, fields: Fields): boolean {
+  const known = new Map<string, Found[]>();
+  const stands = (term: Term) =>
+    FIELDS_OF[term.in ?? "all"].some((name) => {
+      const words = known.get(name) ?? foldedWords(fields[name] ?? "");
+      known.set(name, words);
+      return spansIn(words, term, 1).length > 0;
+    });
+  return terms.every(stands) && !without.some(stands);
+}
+
+/** Where a search has found something in a field, in order, `count` spans at most of each term. */
+export function spansOf({ terms }: SearchQuery, field: TextField, text: string, count: number): Span[] {
+  const looked_for = terms.filter((term) => FIELDS_OF[term.in ?? "all"].some((name) => name === field));
+  if (looked_for.length === 0) return [];
+  const words = foldedWords(text);
+  const found = looked_for.flatMap((term) => spansIn(words, term, count));
+  return joined(found.sort(([one], [other]) => one - other));
+}
+
+interface Found {
+  word: string;
+  from: number;
+  to: number;
+}
+
+function foldedWords(text: string): Found[] {
+  return Array.from(wordsIn(text), ({ text: word, from, to }) => ({ word: folded(word), from, to }));
+}
+
+function spansIn(words: Found[], term: Term, count: number): Span[] {
+  const wanted = indexWords(term).map(folded);
+  const last = wanted.length - 1;
+  const spans: Span[] = [];
+  for (let at = 0; at + last < words.length && spans.length < count; at += 1) {
+    const stands = wanted.every((word, index) => {
+      const here = words[at + index]?.word ?? "";
+      return index === last && term.prefix ? here.startsWith(word) : here === word;
+    });
+    if (stands) spans.push([words[at]?.from ?? 0, words[at + last]?.to ?? 0]);
+  }
+  return spans;
+}
+
+/** Spans that overlap as one. */
+function joined(spans: Span[]): Span[] {
+  const apart: Span[] = [];
+  for (const [from, to] of spans) {
+    const before = apart.at(-1);
+    if (before && from <= before[1]) before[1] = Math.max(before[1], to);
+    else apart.push([from, to]);
+  }
+  return apart;
+}

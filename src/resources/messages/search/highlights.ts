@@ -1,0 +1,85 @@
+import type { App } from "../../../app.ts";
+import type { MessageRow } from "../../../db/schema.ts";
+import { plainText } from "../../../lib/split-words.ts";
+import { type Fields, type Span, spansOf } from "./fits.ts";
+import type { SearchQuery } from "./query.ts";
+import { knownFields } from "./waiting.ts";
+
+/** A part of a text in which something was found. */
+export interface Highlight {
+  field: (typeof SHOWN)[number];
+  text: string;
+  /** From where to where, in the units of UTF-16 that JavaScript counts in. */
+  spans: Span[];
+}
+
+/** The fields in which a place is shown, those first that say most. */
+const SHOWN = ["subject", "instruction", "result", "material", "files", "sender", "recipient"] as const;
+const MAX_HIGHLIGHTS = 3;
+const MAX_SPANS = 8;
+/** How much stands before the first place, and how much is shown in all. */
+const BEFORE_CHARS = 60;
+const SHOWN_CHARS = 240;
+/** How much text of one field is looked through, and of all messages of a page. */
+const MAX_FIELD_CHARS = 16_384;
+const MAX_PAGE_CHARS = 1_048_576;
+
+type Known = Pick<MessageRow, "id" | "subject" | "sender" | "instruction" | "result" | "command" | "tags">;
+
+/** Where a search has found something in each of these messages, by their ids. */
+export async function highlightsOf(
+  app: App,
+  rows: Known[],
+  query: SearchQuery,
+): Promise<Map<string, Highlight[]>> {
+  const indexed = await app.db
+    .selectFrom("indexed_messages")
+    .select(["message_id", "recipient", "material", "files"])
+    .where(
+      "message_id",
+      "in",
+      rows.map(({ id }) => id),
+    )
+    .execute();
+  const others = new Map(indexed.map(({ message_id, ...texts }) => [message_id, texts]));
+  let room = MAX_PAGE_CHARS;
+  return new Map(
+    rows.map((row) => {
+      const fields: Fields = { ...knownFields(row), ...others.get(row.id) };
+      const found: Highlight[] = [];
+      for (const field of SHOWN) {
+        if (found.length === MAX_HIGHLIGHTS || room <= 0) break;
+        const text = plainText((fields[field] ?? "").slice(0, MAX_FIELD_CHARS));
+        room -= text.length;
+        const spans = spansOf(query, field, text, MAX_SPANS);
+        if (spans.length > 0) found.push(around(field, text, spans));
+      }
+      return [row.id, found];
+    }),
+  );
+}
+
+/** The part of a text around the first places. */
+function around(field: Highlight["field"], text: string, spans: Span[]): Highlight {
+  const first = spans[0]?.[0] ?? 0;
+  const from = wordBefore(text, Math.max(0, first - BEFORE_CHARS), first);
+  const to = wordAfter(text, from + SHOWN_CHARS);
+  return {
+    field,
+    text: text.slice(from, to).replaceAll(/\s/gu, " ").toWellFormed(),
+    spans: spans.filter(([, end]) => end <= to).map(([begin, end]) => [begin - from, end - from]),
+  };
+}
+
+/** The beginning of the first whole word from `at` on, `most` at the latest. */
+function wordBefore(text: string, at: number, most: number): number {
+  if (at === 0) return 0;
+  const blank = text.slice(at, most).search(/\s/u);
+  return blank === -1 ? at : at + blank + 1;
+}
+
+function wordAfter(text: string, at: number): number {
+  if (at >= text.length) return text.length;
+  const blank = text.slice(0, at).search(/\s\S*$/u);
+  return blank === -1 ? at : blank;
+}
