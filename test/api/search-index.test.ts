@@ -294,3 +294,19 @@ describe("an index of words that is damaged", () => {
     expect((await ada.post("/inboxes", {})).status).toBe(201);
   });
 });
+
+test("what has very many different words is indexed up to so many, so that it can be forgotten at once", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const many = Array.from({ length: 4_000 }, (_, at) => `w${at}`).join(" ");
+  const [row] = await storeMessages(t, ada.user, [{ subject: "one", instruction: many, result: "last" }]);
+  const [one] = await indexed(t);
+  expect(one?.instruction.split(" ").length).toBeGreaterThan(2_400);
+  expect(one?.instruction.split(" ").length).toBeLessThanOrEqual(2_501);
+  expect(one?.result).toBe("");
+  await t.app.db
+    .deleteFrom("messages")
+    .where("id", "=", row?.id ?? "")
+    .execute();
+  await isSound(t);
+});

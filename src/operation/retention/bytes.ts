@@ -10,10 +10,11 @@ import { rangesOf } from "../../lib/segments.ts";
 import { areForgotten } from "../../resources/messages/forgotten.ts";
 import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
 import { endedBefore } from "./ended.ts";
+import { MESSAGES_AT_ONCE } from "./messages.ts";
 import { goThrough, type Step } from "../../jobs/shift.ts";
 
-/** Rows in one step: few, because one may hold a megabyte in the database. */
-const ROWS = 20;
+/** Rows in one step: few, because one may hold a megabyte in the database, and takes its words from the index. */
+const ROWS = MESSAGES_AT_ONCE;
 
 /** How far back letters are looked through every hour, where mail is kept for years. */
 const LOOKED_BACK_SECONDS = 30 * DAY_SECONDS;

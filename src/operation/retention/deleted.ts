@@ -7,10 +7,8 @@ import { writeOutcome } from "../../jobs/run-job.ts";
 import { beginShift, goThrough, takeTurns } from "../../jobs/shift.ts";
 import { ERASED_AFTER_SECONDS } from "../../resources/messages/delete.ts";
 import { keyedMessages, type OldMessage } from "./history.ts";
-import { eraseMessages } from "./messages.ts";
+import { eraseMessages, MESSAGES_AT_ONCE } from "./messages.ts";
 
-/** How many messages one transaction erases. */
-const ROWS = 10;
 /** When to look again at messages that wait for an answer or a webhook. */
 const AGAIN_SECONDS = 60;
 
@@ -28,7 +26,7 @@ export async function eraseDeletedNow(
   let erased = 0;
   const find = { user_id, until, before: app.now() + 1 };
   const step = goThrough(
-    ROWS,
+    MESSAGES_AT_ONCE,
     (tx, last?: OldMessage) => deletedOf(tx, { ...find, after: last?.id ?? "" }),
     async (tx, ended, ranges) => {
       ranges.push(...(await eraseMessages(app, tx, ended)));
@@ -54,7 +52,7 @@ const deletedOf = prepared((db, key: { user_id: string; until: number; before: n
     .where("messages.deleted_at", "<=", key.until)
     .where("messages.id", ">", key.after)
     .orderBy("messages.id")
-    .limit(ROWS),
+    .limit(MESSAGES_AT_ONCE),
 );
 
 /** Selects the message that was deleted last. */

@@ -10,7 +10,7 @@ import { eraseLater, sweepLater } from "../../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
-import { deleteMessages } from "./messages.ts";
+import { deleteMessages, MESSAGES_AT_ONCE } from "./messages.ts";
 import { beginShift, isOver, type Step, takeTurns } from "../../jobs/shift.ts";
 
 /** Rows in one step. */
@@ -74,7 +74,7 @@ function messagesOf(user_id: string): Step {
   return async (tx, ranges) => {
     const found = await someMessages(tx, { user_id });
     ranges.push(...(await deleteMessages(tx, found)));
-    return found.length === ROWS;
+    return found.length === MESSAGES_AT_ONCE;
   };
 }
 
@@ -84,7 +84,7 @@ const someMessages = prepared((db, key: { user_id: string }) =>
     .select(["id", "raw_mail_id", "conversation_id"])
     .where("user_id", "=", key.user_id)
     .orderBy("id")
-    .limit(ROWS),
+    .limit(MESSAGES_AT_ONCE),
 );
 
 function rowsOf(table: (typeof LONG_TABLES)[number], user_id: string): Step {

@@ -7,13 +7,11 @@ import { planLimits } from "../../resources/billing/plans.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { forOthers } from "../../inbound/same-mail.ts";
 import { endedBefore } from "./ended.ts";
-import { type Erasable, eraseMessages } from "./messages.ts";
+import { type Erasable, eraseMessages, MESSAGES_AT_ONCE } from "./messages.ts";
 import { goThrough, isOver, type Shift, takeTurns } from "../../jobs/shift.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 const AT_ONCE = 100;
-/** How many messages one transaction deletes. */
-const ROWS = 10;
 /**
  * After a change to a plan with shorter history, nothing is deleted at first, so that whoever changes back finds
  * everything.
@@ -77,7 +75,7 @@ async function purgeOlder(
     find(db, { before, below: firstIdAt(before), after: last?.id ?? "" });
   // Most accounts have no old messages, and a read blocks nobody, unlike a transaction.
   if ((await findAfter(shift.app.db)).length === 0) return;
-  const step = goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
+  const step = goThrough(MESSAGES_AT_ONCE, findAfter, async (tx, ended, ranges) => {
     ranges.push(...(await eraseMessages(shift.app, tx, ended)));
   });
   await takeTurns(shift, step);
@@ -114,7 +112,7 @@ function oldMessages(db: Db, { below, before, after }: Old) {
     .where("messages.id", ">", after)
     .where("messages.id", "<", below)
     .orderBy("messages.id")
-    .limit(ROWS);
+    .limit(MESSAGES_AT_ONCE);
 }
 
 /** Selects messages with what their deletion needs, and whether they had ended at `before`. */
