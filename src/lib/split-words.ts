@@ -3,7 +3,9 @@ export interface Word {
   text: string;
   from: number;
   to: number;
-  /** Whether it is a single sign of a script without blanks: the last one of a run, or all there is of it. */
+  /** Whether it is two signs of a script without blanks. */
+  pair?: true;
+  /** Whether it is a single sign of such a script: the last one of a run, or all there is of it. */
   single?: true;
 }
 
@@ -30,12 +32,22 @@ export function* wordsIn(text: string): Generator<Word> {
   }
 }
 
+/** From how many letters on a word tells what a text is about. */
+const TELLING_CHARS = 3;
+
+/** Returns the words of a text that tell what it is about: long ones, and pairs of signs. */
+export function tellingWords(text: string): string[] {
+  return Array.from(wordsIn(text)).flatMap((word) =>
+    word.single !== true && (word.pair === true || word.text.length >= TELLING_CHARS) ? [word.text] : [],
+  );
+}
+
 function* pairsOf(signs: string, from: number): Generator<Word> {
   let at = from;
   let before = "";
   for (const sign of signs) {
     if (before !== "") {
-      yield wordAt(before + sign, at);
+      yield { ...wordAt(before + sign, at), pair: true };
       at += before.length;
     }
     before = sign;

@@ -47,6 +47,21 @@ describe("contexts", () => {
     expect(kinds.filter((slug) => asked(room).system.includes(`Everything about ${slug}`))).toEqual([]);
   });
 
+  test("knowledge fits by words of scripts without blanks, and whatever their accents are", async () => {
+    const texts = { prices: "料金表と価格の一覧", shipping: "送料と配送の案内", sizes: "Größen und Maße" };
+    await using room = await withContexts(
+      Object.entries(texts).map(([slug, text]) => context(slug, text, "knowledge")),
+    );
+    const shown = async (words: string) => {
+      await call(room, words);
+      return Object.values(texts).filter((text) => asked(room).system.includes(text));
+    };
+    expect(await shown("価格を教えて")).toEqual([texts.prices]);
+    expect(await shown("配送はいつですか")).toEqual([texts.shipping]);
+    expect(await shown("grossen?")).toEqual([]);
+    expect(await shown("What GROßEN are there?")).toEqual([texts.sizes]);
+  });
+
   test("to name an instruction is not to name knowledge", async () => {
     await using room = await withContexts([
       context("prices", "Everything about prices.", "knowledge"),

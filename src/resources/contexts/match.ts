@@ -3,6 +3,7 @@ import type { App } from "../../app.ts";
 import { remembered } from "../../db/prepared.ts";
 import { BODY_BYTES } from "../../db/row-bytes.ts";
 import type { ContextRow } from "../../db/schema.ts";
+import { folded, tellingWords } from "../../lib/split-words.ts";
 
 /** A context without its text, which may be long. */
 export type ContextCard = Pick<
@@ -20,7 +21,6 @@ const MAX_INDEX_CHARS = 500_000;
 /** How much of each context is indexed: what it is about stands at its beginning. */
 const MAX_INDEXED_CHARS = 10_000;
 const MAX_QUERY_CHARS = 2_000;
-const MIN_TERM_CHARS = 3;
 
 /** All contexts of a user, in the order of their creation. */
 export const cardsOf = remembered((db, key: { user_id: string }) =>
@@ -144,7 +144,8 @@ async function makeIndex(
   const index = new MiniSearch({
     fields: ["title", "text"],
     searchOptions: { boost: { title: 3 }, combineWith: "OR" },
-    processTerm: (term) => (term.length < MIN_TERM_CHARS ? null : term.toLowerCase()),
+    tokenize: tellingWords,
+    processTerm: folded,
   });
   // Documents are added one at a time, so that two hundred long ones do not hold up everybody else.
   await index.addAllAsync(
