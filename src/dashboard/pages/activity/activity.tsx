@@ -14,6 +14,7 @@ import { useToast } from "../../ui/toast.tsx";
 import { useFirstSteps } from "../setup/first-steps.ts";
 import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 import { Filters } from "./filters.tsx";
+import { Marked, nearer } from "./marked.tsx";
 import { leaveList } from "./place.tsx";
 import { Selection } from "./selection.tsx";
 import { ReplyBadge, StatusBadge } from "./status.tsx";
@@ -75,7 +76,7 @@ export function Activity() {
         list={messageList(filtersOf(choice))}
         label="Messages"
         wordsFor={(count) => (count === 1 ? "1 new message" : `${count} new messages`)}
-        empty={is_narrowed ? <NoneFits onClear={clear} /> : <NoneYet />}
+        empty={is_narrowed ? <NoneFits onClear={clear} searches={choice.q !== undefined} /> : <NoneYet />}
         keyOf={idOf}
         row={rowOf}
         className="[--row:6rem] sm:[--row:4.5rem]"
@@ -135,14 +136,36 @@ function Lines({ message }: { message: Message }) {
     <>
       <span className="flex min-w-0 items-center gap-2">
         <Icon aria-label={word} className="size-4 shrink-0 text-soft" />
-        <span className="truncate font-medium">{titleOf(message)}</span>
+        <span className="truncate font-medium">
+          <Title message={message} />
+        </span>
       </span>
       <span className="flex items-center gap-3 text-sm text-soft sm:justify-end">
         <StatusBadge message={message} />
         <ReplyBadge reply_status={message.reply_status} />
         <Time at={message.created} />
       </span>
-      <span className="truncate text-sm text-soft sm:col-span-2">{lineOf(message)}</span>
+      <span className="truncate text-sm text-soft sm:col-span-2">
+        <Line message={message} />
+      </span>
+    </>
+  );
+}
+
+/** The subject, with what a search has found in it. */
+function Title({ message }: { message: Message }) {
+  const found = message.highlights?.find(({ field }) => field === "subject");
+  return found && message.mails === 1 ? <Marked {...nearer(found)} /> : titleOf(message);
+}
+
+/** What came of it or, in a search, where the words stand that it has found. */
+function Line({ message }: { message: Message }) {
+  const found = message.highlights?.find(({ field }) => field !== "subject");
+  if (!found) return lineOf(message);
+  return (
+    <>
+      {found.field !== "sender" && message.sender && `${message.sender} · `}
+      <Marked {...nearer(found)} />
     </>
   );
 }
@@ -156,10 +179,12 @@ function lineOf({ sender, error, reason, result }: Message): string {
   return [sender, errorWords({ error, reason }) ?? snippetOf(result)].filter(Boolean).join(" · ");
 }
 
-function NoneFits({ onClear }: { onClear: () => void }) {
+function NoneFits({ onClear, searches }: { onClear: () => void; searches: boolean }) {
   return (
     <Empty title="Nothing fits these filters" action={<Button onClick={onClear}>Clear the filters</Button>}>
-      Choose fewer of them, or wait: new messages appear by themselves.
+      {searches
+        ? "Words are found whole, or by their beginning. Try fewer of them."
+        : "Choose fewer of them, or wait: new messages appear by themselves."}
     </Empty>
   );
 }

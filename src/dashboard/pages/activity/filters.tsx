@@ -30,8 +30,9 @@ export function Filters({ choice, onChoose, onClear }: FiltersProps) {
           <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-soft" />
           <Typed
             type="search"
-            aria-label="Search subjects, senders, instructions and answers"
-            placeholder="Search"
+            aria-label="Search messages and files"
+            aria-describedby="search-hint"
+            placeholder="Search, such as: invoice from:ada has:file"
             maxLength={200}
             className="pl-9"
             value={q}
@@ -53,6 +54,10 @@ export function Filters({ choice, onChoose, onClear }: FiltersProps) {
           </Button>
         )}
       </div>
+      <p id="search-hint" className={classes("text-xs text-soft", q === "" && "sr-only")}>
+        “Two words”, -without, from:ada, to:reports, subject:plan, tag:q3, has:file, after:2026-03-01,
+        before:2026-03-31
+      </p>
       <div
         id="filters"
         className={classes("grid grid-cols-2 items-end gap-3 sm:grid-cols-3", !open && "max-sm:hidden")}
