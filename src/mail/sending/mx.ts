@@ -9,6 +9,11 @@ export interface NoHost {
   /** Enhanced status code (RFC 3463). */
   enhanced: string;
   sentence: string;
+  /**
+   * Only a look-up of ours says so. It may be wrong for a while: a forwarder without its upstream at boot or a private
+   * network's own names answer like this for all names.
+   */
+  doubtful?: true;
 }
 
 /** How many servers of a domain are tried that have an address. */
@@ -29,8 +34,11 @@ export async function mailHosts(domain: string, resolver: Resolver): Promise<str
     refuseOwnFault(error);
     // Without an MX record the domain itself is the server.
     if (dnsErrorCode(error) === "ENODATA") return [domain];
+    const gone = `The domain ${domain} does not exist. Check the address.`;
+    // Such a name cannot exist, whoever is asked.
+    if (dnsErrorCode(error) === "EBADNAME") return noHost(true, "5.1.2", gone);
     return isNoRecord(error)
-      ? noHost(true, "5.1.2", `The domain ${domain} does not exist. Check the address.`)
+      ? doubtful("5.1.2", gone)
       : noHost(false, "4.4.3", `The DNS did not say where mail for ${domain} goes: ${messageOf(error)}`);
   }
   const servers = records.filter(({ exchange }) => exchange !== "" && exchange !== ".");
@@ -60,15 +68,14 @@ export async function hostAddresses(
   );
   if (permitted.length > 0) return permitted.slice(0, MAX_ADDRESSES_PER_HOST);
   if (found.length > 0) {
-    return noHost(
-      true,
+    return doubtful(
       "5.4.4",
       `The mail server ${host} has only addresses inside of private networks (${found[0]}), so no connection is made to it. If it is meant, the operator of this server can add "${host}" to egress.allow.`,
     );
   }
   const isUnknown = lookUps.every((lookUp) => lookUp.status === "rejected" && isNoRecord(lookUp.reason));
   return isUnknown
-    ? noHost(true, "5.4.4", `The mail server ${host} has no address in the DNS.`)
+    ? doubtful("5.4.4", `The mail server ${host} has no address in the DNS.`)
     : noHost(false, "4.4.3", `The DNS did not give the address of the mail server ${host}.`);
 }
 
@@ -87,4 +94,8 @@ function inOrder<T extends { priority: number }>(servers: T[]): T[] {
 
 function noHost(lasting: boolean, enhanced: string, sentence: string): NoHost {
   return { lasting, enhanced, sentence };
+}
+
+function doubtful(enhanced: string, sentence: string): NoHost {
+  return { ...noHost(true, enhanced, sentence), doubtful: true };
 }

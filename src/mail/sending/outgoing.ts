@@ -11,6 +11,7 @@ import { bounceAddress } from "../writing/own-ids.ts";
 import { authorOf, isReadable } from "../writing/readdress.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { settleForwardLater } from "./forwards.ts";
+import { believed } from "./doubts.ts";
 import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { MAX_RESPONSE_CHARS, recordSending, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
@@ -147,8 +148,9 @@ export async function sendNow(
   if (!isReadable(waiting.raw)) return endUnreadable(app, job, signal, mail);
   const now = await reviewed(app, waiting, { job, signal, review });
   const sent = { ...waiting, ...now.changed };
-  const outcome = await attempt(app, { ...sent, share: job.share }, { ...now, onBegin });
+  const made = await attempt(app, { ...sent, share: job.share }, { ...now, onBegin });
   if (refusal) throw refusal;
+  const outcome = believed(made, { mail, failures: job.failures, retry: app.config.outbound.retry });
   if (outcome.status === "crowded") return waitForRoom(app, job, signal, outcome);
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   noteRelay(app, outcome);

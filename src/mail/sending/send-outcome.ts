@@ -205,9 +205,11 @@ export function unsafeConnection(server: string, fault: string): SendOutcome {
   };
 }
 
-export function notOffered({ lasting, enhanced, sentence }: NoHost): SendOutcome {
+export function notOffered({ lasting, enhanced, sentence, doubtful }: NoHost): SendOutcome {
   // Server names come from a stranger's DNS, so they are cleaned.
-  return { status: lasting ? "failed" : "deferred", enhanced, response: replyOnOneLine(sentence) };
+  const said = { enhanced, response: replyOnOneLine(sentence) };
+  if (!lasting) return { status: "deferred", ...said };
+  return { status: "failed", ...said, ...(doubtful && { of_lookup: true as const }) };
 }
 
 /** Returns the outcome for an address without a domain name, such as one with an IP address in brackets. */

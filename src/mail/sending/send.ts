@@ -42,6 +42,8 @@ export type SendOutcome =
       response: string;
       /** The null reverse-path was refused: with another sender it may be accepted. */
       no_null_sender?: true;
+      /** No server said so, but a look-up of ours in the DNS: see `doubts.ts`. */
+      of_lookup?: true;
     }
   | { status: "crowded"; response: string; room: Promise<void> };
 

@@ -19,6 +19,8 @@ export type Result = Return & {
   status: "sent" | "deferred" | "bounced" | "suppressed";
   /** As in `SendOutcome`: the problem is the relay's, not the recipient's. */
   of_relay?: true;
+  /** As in `SendOutcome`: our own name server says so, which is no return of the address. */
+  of_lookup?: true;
   /** Whether its job is kept for the operator, who can send it again. */
   is_owed?: true;
 };
@@ -57,7 +59,7 @@ async function noteReturn(
 ): Promise<void> {
   await tellOfLostLetter(app, tx, mail);
   if (mail.message_id === null) return;
-  if (result.of_relay !== true) await countReturn(app, tx, mail, result);
+  if (result.of_relay !== true && result.of_lookup !== true) await countReturn(app, tx, mail, result);
   // The operator can have it sent once the relay works; until then a letter to the same address would not leave either.
   if (result.is_owed === true && (await isToOwner(tx, mail))) return;
   await tellOfReturnLater(app, tx, mail);
