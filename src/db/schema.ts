@@ -788,8 +788,10 @@ export interface OwnerNoticeRow {
   user_id: string;
   kind:
     | "credits_used_up"
+    | "strangers_share"
     | "beyond_plan"
     | "storage_full"
+    | "strangers_storage"
     | "answers_returned"
     | "mail_left_out"
     | "failure_untold"

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
-import { reserveCredit } from "../resources/billing/ledger.ts";
+import { creditsOf, reserveCredit } from "../resources/billing/ledger.ts";
 import { tellOwnerLater, tellSenderLater } from "../jobs/tell-later.ts";
-import { refuseFull } from "../resources/billing/storage.ts";
+import { refuseFull, type Whose } from "../resources/billing/storage.ts";
 import { ownConversation, startConversation } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
@@ -151,16 +151,24 @@ export async function acceptMail(
 
 /**
  * Tells the owner about a limit, by at most one letter a day, for the owner's own mails as well; a listed sender is
- * told nothing.
+ * told too.
  */
-export async function tellOfLimit(
-  app: App,
-  tx: Db,
-  { id, user_id, reason, authority }: MessageRow,
-): Promise<void> {
-  const kind = reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
-  await tellOwnerLater(app, tx, { user_id, kind });
+export async function tellOfLimit(app: App, tx: Db, row: MessageRow): Promise<void> {
+  const { id, user_id, authority } = row;
+  await tellOwnerLater(app, tx, { user_id, kind: await limitOf(app, tx, row) });
   if (authority === "listed") await tellSenderLater(app, tx, id);
+}
+
+/** What a message was too much for. Credits that strangers may not use are still there for the household's mail. */
+async function limitOf(app: App, tx: Db, row: MessageRow) {
+  if (row.reason === "plan_limit") return "beyond_plan";
+  if (whoseIs(row) === "household") return "credits_used_up";
+  const { remaining } = await creditsOf(app, tx, { id: row.user_id });
+  return remaining > 0 ? "strangers_share" : "credits_used_up";
+}
+
+function whoseIs({ authority }: Pick<MessageRow, "authority">): Whose {
+  return authority === "owner" || authority === "listed" ? "household" : "strangers";
 }
 
 /**
@@ -310,7 +318,7 @@ export async function insertAndReserve(
   { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
 ): Promise<void> {
   const free = row.source === "test";
-  const whose = row.authority === "owner" || row.authority === "listed" ? "household" : "strangers";
+  const whose = whoseIs(row);
   if (!free && !(await reserveCredit(app, tx, user, { message_id: row.id, whose }))) {
     const error = whose === "household" ? limit_text : STRANGERS_LIMITED;
     return insertEnded(app, tx, row, { state: "limited", reason: "credit_limit", error });

@@ -178,3 +178,34 @@ test("strangers leave a fifth of the credits to the owner and those on the list,
   expect(await statuses("ada@example.com")).toEqual(["done"]);
   expect((await room.owner.post("/v1/messages", { instruction: "x" })).status).toBe(429);
 });
+
+test.each([
+  [
+    "after",
+    [BOB, "Ada <ada@example.com>", "Eve <eve@example.net>"],
+    [
+      "Mail of strangers has used its share of your Mailwright credits",
+      "Your Mailwright credits are used up",
+    ],
+  ],
+  ["before", ["Ada <ada@example.com>", BOB], ["Your Mailwright credits are used up"]],
+] as const)(
+  "own mail beyond the cap is told of on the day on which strangers used up their share: %s it",
+  async (_, senders, subjects) => {
+    await using room = await mailroom({ config: { plans: { team: { credits: 10 } } } });
+    for (const sender of senders) {
+      for (let count = 0; count < 12; count += 1) await send(room, sender);
+      await room.drain();
+    }
+    const letters = await notices(room);
+    const read = await Promise.all(letters.map(({ raw }) => simpleParser(Buffer.from(raw ?? []))));
+    expect(read.map(({ subject }) => subject)).toEqual([...subjects]);
+    // Each letter counts the mails that it is about.
+    if (subjects.length === 2) expect(read[0]?.text).toContain("4 mails came in since then");
+    expect(read.at(-1)?.text).toContain(`${subjects.length === 2 ? 14 : 2} mails came in since then`);
+    room.clock.advance("1d");
+    await send(room);
+    await room.drain();
+    expect(await notices(room)).toHaveLength(subjects.length + 1);
+  },
+);

@@ -97,6 +97,23 @@ describe("mail of strangers", () => {
     expect(await stored(at.owner)).toBeLessThanOrEqual(MB);
   });
 
+  test("that finds no room is told of apart from the owner's own that finds none on the same day", async () => {
+    await using at = await room();
+    await fillTo(at.owner, SHARE);
+    const subjects = async () => {
+      await at.drain();
+      const letters = (await at.outgoing()).filter(({ kind }) => kind === "notice");
+      const read = await Promise.all(letters.map(({ raw }) => simpleParser(Buffer.from(raw ?? []))));
+      return read.map(({ text = "" }) => text.includes("senders whom you have not listed may fill"));
+    };
+    for (let again = 0; again < 2; again++)
+      expect(await unannounced(at, { text: words(50_000) })).toStartWith("452 ");
+    expect(await subjects()).toEqual([true]);
+    for (let again = 0; again < 2; again++)
+      expect(await at.send({ text: words(400_000) })).toStartWith("452 ");
+    expect(await subjects()).toEqual([true, false]);
+  });
+
   test("leaves a row and a letter that say why and what to do, and counts against no limit", async () => {
     await using at = await room({ limits: { ...NO_LIMITS, inbound_per_sender_hour: 1 } });
     await fillTo(at.owner, SHARE);

@@ -1,11 +1,8 @@
-import { knownZone } from "../../lib/written-moment.ts";
 import { asCode } from "../../trust/shown/as-code.ts";
 import type { App } from "../../app.ts";
 import { recountStorage } from "../../db/account-storage.ts";
-import type { Db } from "../../db/database.ts";
 import { takeTurn } from "../../db/rate-limits.ts";
 import type { UserRow } from "../../db/schema.ts";
-import { NOT_DONE } from "../../db/unfinished.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
@@ -13,8 +10,8 @@ import { storedJson } from "../../lib/stored-json.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
-import { creditsOf, keptForHousehold } from "./ledger.ts";
-import { planLimits, planName } from "./plans.ts";
+import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
+import { planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
@@ -30,10 +27,12 @@ export async function tellFull(
   { id: user_id }: Pick<UserRow, "id">,
   refused: Refused,
 ): Promise<void> {
-  const turn = { key: `storage_notice:${user_id}`, rule: TELL_RULE };
+  // Room is left for the owner's own when there is none for strangers: the owner is told of each.
+  const kind = refused.whose === "strangers" ? "strangers_storage" : "storage_full";
+  const turn = { key: `${kind}_notice:${user_id}`, rule: TELL_RULE };
   if (!app.limiter.peek(turn.key, turn.rule).ok) return;
   await app.write(async (tx) => {
-    if (takeTurn(app, tx, turn).ok) await tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused });
+    if (takeTurn(app, tx, turn).ok) await tellOwnerLater(app, tx, { user_id, kind, refused });
   });
 }
 
@@ -65,86 +64,6 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
 
 /** How long before its letter was enqueued a mail may have been taken: both are written by one commit. */
 const BEFORE_ITS_JOB_SECONDS = 60;
-
-/** The letter about a lack of credits; undefined once there are some again and no mail was left undone. */
-async function creditLetter(app: App, user: UserRow, { since }: Told): Promise<QueueLetter | undefined> {
-  const credits = await creditsOf(app, app.db, user);
-  const kept = keptForHousehold(credits.allowance);
-  if (credits.remaining > kept)
-    return lateLetter(app, user, {
-      since,
-      reason: "credit_limit",
-      cause: "there were no credits",
-      now: "There are credits again",
-    });
-  const count = await countLimited(app.db, user, { since: credits.period_start, reason: "credit_limit" });
-  const renewal = momentFor(user, credits.resets_at);
-  if (credits.remaining > 0)
-    return letterTo(app, user, {
-      subject: "Mail of strangers has used its share of your Mailwright credits",
-      words: [
-        `Mail of senders whom you have not listed is not being worked on: of the ${credits.allowance} credits of your ${planName(user.plan)} plan, the last ${kept} are kept for your own mail and calls, and for senders whom you have listed. **${credits.remaining}** are left.`,
-        `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told.`,
-        `New credits are there on **${renewal}**. List the senders whose mail is to be worked on (allowlist_senders of an inbox): then nobody else can use your credits. ${adviceFor(app, user)}`,
-      ],
-    });
-  return letterTo(app, user, {
-    subject: "Your Mailwright credits are used up",
-    words: [
-      `Mail to your inboxes is not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
-      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them; senders whom you have listed were told, others were not. They will not be worked on later by themselves: have what still matters tried again in your activity once there are credits.`,
-      `New credits are there on **${renewal}**. ${adviceFor(app, user)}`,
-    ],
-  });
-}
-
-/**
- * The letter about mail that was left undone for a lack that has ended since, as where the server stood still in between;
- * undefined where there is no such mail. It will not be worked on by itself, so that nobody else would tell of it.
- */
-async function lateLetter(
-  app: App,
-  user: UserRow,
-  { since, reason, cause, now }: Pick<Told, "since"> & { reason: LimitedReason; cause: string; now: string },
-): Promise<QueueLetter | undefined> {
-  const count = await countLimited(app.db, user, { since, reason });
-  if (count === 0) return undefined;
-  return letterTo(app, user, {
-    subject: "Mail was taken, but not worked on",
-    words: [
-      `${manyMails(count)} to your inboxes ${count === 1 ? "was" : "were"} not worked on when ${count === 1 ? "it" : "they"} came, because ${cause}. Nothing was charged for ${count === 1 ? "it" : "them"}.`,
-      `${now}, but such mail is not worked on later by itself: your [activity](${app.base_url}/app/activity) lists it as \`limited\`. Have what still matters tried again there.`,
-    ],
-  });
-}
-
-/** The letter about inboxes beyond the plan; undefined once there is room for all and no mail was left undone. */
-async function roomLetter(app: App, user: UserRow, { since }: Told): Promise<QueueLetter | undefined> {
-  const limit = planLimits(app.config, user.plan).inboxes;
-  const inboxes = await app.db
-    .selectFrom("inboxes")
-    .select("label")
-    .where("user_id", "=", user.id)
-    .where("deleted_at", "is", null)
-    .orderBy("id")
-    .execute();
-  const resting = inboxes.slice(limit);
-  if (resting.length === 0)
-    return lateLetter(app, user, {
-      since,
-      reason: "plan_limit",
-      cause: "the inbox was beyond your plan",
-      now: "All of your inboxes work again",
-    });
-  return letterTo(app, user, {
-    subject: "An inbox is beyond your Mailwright plan",
-    words: [
-      `Mail came to an inbox that is not being worked on: your ${planName(user.plan)} plan allows **${limit} inboxes**, and you have ${inboxes.length}. The newest ${resting.length === 1 ? "one rests" : `${resting.length} rest`}, with everything in them.`,
-      "Such mail is kept and listed as `limited` in your activity. Nothing was charged for it; senders whom you have listed were told, others were not.",
-      `Remove inboxes that you do not need, and the next ones work again. ${adviceFor(app, user)}`,
-    ],
-  });
-}
 
 /** The letter about a lack of storage; undefined once there is room for what was not taken. */
 async function fullLetter(
@@ -276,64 +195,19 @@ async function approvalsLetter(app: App, user: UserRow): Promise<QueueLetter | u
 
 type Notice = JobPayloads["mail_notice"];
 type Refused = NonNullable<Notice["refused"]>;
-/** `since`: the moment from which on the letter is to tell, in unix seconds. */
-type Told = Notice & { since: number };
-type LimitedReason = "credit_limit" | "plan_limit";
 
 const LETTERS: Record<
   Notice["kind"],
   (app: App, user: UserRow, told: Told) => Promise<QueueLetter | undefined>
 > = {
   credits_used_up: creditLetter,
+  strangers_share: strangersLetter,
   beyond_plan: roomLetter,
   storage_full: fullLetter,
+  strangers_storage: fullLetter,
   mail_left_out: undoneLetter,
   failure_untold: undoneLetter,
   schedule_failed: scheduleLetter,
   not_forwarded: unforwardedLetter,
   approvals_waiting: approvalsLetter,
 };
-
-function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {
-  const markdown = [...words, "You get this mail once a day at most."].join("\n\n");
-  return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
-}
-
-function adviceFor({ config }: App, { plan }: UserRow): string {
-  if (config.billing.stripe_secret_key === "")
-    return "If that is not enough, ask the operator of your server for a larger plan.";
-  if (plan === "free") return "If that is not enough, get a larger plan with `POST /billing/checkout`.";
-  return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
-}
-
-async function countLimited(
-  db: Db,
-  user: UserRow,
-  { since, reason }: { since: number; reason: LimitedReason },
-): Promise<number> {
-  const { count } = await db
-    .selectFrom("messages")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("user_id", "=", user.id)
-    .where(NOT_DONE)
-    .where("state", "=", "limited")
-    .where("reason", "=", reason)
-    .where("source", "=", "email")
-    .where("deleted_at", "is", null)
-    .where("created", ">=", since)
-    .executeTakeFirstOrThrow();
-  return count;
-}
-
-function manyMails(count: number): string {
-  return count === 1 ? "One mail" : `${count} mails`;
-}
-
-/** "1 February 2026 at 01:00", on the owner's clock. */
-function momentFor(user: UserRow, second: number): string {
-  const timezone = knownZone(user.timezone);
-  const moment = new Date(second * 1_000);
-  const day = moment.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: timezone });
-  const time = moment.toLocaleTimeString("en-GB", { timeStyle: "short", timeZone: timezone });
-  return `${day} at ${time} (${timezone})`;
-}
