@@ -33,7 +33,7 @@ export interface JobPayloads {
   erase_rest: { inbox_id: string } | { endpoint_id: string };
   /** Erases the messages that an account's owner has deleted. */
   erase_messages: { user_id: string };
-  /** Resumes the jobs that waited while an inbox was paused. */
+  /** Resumes the jobs that waited while an inbox was paused, and looks anew at what waits by a rule. */
   resume_inbox: { inbox_id: string };
   /** Erases the data of a deleted account. */
   erase_account: { user_id: string; farewell?: Farewell };

@@ -294,6 +294,11 @@ async function updateHeld(tx: Db, job: Job, change: Partial<JobRow>): Promise<vo
   if (numUpdatedRows === 0n) throw new LeaseLostError(job);
 }
 
+/** Takes its `dedupe_key` from a claimed job, so that another can be added for what comes while it runs. */
+export async function leaveKey(tx: Db, job: Job): Promise<void> {
+  await updateHeld(tx, job, { dedupe_key: null });
+}
+
 /** Frees all leases: only one process uses a data folder, so at its start every lease belongs to a dead process. */
 export async function voidLeases(tx: Db): Promise<void> {
   await tx.updateTable("jobs").set(UNCLAIMED).where("status", "=", "running").execute();

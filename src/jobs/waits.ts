@@ -5,6 +5,8 @@ import type { JobRow } from "../db/schema.ts";
 import { type Job, returnJob } from "./queue.ts";
 
 const PREFIX = "waits:";
+/** Jobs that one step has looked at. */
+const ROWS = 50;
 
 /**
  * Returns a claimed job to the table, where it waits for a time that a rule names. It leaves its lane, as nothing that comes
@@ -33,11 +35,37 @@ export function waitsForTime({ kind, dedupe_key }: Pick<JobRow, "kind" | "dedupe
   return kind === "route_message" && dedupe_key?.startsWith(PREFIX) === true;
 }
 
-/** Has what waits in an inbox looked at now: the rule that has it wait may be another one, or gone, as its inbox may be. */
-export async function lookAtWaiting(app: App, tx: Db, inbox_id: string): Promise<void> {
-  const from = `${PREFIX}${inbox_id}:`;
-  await moveUp(tx, { from, below: `${from}g`, now: app.now() });
+/** Whether anything waits in an inbox. */
+export async function hasWaiting(tx: Db, inbox_id: string): Promise<boolean> {
+  const found = await firstWaiting(tx, keysOf(inbox_id));
+  return found.length > 0;
+}
+
+/**
+ * Has some of what waits in an inbox looked at now: what comes behind the key `after`, in its order. Returns the last
+ * key, and undefined once there are no more. What goes on waiting after it was looked at is not met again so.
+ */
+export async function lookAtSome(
+  app: App,
+  tx: Db,
+  { inbox_id, after = "" }: { inbox_id: string; after?: string | undefined },
+): Promise<string | undefined> {
+  const { from, below } = keysOf(inbox_id);
+  const moved = await moveUp(tx, { from: after === "" ? from : after, below, now: app.now() });
   app.worker?.wake("route_message");
+  if (moved.length < ROWS) return undefined;
+  return moved.reduce((last, { dedupe_key }) => ((dedupe_key ?? "") > last ? (dedupe_key ?? "") : last), "");
+}
+
+interface Keys {
+  /** Greater than this. */
+  from: string;
+  below: string;
+}
+
+function keysOf(inbox_id: string): Keys {
+  const from = `${PREFIX}${inbox_id}:`;
+  return { from, below: `${from}g` };
 }
 
 /** Ends the wait of one message, which has its turn in this lane; false if it does not wait. */
@@ -57,12 +85,23 @@ export async function endWait(
   return numUpdatedRows > 0n;
 }
 
-const moveUp = prepared((db, { from, below, now }: { from: string; below: string; now: number }) =>
+const firstWaiting = prepared((db, { from, below }: Keys) =>
+  db.selectFrom("jobs").select("id").where("dedupe_key", ">", from).where("dedupe_key", "<", below).limit(1),
+);
+
+const moveUp = prepared((db, { from, below, now }: Keys & { now: number }) =>
   db
     .updateTable("jobs")
-    .set({ run_at: now })
-    .where("dedupe_key", ">=", from)
-    .where("dedupe_key", "<", below)
-    .where("status", "=", "pending")
-    .where("run_at", ">", now),
+    .set((eb) => ({ run_at: eb.fn<number>("min", ["run_at", eb.val(now)]) }))
+    .where("id", "in", (eb) =>
+      eb
+        .selectFrom("jobs")
+        .select("jobs.id")
+        .where("dedupe_key", ">", from)
+        .where("dedupe_key", "<", below)
+        .where("status", "=", "pending")
+        .orderBy("dedupe_key")
+        .limit(ROWS),
+    )
+    .returning("dedupe_key"),
 );

@@ -177,7 +177,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   resume_inbox: {
     run: resumeInboxNow,
     room: ONE,
-    about: ofNobody("go on with what waited while an inbox was paused"),
+    about: ofNobody("go on with what waited for an inbox"),
     drop: null,
     revive: retryInPlace,
   },

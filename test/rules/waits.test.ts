@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { planAtStart, watchClock } from "../../src/jobs/clock.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
+import type { Job } from "../../src/jobs/queue.ts";
+import { waitForTime } from "../../src/jobs/waits.ts";
+import { createWorker } from "../../src/jobs/worker.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 
 const NIGHT = { name: "Night", when: [], do: { wait: { until: "08:00", days: ["mon"], zone: "UTC" } } };
@@ -68,6 +71,49 @@ describe("a message that a rule has wait", () => {
     await room.drain();
     expect(await room.newest()).toMatchObject({ id, state: "done" });
   });
+
+  test.each(["once", "twice"])(
+    "is looked at with a thousand others, some at a time and each of them, when the rules change %s",
+    async (times) => {
+      await using room = await waitingRoom();
+      const { id } = await sendWaiting(room);
+      const jobs = () => room.app.db.selectFrom("jobs").selectAll().where("kind", "=", "route_message");
+      const [job] = await jobs().execute();
+      if (job?.dedupe_key == null) throw new Error("there is no job that waits");
+      const others = Array.from({ length: 1_000 }, () => Bun.randomUUIDv7());
+      const copies = others.map((message_id) => ({
+        ...job,
+        id: room.app.newId(),
+        payload: JSON.stringify({ message_id }),
+        dedupe_key: job.dedupe_key?.replace(id, message_id) ?? null,
+      }));
+      while (copies.length > 0) await room.app.db.insertInto("jobs").values(copies.splice(0, 50)).execute();
+      let seen: string[] = [];
+      let left = times === "twice" ? 1 : 0;
+      const change = async () => {
+        seen = [];
+        await setRules(room, [{ ...NIGHT, name: `Night ${left}` }]);
+      };
+      await change();
+      const due = await jobs().where("run_at", "<=", room.app.now()).execute();
+      expect(due.length).toBeLessThan(200);
+      const run = async (_: unknown, looked: Job<"route_message">) => {
+        if (seen.length === 600 && left > 0) {
+          left -= 1;
+          await change();
+        }
+        seen.push(looked.payload.message_id);
+        const until = room.app.now() + 86_400;
+        await room.app.write((tx) => waitForTime(tx, looked, { inbox_id: room.inbox.id, until }));
+      };
+      const route_message = { run, slots: 4 };
+      await using worker = createWorker(room.app, { ...jobHandlers(room.app), route_message });
+      await worker.drain();
+      expect([id, ...others].filter((one) => !seen.includes(one))).toEqual([]);
+      if (times === "once") expect(seen).toHaveLength(1_001);
+      expect(await jobs().where("run_at", "<=", room.app.now()).execute()).toEqual([]);
+    },
+  );
 
   test("ends when its inbox is deleted", async () => {
     await using room = await waitingRoom();

@@ -307,7 +307,11 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     ],
     [RESTORE]: ["backup/restore.ts holdQueue"],
     [LOST_DATABASE]: ["db/bring-back.ts bringBack"],
-    [PAUSED]: ["resources/inboxes/resume.ts resumeInboxNow", "resources/inboxes/resume.ts waitIfPaused"],
+    [PAUSED]: [
+      "resources/inboxes/resume.ts resumeInboxNow",
+      "resources/inboxes/resume.ts resumeInboxNow 2",
+      "resources/inboxes/resume.ts waitIfPaused",
+    ],
     [DELETED]: ["operation/retention/deleted.ts eraseDeletedNow"],
     [COMMITS]: ["db/group-commit.ts commitBatch"],
     [WAY]: [

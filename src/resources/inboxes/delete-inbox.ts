@@ -7,8 +7,7 @@ import { eraseRestLater } from "../../jobs/erase.ts";
 import { addressOf, retireAddress } from "./addresses.ts";
 import { leaveDefault } from "./default-inbox.ts";
 import { ownInbox } from "./inboxes.ts";
-import { lookAtWaiting } from "../../jobs/waits.ts";
-import { resumeLater } from "./pause.ts";
+import { lookAtWaiting, resumeLater } from "./pause.ts";
 import { NOTHING_SET } from "./settings.ts";
 
 /** Rows of each table that names an inbox which one step changes. */

@@ -19,8 +19,7 @@ import {
 } from "./addresses.ts";
 import { listedIn } from "../contexts/scope.ts";
 import { defaultInboxId, setDefault } from "./default-inbox.ts";
-import { lookAtWaiting } from "../../jobs/waits.ts";
-import { resumeLater } from "./pause.ts";
+import { lookAtWaiting, resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxPatch, NewInbox } from "./body-shapes.ts";
 import { sha256 } from "../../lib/sha256.ts";

@@ -1,9 +1,10 @@
 import type { App } from "../../app.ts";
 import type { InboxRow } from "../../db/schema.ts";
 import { resumeSome, setAside } from "../../jobs/paused.ts";
-import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { deferJob, finishJob, type Job, leaveKey } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { beginShift, isOver, takeTurns } from "../../jobs/shift.ts";
+import { lookAtSome } from "../../jobs/waits.ts";
 import { inboxById } from "./inboxes.ts";
 
 /** Jobs that one step resumes. */
@@ -24,9 +25,13 @@ export async function waitIfPaused(
   });
 }
 
-/** Resumes the jobs that waited for an inbox, in their order, some at a time; stops if the inbox is paused again. */
+/**
+ * Resumes the jobs that waited for an inbox, in their order, some at a time; stops if the inbox is paused again. What waits
+ * by a rule is looked at anew.
+ */
 export async function resumeInboxNow(app: App, job: Job<"resume_inbox">, signal: AbortSignal): Promise<void> {
   const { inbox_id } = job.payload;
+  await app.write((tx) => leaveKey(tx, job));
   const shift = beginShift(app, signal);
   await takeTurns(shift, async (tx) => {
     const [inbox] = await inboxById(tx, { id: inbox_id });
@@ -34,6 +39,11 @@ export async function resumeInboxNow(app: App, job: Job<"resume_inbox">, signal:
     const resumed = await resumeSome(tx, inbox_id, ROWS);
     app.worker?.wake("route_message");
     return resumed === ROWS;
+  });
+  let after: string | undefined;
+  await takeTurns(shift, async (tx) => {
+    after = await lookAtSome(app, tx, { inbox_id, after });
+    return after !== undefined;
   });
   await writeOutcome(app, signal, (tx) =>
     isOver(shift) ? deferJob(tx, job, app.now()) : finishJob(tx, job),
