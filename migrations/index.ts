@@ -39,6 +39,7 @@ import { brought } from "./0044-brought.ts";
 import { shownCalls } from "./0045-shown-calls.ts";
 import { search } from "./0046-search.ts";
 import { contextVersions } from "./0047-context-versions.ts";
+import { askedByKeys } from "./0048-asked-by-keys.ts";
 import { readFrom } from "./0049-read-from.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
@@ -83,5 +84,6 @@ export const migrations: Record<string, Migration> = {
   "0045-shown-calls": shownCalls,
   "0046-search": search,
   "0047-context-versions": contextVersions,
+  "0048-asked-by-keys": askedByKeys,
   "0049-read-from": readFrom,
 };

@@ -265,6 +265,7 @@ export type FailureReason =
   | "dropped"
   | "inbox_deleted"
   | "internal"
+  | "key_revoked"
   | "macro_too_long"
   | "model_not_allowed"
   | "no_provider"

@@ -121,6 +121,10 @@ export interface ConnectionRow {
   fallback_connection_id: string | null;
   /** JSON list of the tools that are called only once the owner has consented; `*` is each that changes something. */
   ask_tools: string;
+  /** 1: an API key has made it or changed its address, and nobody who is signed in has saved it since. */
+  unconfirmed: number;
+  /** Names its secrets and settings as they were given, also beyond a refresh of tokens; null: as they were before this was kept. */
+  secrets_id: string | null;
 }
 
 export interface InboxRow {
@@ -247,6 +251,8 @@ export interface MessageRow {
   approval_id: string | null;
   /** JSON of what a call came with (see `Brought`); null for nothing, and where an older version took it in. */
   brought: string | null;
+  /** The API key that asked for it, or for this try of it; null for a person who is signed in, and for mail. */
+  key_id: string | null;
   /** JSON list of the contexts and macros that its run was given, each with its version; see `UsedContext`. */
   contexts: string;
   /**

@@ -30,7 +30,7 @@ export async function acceptScheduled(
   const { origin, inbox, user, schedule } = run;
   await refuseFull(app, tx, user, sizeOf(run));
   const row: MessageRow = {
-    ...sameAs({ app, inbox, user }, origin),
+    ...(await sameAs(app, tx, { message: origin, inbox, user })),
     sender: origin.sender ?? user.email,
     ...(origin.raw_mail_id === null ? { subject: schedule.title } : {}),
     conversation_id: await startConversation(app, tx, { inbox, subject: origin.subject ?? schedule.title }),
@@ -56,6 +56,8 @@ interface Order {
   subject: string;
   instruction: string;
   content: string | null;
+  /** The API key of whoever wants it. */
+  key_id: string | null;
   /** What is promised. */
   result: string;
 }
@@ -63,13 +65,14 @@ interface Order {
 /** Stores an instruction that is not worked on now, but by a schedule: its message is done at once, and costs nothing. */
 export async function storeOrder(app: App, tx: Db, order: Order): Promise<MessageRow> {
   app.refuseIntake();
-  const { inbox, user, subject, instruction, content, result } = order;
+  const { inbox, user, subject, instruction, content, key_id, result } = order;
   await refuseFull(app, tx, user, Buffer.byteLength(instruction + (content ?? "")));
   const row: MessageRow = {
     ...blankMessage(app, inbox),
     source: "api",
     conversation_id: await startConversation(app, tx, { inbox, subject }),
     authority: "owner",
+    key_id,
     subject,
     instruction,
     state: "done",

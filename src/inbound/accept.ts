@@ -49,6 +49,8 @@ export interface AcceptedMail {
   conversation_id: string | null;
   /** The request for consent to whose letter's address it came. */
   approval_id?: string | null;
+  /** The API key that sends it as a test; null for a mail. */
+  key_id: string | null;
   /** Words of the recipient's `+tag`. */
   tags: string[];
   /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
@@ -73,6 +75,8 @@ export interface AcceptedCall {
   content: string | null;
   conversation_id: string | null;
   files: IncomingFile[];
+  /** The API key that it came with; null from a browser that is signed in. */
+  key_id: string | null;
   /** Metadata that the caller attached. */
   metadata?: Metadata;
   /** True if a slot of the worker is held for it; see `JobWorker.reserve`. */
@@ -90,6 +94,7 @@ export interface FreshCall {
 
 /** A failed message to retry, and its material that is not part of its raw mail. */
 export interface AcceptedRetry {
+  /** With the key of whoever wants the retry. */
   failed: MessageRow;
   inbox: InboxRow;
   user: UserRow;
@@ -116,6 +121,7 @@ export async function acceptMail(
     source: mail.source,
     conversation_id,
     approval_id: mail.approval_id ?? null,
+    key_id: mail.key_id,
     authority: mail.authority,
     sender: mail.sender,
     subject,
@@ -194,6 +200,7 @@ export async function acceptCall(
     source: call.source,
     conversation_id,
     authority: "owner",
+    key_id: call.key_id,
     subject,
     instruction: call.instruction,
     metadata,
@@ -212,14 +219,15 @@ export async function acceptCall(
 }
 
 /** The columns that say what a message is to be done with: another run of it has the same. */
-export function sameAs(
-  { app, inbox, user }: { app: App; inbox: InboxRow; user: UserRow },
-  message: MessageRow,
+export async function sameAs(
+  app: App,
+  tx: Db,
+  { message, inbox, user }: { message: MessageRow; inbox: InboxRow; user: UserRow },
 ) {
   return {
     ...blankMessage(app, inbox),
     source: message.source,
-    authority: authorityNow(inbox, user, message),
+    authority: await authorityNow(tx, { inbox, user }, message),
     sender: message.sender,
     subject: message.subject,
     instruction: message.instruction,
@@ -233,6 +241,7 @@ export function sameAs(
     metadata: message.metadata,
     schedule_id: message.schedule_id,
     approval_id: message.approval_id,
+    key_id: message.key_id,
   };
 }
 
@@ -242,7 +251,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   const { failed, inbox, user } = retry;
   await refuseFull(app, tx, user, sizeOf(retry));
   const row: MessageRow = {
-    ...sameAs({ app, inbox, user }, failed),
+    ...(await sameAs(app, tx, { message: failed, inbox, user })),
     conversation_id: failed.conversation_id,
     // The key of the mail moves to the retry: the sender's server may send the same mail once more, and so may anybody
     // who has it.

@@ -283,6 +283,7 @@ async function acceptNew(
   if (cap !== null && (!isOfHousehold(standing) || standing.left_out))
     return skip(app, tx, { standing, mail, reason: "loop_cap", text: cap });
   const { row } = await acceptMail(app, tx, {
+    key_id: null,
     inbox,
     user,
     source: "email",

@@ -3,6 +3,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
 import { isListed } from "../resources/inboxes/allowlist.ts";
 import { policyOf } from "../resources/inboxes/settings.ts";
 import { firstIdAt } from "../lib/first-id.ts";
@@ -59,11 +60,20 @@ export function judgeAgain(
 /** Authorities by what they allow, weakest first. */
 export const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
 
+/** Returns the authority that a stored message has now: that of its sender, unless the API key that asked for it was revoked. */
+export async function authorityNow(
+  db: Db,
+  { inbox, user }: { inbox: InboxRow; user: Person },
+  message: Pick<MessageRow, "sender" | "authority" | "key_id">,
+): Promise<Authority> {
+  return (await isKeyRevoked(db, message)) ? "unauthenticated" : authorityOfSender(inbox, user, message);
+}
+
 /**
- * Returns the authority that a stored message has now. It is never more than on arrival, but its sender may have been
+ * Returns the authority that the sender of a stored message has now. It is never more than on arrival, but they may have been
  * removed from the list since.
  */
-export function authorityNow(
+export function authorityOfSender(
   inbox: InboxRow,
   user: Person,
   { sender, authority }: Pick<MessageRow, "sender" | "authority">,

@@ -17,7 +17,12 @@ export type Revive = (app: App, job: JobRow, payload: object) => Promise<void>;
 export async function runAgain(app: App, job: JobRow, payload: object): Promise<void> {
   const { message_id } = payload as JobPayloads["route_message"];
   const admit = (tx: Db): Promise<void> => take(tx, job);
-  await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit, now: true });
+  await retryMessage(app, await ownerOf(app.db, message_id), {
+    id: message_id,
+    key_id: undefined,
+    admit,
+    now: true,
+  });
 }
 
 /** Ends the wait that a rule asks of a message; false for any other job. */

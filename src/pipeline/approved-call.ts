@@ -6,6 +6,7 @@ import { userById } from "../db/users.ts";
 import { authorityNow } from "../inbound/policy.ts";
 import { deadline } from "../lib/deadline.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
 import { isRunOf, take, whenSaid, whyDecided } from "../resources/approvals/approvals.ts";
 import { approvalById, argumentsOf } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
@@ -91,11 +92,8 @@ async function standingOf(app: App, db: Db, approval: ApprovalRow): Promise<Stan
   const [inbox] = await inboxById(db, { id: approval.inbox_id });
   if (!origin || origin.deleted_at !== null || !inbox || user?.deleted_at !== null)
     return { why: "The message that wanted it, or its inbox, has been deleted." };
-  const authority = authorityNow(inbox, user, origin);
-  if (!hasAuthority({ authority }))
-    return {
-      why: `${origin.sender ?? "Whoever wanted it"} may not give instructions to this inbox any more. Put the address on its list again (allowlist_senders), or ask for it yourself.`,
-    };
+  const authority = await authorityNow(db, { inbox, user }, origin);
+  if (!hasAuthority({ authority })) return { why: await whyNoMore(db, origin) };
   const { target } = approval;
   const asked = { authority, scope: scopeOf(inbox), target, tools: true, allow_destructive: true };
   if (!app.guard.powersOf(asked).mayUse(target))
@@ -109,6 +107,12 @@ async function standingOf(app: App, db: Db, approval: ApprovalRow): Promise<Stan
     : {
         why: `The connection that it was to go through is not that of @${shortTarget(approval)} any more. ${ANEW}`,
       };
+}
+
+/** Why whoever wanted a call may not have it made any more. */
+async function whyNoMore(db: Db, origin: MessageRow): Promise<string> {
+  if (await isKeyRevoked(db, origin)) return `The API key that wanted it has been revoked. ${ANEW}`;
+  return `${origin.sender ?? "Whoever wanted it"} may not give instructions to this inbox any more. Put the address on its list again (allowlist_senders), or ask for it yourself.`;
 }
 
 /** Why a call may not be made by this run, by what is stored. */

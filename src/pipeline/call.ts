@@ -225,7 +225,7 @@ type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job:
 /** Stores the call, and claims its job when a slot is free, so that it runs at once and in this request. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { caller, inbox, input, files, keyed } = accepting;
-  const { user } = caller;
+  const { user, key_id } = caller;
   const { instruction, content = null, conversation_id = null, metadata = {} } = input;
   // Looked at now, as nobody knows later whose key it came with.
   const lasts = isAboutTimes(parseCommand(instruction).options);
@@ -237,7 +237,18 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     takeRate(app, user, accepting.onRate);
     // The inbox is looked up again, because it may have been deleted or paused since.
     refusePaused(await ownInbox(tx, user, inbox.id));
-    const call = { user, inbox, subject, instruction, content, conversation_id, files, metadata, slot };
+    const call = {
+      user,
+      key_id,
+      inbox,
+      subject,
+      instruction,
+      content,
+      conversation_id,
+      files,
+      metadata,
+      slot,
+    };
     const accepted = await acceptCall(app, tx, { ...call, source: "api" });
     if (lasts) await tellWhatStays(app, tx, caller, [BY_CALL]);
     if (keyed && accepted.row.state !== "limited")

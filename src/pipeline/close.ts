@@ -7,6 +7,7 @@ import type { OpenConnection } from "../resources/connections/connections.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../resources/billing/ledger.ts";
 import { leaveRequest } from "../resources/approvals/approvals.ts";
 import { noteTurn } from "../resources/conversations/conversations.ts";
+import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
@@ -26,6 +27,7 @@ import type { Command } from "./command.ts";
 import { countTokens } from "./count-tokens.ts";
 import { type Journal, notAsked } from "./earlier-calls.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
+import { KEY_REVOKED } from "./end-without-key.ts";
 import { type DataForm, inForm } from "./form.ts";
 import type { UsedContext } from "../resources/messages/shapes.ts";
 import { type RunInput } from "./input.ts";
@@ -103,11 +105,18 @@ export interface Run {
   alongside?: (tx: Db) => Promise<void>;
 }
 
-/** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
+/**
+ * Ends a message in one transaction: its result, its credit, its files, its answer and its job. Whoever has a key that was revoked
+ * since the run began gets nothing of it.
+ */
 export async function closeRun(app: App, run: Run, whole: Ending): Promise<void> {
   const { account: who, strangers } = sourceOf(run.message);
+  const is_revoked = await isKeyRevoked(app.db, run.message);
+  const no_more = { ...run, alongside: async () => undefined };
+  const revoked = { state: "failed", ...KEY_REVOKED } as const;
+  const end = () => (is_revoked ? close(app, no_more, revoked) : close(app, run, whole));
   let closed: Promise<void> | undefined;
-  await app.endings({ who, strangers }, () => waitAtMost(TURN_MS, (closed = close(app, run, whole))));
+  await app.endings({ who, strangers }, () => waitAtMost(TURN_MS, (closed = end())));
   await closed;
 }
 

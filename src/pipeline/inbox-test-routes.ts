@@ -55,7 +55,7 @@ function ruleRoutes(app: App) {
 function testRoutes(app: App) {
   return new Elysia().use(authenticated(app)).post(
     "/inboxes/:inbox_id/test",
-    async ({ user, params: { inbox_id }, body }) => {
+    async ({ user, caller, params: { inbox_id }, body }) => {
       const inbox = await ownInbox(app.db, user, inbox_id);
       refuseUnverified(user);
       await refuseResting(app, app.db, user, inbox);
@@ -63,7 +63,7 @@ function testRoutes(app: App) {
       // The limit is per account, because test runs are free and inboxes are quickly made.
       const limit = app.config.limits.inbox_test_per_hour;
       refuseOverRate(app, `test:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
-      return testInbox(app, user, { ...body, inbox });
+      return testInbox(app, caller, { ...body, inbox });
     },
     {
       params,

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import type { Caller } from "../resources/accounts/sessions.ts";
 import { refuseFull } from "../resources/billing/storage.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { addressOf } from "../resources/inboxes/addresses.ts";
@@ -22,7 +23,11 @@ export interface InboxTest {
 }
 
 /** Sends a mail of the owner's through an inbox as if it had come over SMTP, and waits for what becomes of it. */
-export async function testInbox(app: App, user: UserRow, test: InboxTest) {
+export async function testInbox(
+  app: App,
+  { user, key_id }: Pick<Caller, "user" | "key_id">,
+  test: InboxTest,
+) {
   const raw = testMail(app, user, test);
   const mail = readMailWords(raw, readHeaders(raw), user.email);
   const bytes = raw.byteLength;
@@ -34,6 +39,7 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
       ...mail,
       inbox,
       user,
+      key_id,
       slot,
       source: "test",
       raw_mail_id: await storeRawMail(app, tx, raw),

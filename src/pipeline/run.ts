@@ -27,6 +27,7 @@ import { runWithModel } from "./run-with-model.ts";
 import { mayWaitFor, secondsUntil } from "./model-pause.ts";
 import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
 import { endWithoutInbox } from "./end-without-inbox.ts";
+import { endWithoutKey } from "./end-without-key.ts";
 import { endWithoutModel } from "./end-without-model.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FreshCall } from "../inbound/accept.ts";
@@ -54,6 +55,7 @@ async function runMessage(app: App, job: Job<"route_message">, signal: AbortSign
   const fresh = job.fresh as FreshCall | undefined;
   const loaded = await loadMessage(app, job.payload.message_id, fresh);
   if (!loaded) return endWithoutInbox(app, job);
+  if (await endWithoutKey(app, job, loaded.found.message)) return;
   if (await waits(app, job, loaded.found)) return;
   await runLoaded(app, job, { ...loaded, fresh, signal });
 }
@@ -164,7 +166,7 @@ async function loadMessage(app: App, id: string, fresh: FreshCall | undefined): 
   const { owner_email, owner_verified, owner_plan, owner_timezone: stored_zone, ...inbox } = found;
   const owner_timezone = knownZone(stored_zone);
   const owner = { email: owner_email, email_verified: owner_verified };
-  const authority = authorityNow(inbox, owner, message);
+  const authority = await authorityNow(app.db, { inbox, user: owner }, message);
   return {
     found: {
       message: { ...message, authority },

@@ -109,7 +109,8 @@ async function settle(app: App, run: Run, ordered: Ordered): Promise<Scheduled> 
   if (refused !== undefined) return failed(refused);
   return {
     ending: free(`${promise}\n\n${howToEnd(run, times)}`),
-    alongside: (tx) => (changes ? giveTimes(app, tx, changes, ordered) : add(app, tx, run, ordered)),
+    alongside: (tx) =>
+      changes ? giveTimes(app, tx, changes, { ...ordered, by: run.message }) : add(app, tx, run, ordered),
   };
 }
 

@@ -23,7 +23,7 @@ export async function isStillGranted(
     ...settings,
     scope: scopeOf(inbox),
     target: command.target,
-    authority: authorityNow(inbox, user, message),
+    authority: await authorityNow(tx, { inbox, user }, message),
   });
   if (!powers.mayUse(tool.target) || (tainted && !powers.mayWrite(tool.target))) return false;
   const { attached } = await targetsOf(tx, inbox);

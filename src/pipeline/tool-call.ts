@@ -7,6 +7,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
 import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
@@ -234,6 +235,7 @@ interface Making {
 async function outcomeOf(app: App, run: Run, talk: Talk, making: Making): Promise<ToolOutcome> {
   const { signal } = talk;
   if (signal.aborted) return NOT_MADE;
+  if (await isKeyRevoked(app.db, run.message)) return KEY_GONE;
   const { tool, sent } = making;
   try {
     return await (tool.read_only
@@ -246,6 +248,11 @@ async function outcomeOf(app: App, run: Run, talk: Talk, making: Making): Promis
 }
 
 const NOT_MADE: ToolOutcome = { ok: false, text: "Not called: the run was ended before.", files: [] };
+const KEY_GONE: ToolOutcome = {
+  ok: false,
+  text: "Not called: the API key that asked for it was revoked.",
+  files: [],
+};
 const NOT_ANSWERED: ToolOutcome = {
   ok: false,
   text: "The run was ended before an answer came, so it may or may not have been done.",

@@ -318,7 +318,11 @@ describe("what a key changes, and what stays when it is revoked,", () => {
       async ({ ada, made }) => ada.get(`/v1/webhooks/${await made("/v1/webhooks", HOOK)}/secret`),
       "the signing secret of a webhook was read",
     ],
-    ["a schedule", ({ ada }) => ada.post("/v1/schedules", DAILY), "a schedule was added"],
+    [
+      "a schedule",
+      ({ ada }) => ada.post("/v1/schedules", DAILY),
+      "a schedule was added, which pauses once the key is revoked",
+    ],
     [
       "another instruction of a schedule",
       async ({ ada, made }) =>

@@ -241,6 +241,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "operation/retention/history.ts eraseAgain",
       "pipeline/run.ts endWithoutContent",
       "pipeline/end-without-inbox.ts endWithoutInbox",
+      "pipeline/end-without-key.ts endWithoutKey",
       "pipeline/tell-failure.ts tellFailureNow",
     ],
     [BY_HAND]: [

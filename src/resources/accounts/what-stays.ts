@@ -35,7 +35,7 @@ const STAYS: Record<SecurityEvent["kind"], string | null> = {
   // It may have held what no answer may say.
   context_deleted: "a context was deleted",
   recipe_applied: "what a recipe consists of was added",
-  schedule_created: "a schedule was added",
+  schedule_created: "a schedule was added, which pauses once the key is revoked",
   schedule_changed: "a schedule was changed",
   schedule_deleted: null,
   domain_created: null,

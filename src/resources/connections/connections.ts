@@ -101,6 +101,8 @@ export function newConnection(app: App, user: UserRow, kind: ConnectionKind): Co
     config: null,
     fallback_connection_id: null,
     ask_tools: "[]",
+    unconfirmed: 0,
+    secrets_id: null,
   };
 }
 

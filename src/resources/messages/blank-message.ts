@@ -54,6 +54,7 @@ export function blankMessage(
     schedule_id: null,
     approval_id: null,
     brought: null,
+    key_id: null,
     contexts: "[]",
     read_from: null,
   };

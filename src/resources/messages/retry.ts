@@ -30,6 +30,14 @@ export interface RetryOutcome {
   resets_at?: number;
 }
 
+interface Retrying {
+  id: string;
+  /** The API key of whoever wants it, who answers for it from now on; undefined: whoever has wanted it so far. */
+  key_id: string | null | undefined;
+  admit: (tx: Db) => void | Promise<void>;
+  now?: boolean;
+}
+
 /**
  * Does the work of a failed message again as a new message, or mails an answer again that never arrived. `admit` is called in the same transaction, once nothing
  * else stands in the way, and may throw. `now`: the retry is refused if it would end at once for want of credits.
@@ -37,7 +45,7 @@ export interface RetryOutcome {
 export async function retryMessage(
   app: App,
   user: UserRow,
-  { id, admit, now = false }: { id: string; admit: (tx: Db) => void | Promise<void>; now?: boolean },
+  { id, key_id, admit, now = false }: Retrying,
 ): Promise<RetryOutcome> {
   if (await goOnNow(app, user, id)) return { view: await readRun(app, user, id) };
   const message = await retryable(app, app.db, user, id);
@@ -45,7 +53,8 @@ export async function retryMessage(
   const material = await materialToRepeat(app, message);
   const retry = await app.write(async (tx) => {
     // Looked up again: the inbox may have been deleted since.
-    const failed = await retryable(app, tx, user, id);
+    const found = await retryable(app, tx, user, id);
+    const failed = key_id === undefined ? found : { ...found, key_id };
     await refuseSecondRetry(tx, failed);
     await refuseIfCameAgain(app, tx, failed);
     const inbox = await ownInbox(tx, user, failed.inbox_id ?? "");

@@ -112,9 +112,9 @@ function readingRoutes(app: App) {
     )
     .post(
       "/messages/:message_id/retry",
-      async ({ user, params, set }) => {
+      async ({ user, key_id, params, set }) => {
         const admit = () => refuseOverCallRate(app, user);
-        const { view, resets_at } = await retryMessage(app, user, { id: params.message_id, admit });
+        const { view, resets_at } = await retryMessage(app, user, { id: params.message_id, key_id, admit });
         if (resets_at !== undefined) {
           set.status = 429;
           return { ...view, code: "credit_limit", credits: { ...view.credits, resets_at } };

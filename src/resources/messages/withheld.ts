@@ -2,7 +2,7 @@ import { userById } from "../../db/users.ts";
 import type { Db } from "../../db/database.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../../db/schema.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
-import { authorityNow, judgeAgain } from "../../inbound/policy.ts";
+import { authorityOfSender, judgeAgain } from "../../inbound/policy.ts";
 
 type Asked = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority" | "state">;
 
@@ -30,7 +30,7 @@ export async function answerNow(db: Db, message: Asked): Promise<Answerable | Wi
     return { why: "No answer is sent, because the inbox has been deleted meanwhile." };
   const why = whyNotBy(inbox, owner, message);
   return why === undefined
-    ? { why: null, inbox, owner, authority: authorityNow(inbox, owner, message) }
+    ? { why: null, inbox, owner, authority: authorityOfSender(inbox, owner, message) }
     : { why: `No answer is sent, because the inbox ${why}.` };
 }
 

@@ -97,9 +97,9 @@ function runRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/schedules/:schedule_id/run",
-      async ({ user, params, set }) => {
+      async ({ user, caller, params, set }) => {
         const admit = (): void => refuseOverCallRate(app, user);
-        const view = await runScheduleAtOnce(app, user, { id: params.schedule_id, admit });
+        const view = await runScheduleAtOnce(app, caller, { id: params.schedule_id, admit });
         set.status = 202;
         set.headers["location"] = `/v1/messages/${view.message_id}`;
         set.headers["retry-after"] = String(POLL_SECONDS);

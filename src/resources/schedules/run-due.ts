@@ -8,6 +8,8 @@ import { authorityNow } from "../../inbound/policy.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
+import { isKeyRevoked } from "../accounts/revoked-keys.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { hasAuthority } from "../messages/authority.ts";
@@ -71,7 +73,7 @@ export async function giveUpSchedule(
 /** Runs a schedule at once, whatever its times are; its next time stays. Throws where its message cannot be worked on. */
 export async function runScheduleAtOnce(
   app: App,
-  user: UserRow,
+  { user, key_id }: Pick<Caller, "user" | "key_id">,
   { id, admit }: { id: string; admit: () => void },
 ): Promise<RunView> {
   const found = await dueOf(app.db, await ownSchedule(app.db, user, id));
@@ -84,7 +86,9 @@ export async function runScheduleAtOnce(
     const why = await hindranceOf(app, tx, due);
     if (why !== undefined) throw conflict(why.sentence, why.mend);
     admit();
-    return (await acceptRun(app, tx, due, material)).id;
+    // Whoever has it run now answers for that.
+    const origin = { ...due.origin, key_id };
+    return (await acceptRun(app, tx, { ...due, origin }, material)).id;
   });
   return readRun(app, user, message_id);
 }
@@ -175,13 +179,20 @@ async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Prom
       mend: "Remove an inbox that you do not need, or ask the operator for a larger plan.",
       lasts: false,
     };
-  if (hasAuthority({ authority: authorityNow(inbox, user, origin) })) return undefined;
+  if (await isKeyRevoked(tx, origin)) return KEY_REVOKED;
+  if (hasAuthority({ authority: await authorityNow(tx, { inbox, user }, origin) })) return undefined;
   return {
     sentence: `${origin.sender ?? "Whoever made it"} may not give instructions to this inbox any more.`,
     mend: "Put the address on the list of the inbox again (allowlist_senders), or make the schedule yourself.",
     lasts: true,
   };
 }
+
+const KEY_REVOKED: Hindrance = {
+  sentence: "The API key that made it has been revoked.",
+  mend: "Look at what it does, and let it go on if you want it: then it is yours. Or delete it.",
+  lasts: true,
+};
 
 async function acceptRun(app: App, tx: Db, due: Due, material: Material): Promise<MessageRow> {
   const { schedule, origin, inbox, user } = due;

@@ -27,7 +27,7 @@ const MAX_TITLE_CHARS = 200;
 
 /** Makes a schedule for an instruction, which is stored as a message that is worked on at each of its times. */
 export async function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
-  const { user } = caller;
+  const { user, key_id } = caller;
   refuseUnverified(user);
   const instruction = input.instruction.trim();
   const { content } = input;
@@ -40,7 +40,7 @@ export async function createSchedule(app: App, caller: Caller, input: NewSchedul
     const over = await checkedOver(tx, user, input.over ?? null);
     const title = input.title === undefined ? titleOf(instruction) : checkedTitle(input.title);
     const result = promiseOf(times, app.now());
-    const order = { inbox, user, subject: title, instruction, content: content ?? null, result };
+    const order = { inbox, user, key_id, subject: title, instruction, content: content ?? null, result };
     const message = await storeOrder(app, tx, order);
     const id = await addSchedule(app, tx, user, { inbox, message_id: message.id, title, times, over });
     return readSchedule(tx, user, id);
@@ -111,7 +111,9 @@ export async function patchSchedule(
     await noteChange(app, tx, caller, "schedule_changed");
     const changed = { ...row, ...(await columnsOf(app, tx, caller, { row, input })), updated: app.now() };
     if (row.status === "ended" && changed.status !== "ended") await refuseTooMany(app, tx, user);
-    if (row.status !== "active" && changed.status === "active") await refuseWithoutOrder(tx, changed);
+    const is_active = changed.status === "active";
+    if (row.status !== "active" && is_active) await refuseWithoutOrder(tx, changed);
+    if (is_active && (row.status !== "active" || input.paused === false)) await takeOver(tx, changed, caller);
     const next_at = nextAfterChange(app, row, changed);
     await tx
       .updateTable("schedules")
@@ -121,6 +123,21 @@ export async function patchSchedule(
     await planDue(app, tx, { id, next_at });
     return readSchedule(tx, user, id);
   });
+}
+
+/** Has whoever lets a schedule go on that a key has made answer for it: once that key is revoked, it runs for nobody else. */
+async function takeOver(
+  tx: Db,
+  { message_id, user_id }: Pick<ScheduleRow, "message_id" | "user_id">,
+  { key_id }: Pick<Caller, "key_id">,
+): Promise<void> {
+  await tx
+    .updateTable("messages")
+    .set({ key_id })
+    .where("id", "=", message_id)
+    .where("user_id", "=", user_id)
+    .where("key_id", "is not", null)
+    .execute();
 }
 
 /** The next time of a schedule that was changed. A time that is due stays due, unless it has other times now. */
@@ -151,9 +168,10 @@ export async function refuseRevival(app: App, db: Db, user: UserRow, schedule: S
 export async function giveTimes(
   app: App,
   tx: Db,
-  { id }: Pick<ScheduleRow, "id">,
-  { times, over }: { times: Times; over: Over | null },
+  schedule: Pick<ScheduleRow, "id" | "message_id" | "user_id">,
+  { times, over, by }: { times: Times; over: Over | null; by: Pick<Caller, "key_id"> },
 ): Promise<void> {
+  const { id } = schedule;
   const { pattern, at, timezone, until } = times;
   const [next_at = null] = timesAfter(times, app.now(), 1);
   await tx
@@ -162,6 +180,7 @@ export async function giveTimes(
     .$if(over !== null, (query) => query.set({ over: JSON.stringify(over) }))
     .where("id", "=", id)
     .execute();
+  await takeOver(tx, schedule, by);
   await planDue(app, tx, { id, next_at });
 }
 
@@ -186,9 +205,10 @@ export function isTimed({ pattern, at }: Times): boolean {
 async function columnsOf(
   app: App,
   tx: Db,
-  { user }: Caller,
+  caller: Caller,
   { row, input }: { row: ScheduleRow; input: ScheduleInput },
 ): Promise<Partial<ScheduleRow>> {
+  const { user } = caller;
   const { title, instruction, over, paused, every, at, timezone, until } = input;
   const timed = [every, at, timezone, until].some((member) => member !== undefined);
   const times = timed ? { ...timesOf(app, user, input, row), ...REVIVED } : {};
@@ -196,7 +216,7 @@ async function columnsOf(
     ...(title === undefined ? {} : { title: checkedTitle(title) }),
     ...(instruction === undefined
       ? {}
-      : { message_id: await anotherOrder(app, tx, user, { row, instruction }) }),
+      : { message_id: await anotherOrder(app, tx, caller, { row, instruction }) }),
     ...(over === undefined ? {} : { over: over && JSON.stringify(await checkedOver(tx, user, over)) }),
     ...times,
     ...(paused === undefined || paused === (row.status === "paused")
@@ -220,7 +240,7 @@ function pausedColumns({ status }: ScheduleRow, paused: boolean, timed: boolean)
 async function anotherOrder(
   app: App,
   tx: Db,
-  user: UserRow,
+  { user, key_id }: Caller,
   { row, instruction }: { row: ScheduleRow; instruction: string },
 ): Promise<string> {
   const inbox = await ownInbox(tx, user, row.inbox_id);
@@ -236,6 +256,7 @@ async function anotherOrder(
   const stored = {
     inbox,
     user,
+    key_id,
     subject: row.title,
     instruction: text,
     content: known?.content ?? null,
