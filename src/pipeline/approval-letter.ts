@@ -73,7 +73,8 @@ export async function prepareApprovalLetter(
 
 const CAUSES: Record<HeldCall["cause"], string> = {
   boundary: "You are asked because the instruction does not allow this by itself.",
-  marked: "You are asked because you have marked this tool as one to ask about first.",
+  marked:
+    "You are asked because you have marked this tool as one to ask about first, or because an API key has made its connection and nobody has confirmed that on its page.",
   flag: "You are asked because the instruction says `--ask`.",
 };
 const BY_OTHERS =

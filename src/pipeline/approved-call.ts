@@ -81,7 +81,7 @@ async function findTool(
 
 const ANEW = "If you still want it done, ask for it again in a new mail.";
 const STILL_OPEN = "Nothing was called, so that you can still allow it: once that is mended, say yes again.";
-const CHANGED = `Its tool, or where that is, has changed since you were asked, so it would not be what you have seen. ${ANEW}`;
+const CHANGED = `Its tool, where that is, or the account it is used with has changed since you were asked, so it would not be what you have seen. ${ANEW}`;
 
 type Standing = { connection: ConnectionRow; user: UserRow } | { why: string };
 

@@ -18,6 +18,7 @@ test("a new connection comes back whole, with a hint in place of its credential"
     target: null,
     model: "gpt-x",
     ask_tools: [],
+    unconfirmed: false,
     base_url: null,
     fallback_connection_id: null,
     config: null,

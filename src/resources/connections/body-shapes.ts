@@ -34,7 +34,7 @@ const members = {
     t.Array(t.String({ minLength: 1, maxLength: 200 }), {
       maxItems: 200,
       description:
-        "Tools of it that are called only once you have consented, by name; `*` is each that may change something. It counts for all your connections to that server. An API key can add some, and take none away.",
+        "Tools of it that are called only once you have consented, by name; `*` is each that may change something. It counts for all your connections to that server, and for those that an API key has made until you have saved them. An API key can add some, and take none away.",
       examples: [["*"]],
     }),
   ),

@@ -17,6 +17,7 @@ import {
   refuseIncomplete,
   refuseLargeConfig,
   refuseMovedSecrets,
+  refuseSwapped,
   refuseUnasked,
   refuseUnmarked,
 } from "./rules.ts";
@@ -66,9 +67,14 @@ export async function createConnection(app: App, caller: Caller, input: NewConne
   const made = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "connection_created");
     await refuseBadFallback(tx, draft);
-    return insertConnection(app, tx, user, draft);
+    return insertConnection(app, tx, user, { ...draft, unconfirmed: byKey(caller) });
   });
   return (await connectionViewer(app, app.db, user.id))(made);
+}
+
+/** What a person has not seen who could tell where it leads; see `asksFirstAt`. */
+function byKey({ session }: Caller): 0 | 1 {
+  return session === null ? 1 : 0;
 }
 
 /** The row that `input` describes, complete as its kind needs it, and not stored. */
@@ -164,9 +170,13 @@ export async function patchConnection(
     if (columns.label !== undefined && columns.label !== row.label)
       columns.label = await freeLabel(tx, { ...row, label: columns.label });
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
-    const changed = { ...row, ...columns, updated };
+    const is_moved = columns.base_url !== undefined && columns.base_url !== row.base_url;
+    // Whoever is signed in and saves it has seen it.
+    const unconfirmed = caller.session !== null ? 0 : is_moved ? 1 : row.unconfirmed;
+    const changed = { ...row, ...columns, unconfirmed, updated };
     refuseIncomplete(app, user, changed);
     refuseUnmarked(caller, row, changed);
+    await refuseSwapped(app, tx, caller, { before: row, after: changed });
     refuseMovedSecrets(app, { before: row, after: changed }, input);
     if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
     await keepGrants(tx, user.id, () =>
@@ -214,20 +224,6 @@ export async function ownConnection(db: Db, user: UserRow, id: string): Promise<
     .executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such connection.");
   return row;
-}
-
-/**
- * Whether a connection still has the address that it had when its row was read: a credential that was entered since
- * belongs to another address.
- */
-export async function isStillAt(db: Db, { id, user_id, base_url }: ConnectionRow): Promise<boolean> {
-  const now = await db
-    .selectFrom("connections")
-    .select("base_url")
-    .where("id", "=", id)
-    .where("user_id", "=", user_id)
-    .executeTakeFirst();
-  return now !== undefined && now.base_url === base_url;
 }
 
 /** The model connection of an inbox: its own, else the operator's default, else undefined. */

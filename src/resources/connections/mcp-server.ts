@@ -3,10 +3,10 @@ import type { App } from "../../app.ts";
 import { programPath } from "../../config/config.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
-import { isStillAt } from "./connections.ts";
 import { folderRefusal, programFolder } from "./program-folders.ts";
 import { isProgramUrl, mayUse, noSuchProgram, type Program, programAt, programName } from "./programs.ts";
 import { openSealed } from "./sealed.ts";
+import { isStillAt } from "./still-at.ts";
 import { toolServerName } from "./tool-server-name.ts";
 import { sha256 } from "../../lib/sha256.ts";
 
@@ -40,7 +40,7 @@ function httpTransport(
   const { credential, headers } = openSealed(app, row);
   // What tells accounts at the server apart. A token that came by OAuth is renewed again and again, and means the
   // same account until somebody consents anew.
-  const identity = row.auth === "oauth" ? `oauth ${row.updated}` : sha256(credential, "hex");
+  const identity = `${row.secrets_id} ${row.auth === "oauth" ? `oauth ${row.updated}` : sha256(credential, "hex")}`;
   const checked = async (refused?: string): Promise<string | null> => {
     const fresh = await token(refused);
     // Checked after the token was read, so that no token goes to an address for which it was not entered.

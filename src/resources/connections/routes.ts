@@ -57,7 +57,7 @@ const DESCRIBED = {
     tag: "Connections",
     summary: "Change a connection",
     description:
-      "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew. An API key can neither take tools off `ask_tools` nor have a connection with such tools lead to another server: it hears 403 `session_required`.",
+      "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew. An API key can neither take tools off `ask_tools` nor have a connection with such tools lead to another server; nor can it change `credential`, `headers` or `config.client_secret` there, or where a call waits for a yes: it hears 403 `session_required`. A change by somebody who is signed in, and be it `{}`, ends `unconfirmed`.",
     answers: { 200: ConnectionShape },
     errors: ["plan_limit_reached", "session_required"],
   }),

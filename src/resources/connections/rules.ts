@@ -5,8 +5,9 @@ import { AppError, invalid } from "../../errors.ts";
 import { allowedByOperator } from "../../net/guarded-fetch.ts";
 import { member } from "../../lib/foreign-json.ts";
 import type { Caller } from "../accounts/sessions.ts";
-import { asksFirstOf, serverOf } from "./ask-first.ts";
+import { asksFirstOf, marksOfServer, serverOf } from "./ask-first.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
+import { toolConnections } from "./targets.ts";
 import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
 import { hasCredential, openSealed } from "./sealed.ts";
 
@@ -83,6 +84,44 @@ export function refuseUnmarked(
     `An API key cannot ${what}, as its owner is asked first about ${marked.map((name) => `"${name}"`).join(", ")} of it (ask_tools): it is for somebody who has signed in.`,
     { fix: "Do it in the dashboard, on the page of the connection, or make another connection." },
   );
+}
+
+/**
+ * Throws where an API key would change the secrets of a connection whose calls its owner is asked about: what they allow would be done
+ * in another account than the one that they know it by.
+ */
+export async function refuseSwapped(
+  app: App,
+  tx: Db,
+  { session, user }: Pick<Caller, "session" | "user">,
+  { before, after }: { before: ConnectionRow; after: ConnectionRow },
+): Promise<void> {
+  if (session !== null || after.secrets_id === before.secrets_id) return;
+  const why =
+    marksOfServer(await toolConnections(tx, { user_id: user.id }), before).length > 0
+      ? "its owner is asked first about tools of it (ask_tools)"
+      : (await isAskedAbout(app, tx, before))
+        ? "a call of it waits for its owner's yes"
+        : null;
+  if (why === null) return;
+  throw new AppError(
+    "session_required",
+    `An API key cannot change the credential or the headers of this connection, as ${why}: it is for somebody who has signed in.`,
+    { fix: "Do it in the dashboard, on the page of the connection." },
+  );
+}
+
+/** Whether a call of a connection waits for a yes, or for being made after one. */
+async function isAskedAbout(app: App, tx: Db, { id, user_id }: ConnectionRow): Promise<boolean> {
+  const waits = await tx
+    .selectFrom("approvals")
+    .select("id")
+    .where("user_id", "=", user_id)
+    .where("connection_id", "=", id)
+    .where("state", "in", ["pending", "approved"])
+    .where("expires_at", ">", app.calmNow())
+    .executeTakeFirst();
+  return waits !== undefined;
 }
 
 /** Throws for a program that is not open to the account: the operator decides what runs on this machine. */

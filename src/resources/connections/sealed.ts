@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
+import { canonicalJson } from "../../lib/canonical-json.ts";
 
 const HINT_CHARS = 4;
 /** The shortest secret of which a hint is shown: it would give too much of a shorter one away. */
@@ -142,11 +143,28 @@ export function sealedColumns(app: App, row: ConnectionRow, input: SecretInput):
   refuseUnsendable(next);
   return {
     ...columnsOf(app, row, next),
+    secrets_id: secretsId(app, row, next),
     ...(given === undefined ? {} : { auth: "key" as const, expires_at: null }),
   };
 }
 
-/** The columns that a grant or a refresh changes; the rest of what is sealed stays. */
+/** The id that secrets have once they are these: another one, unless they are the same. */
+function secretsId(app: App, row: ConnectionRow, next: Sealed): string | null {
+  const before = openIfPossible(app, row);
+  const is_same = before !== undefined && canonicalJson(before) === canonicalJson(next);
+  return is_same ? row.secrets_id : app.newId();
+}
+
+/** The columns that a grant changes; what is allowed to be done with another grant, or account, is not allowed with it. */
+export function newlyGrantedColumns(
+  app: App,
+  row: ConnectionRow,
+  granted: Parameters<typeof grantedColumns>[2],
+) {
+  return { ...grantedColumns(app, row, granted), secrets_id: app.newId() };
+}
+
+/** The columns that a refresh of a grant changes, or its end; the rest of what is sealed stays. */
 export function grantedColumns(
   app: App,
   row: ConnectionRow,

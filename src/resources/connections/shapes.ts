@@ -52,6 +52,10 @@ export const ConnectionShape = t.Object(
         "Its tools that are called only once you have consented; `*` is each that may change something.",
       examples: [[]],
     }),
+    unconfirmed: t.Boolean({
+      description:
+        "An API key has made it, or changed its address, and nobody who is signed in has saved it since. While any of your connections has `ask_tools`, each change by its tools then waits for your yes.",
+    }),
     status: words("untested", "ok", "error", "needs_auth"),
     credential_hint: t.Nullable(t.String({ description: "The end of the credential.", examples: ["…abcd"] })),
     has_credential: t.Boolean(),

@@ -47,7 +47,8 @@ export function targetNamed(targets: string[], name: string): string | undefined
   return targets.find((target) => target === name) ?? targets.find((target) => target === `mcp:${name}`);
 }
 
-const toolConnections = remembered((db, key: { user_id: string }) =>
+/** The connections of an account that have tools, oldest first. */
+export const toolConnections = remembered((db, key: { user_id: string }) =>
   db
     .selectFrom("connections")
     .selectAll()

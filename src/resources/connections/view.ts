@@ -43,6 +43,7 @@ function viewConnection(
     fallback_connection_id: row.fallback_connection_id,
     config: row.config === null ? null : storedJson<Record<string, unknown> | null>(row.config, null),
     ask_tools: asksFirstOf(row),
+    unconfirmed: target !== null && row.unconfirmed === 1,
     status: row.status,
     credential_hint: row.credential_hint,
     has_credential,

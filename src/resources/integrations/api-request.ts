@@ -1,6 +1,6 @@
 import type { Place } from "../../trust/guard/tool.ts";
 import type { App } from "../../app.ts";
-import { isStillAt } from "../connections/connections.ts";
+import { isStillAt } from "../connections/still-at.ts";
 import { type ConnectionKind, KIND_INFO, ownBaseUrl } from "../connections/kinds.ts";
 import { nameAt } from "../../ai/providers.ts";
 import { openSealed } from "../connections/sealed.ts";

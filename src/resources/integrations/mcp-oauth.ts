@@ -3,7 +3,7 @@ import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
 import { ownConnection } from "../connections/connections.ts";
 import { isProgramUrl } from "../connections/programs.ts";
-import { grantedColumns, type OAuthServer, openIfPossible } from "../connections/sealed.ts";
+import { newlyGrantedColumns, type OAuthServer, openIfPossible } from "../connections/sealed.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
@@ -60,7 +60,7 @@ export async function storeMcp(app: App, { row: state, trip, tokens, client }: G
       server: trip.server,
       ended: false,
     };
-    const columns = grantedColumns(app, row, { credential, expires_at, oauth });
+    const columns = newlyGrantedColumns(app, row, { credential, expires_at, oauth });
     const found = { status: "ok" as const, last_error: null, updated: app.now() };
     await tx
       .updateTable("connections")

@@ -4,7 +4,7 @@ import { insertConnection, newConnection } from "../connections/connections.ts";
 import { KIND_INFO, ownBaseUrl } from "../connections/kinds.ts";
 import { PingFault } from "../connections/ping.ts";
 import { apiPingOf, pingApi } from "../connections/ping-api.ts";
-import { grantedColumns, type OAuthGrant, openIfPossible } from "../connections/sealed.ts";
+import { newlyGrantedColumns, type OAuthGrant, openIfPossible } from "../connections/sealed.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
@@ -41,7 +41,9 @@ export async function storeProvider(app: App, kind: IntegrationKind, granted: Gr
     const { access_token: credential, expires_at } = tokens;
     const changed = {
       ...row,
-      ...grantedColumns(app, row, { credential, expires_at, oauth }),
+      ...newlyGrantedColumns(app, row, { credential, expires_at, oauth }),
+      // The same account at the provider, so that what is allowed there stays allowed.
+      ...(known ? { secrets_id: known.secrets_id } : {}),
       status: "ok" as const,
       last_error: null,
       updated: app.now(),
