@@ -222,7 +222,14 @@ describe("what a key changes, and what stays when it is revoked,", () => {
   }
   type Room = Awaited<ReturnType<typeof room>>;
 
-  const IN_INBOX: [string, (t: Room) => object | Promise<object>, string][] = [
+  const CLOSED = {
+    label: "Closed",
+    scope: { targets: [], autonomous: [] },
+    reply_enabled: false,
+    paused: "keep",
+  };
+  const OTHERS_MAIL = "which mail of others the inbox Team works on and answers";
+  const IN_INBOX: [string, (t: Room) => object | Promise<object>, string, object?][] = [
     [
       "a listed sender",
       () => ({ allowlist_senders: ["lea@example.org", EVE] }),
@@ -238,6 +245,31 @@ describe("what a key changes, and what stays when it is revoked,", () => {
       () => ({ scope: { targets: null, autonomous: ["notes"] } }),
       "whose tools may change things in the inbox Team without being named",
     ],
+    [
+      "all targets, where it had none",
+      () => ({ scope: null }),
+      "whose tools the inbox Closed may use",
+      CLOSED,
+    ],
+    [
+      "one more target",
+      () => ({ scope: { targets: ["notes"], autonomous: [] } }),
+      "whose tools the inbox Closed may use",
+      CLOSED,
+    ],
+    ["mail of anybody", () => ({ allowlist_senders: [] }), "that anybody may write to the inbox Team"],
+    ["mail that is sent to many", () => ({ inbound_policy: { process_bulk: true } }), OTHERS_MAIL],
+    ["mail that nothing proves", () => ({ inbound_policy: { process_unauthenticated: true } }), OTHERS_MAIL],
+    ["answers to it", () => ({ inbound_policy: { reply_to_unauthenticated: true } }), OTHERS_MAIL],
+    [
+      "the default",
+      () => ({ is_default: true }),
+      "that calls which name no inbox go to the inbox Closed",
+      CLOSED,
+    ],
+    ["answers", () => ({ reply_enabled: true }), "that the inbox Closed answers by mail", CLOSED],
+    ["the end of a pause", () => ({ paused: null }), "that the inbox Closed goes on", CLOSED],
+    ["a shorter time", () => ({ retention_days: 1 }), "how long the inbox Team keeps what it gets"],
     [
       "a rule that gives everybody a context",
       async ({ made }) => ({
@@ -272,9 +304,10 @@ describe("what a key changes, and what stays when it is revoked,", () => {
       "which tool servers the inbox Team uses",
     ],
   ];
-  for (const [what, change, words] of IN_INBOX)
+  for (const [what, change, words, inbox] of IN_INBOX)
     test(`is mailed to the owner: ${what}`, async () => {
       await using t = await room();
+      if (inbox !== undefined) t.inbox = (await t.owner.post("/inboxes", inbox)).body;
       const settings = await change(t);
       const before = await told(t);
       expect((await t.ada.patch(`/inboxes/${t.inbox.id}`, settings)).status).toBe(200);
@@ -294,6 +327,22 @@ describe("what a key changes, and what stays when it is revoked,", () => {
       async ({ ada, made }) =>
         ada.patch(`/connections/${await made("/connections", MODEL)}`, { model: "other" }),
       "a connection was changed",
+    ],
+    [
+      "the profile",
+      ({ ada }) => ada.patch("/auth/profile", { reply_footer: false }),
+      "your name, your time zone or the footer",
+    ],
+    [
+      "another address of an inbox",
+      ({ ada, inbox }) => ada.post(`/inboxes/${inbox.id}/rotate`),
+      "an inbox was given another address",
+    ],
+    ["an inbox that is gone", ({ ada, inbox }) => ada.delete(`/inboxes/${inbox.id}`), "an inbox was deleted"],
+    [
+      "a domain",
+      ({ ada }) => ada.post("/custom-domains", { domain: "eve.example.net" }),
+      "a domain was added",
     ],
     ["a context", ({ ada }) => ada.post("/contexts", STANDING), "a context was added"],
     [
@@ -380,7 +429,12 @@ describe("what a key changes, and what stays when it is revoked,", () => {
     ] as const)
       expect((await owner.post(where, body)).status).toBeLessThan(300);
     expect((await ada.patch(path, { ...TEAM, label: "Desk" })).status).toBe(200);
-    expect((await ada.patch(path, { allowlist_senders: [] })).status).toBe(200);
+    expect((await ada.patch(path, { allowlist_senders: ["lea@example.org"] })).status).toBe(200);
+    const less = { scope: { targets: [], autonomous: [] }, paused: "keep", reply_enabled: false };
+    expect((await ada.patch(path, less)).status).toBe(200);
+    const fewer = { inbound_policy: { process_bulk: false }, is_default: true };
+    expect((await ada.patch(path, fewer)).status).toBe(200);
+    expect((await owner.send("PATCH", path, { paused: null })).status).toBe(200);
     expect((await ada.post("/inboxes", { label: "Mine" })).status).toBe(201);
     expect((await ada.post("/v1/messages", { instruction: "Hello", async: true })).status).toBe(202);
     for (const where of ["/connections", "/v1/webhooks", "/v1/schedules"])

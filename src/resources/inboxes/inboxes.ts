@@ -56,11 +56,21 @@ export async function createInbox(app: App, caller: Caller, input: NewInbox): Pr
     await noteChange(app, tx, caller, "inbox_created");
     const made = await addInbox(app, tx, caller.user, input);
     const after = await ownInbox(tx, caller.user, made.id);
-    const before = { ...NOTHING_SET, context_ids: null, every_context: 1 };
-    await tellIfWidened(app, tx, caller, { before, after });
+    const is_default = input.is_default === true;
+    await tellIfWidened(app, tx, caller, { before: BLANK, after: { ...after, is_default } });
     return made;
   });
 }
+
+/** What a new inbox of which nothing is said may do. */
+const BLANK = {
+  ...NOTHING_SET,
+  context_ids: null,
+  every_context: 1,
+  reply_enabled: 1,
+  inbound_policy: JSON.stringify(DEFAULT_POLICY),
+  is_default: false,
+};
 
 /** As `createInbox`, in the transaction of the caller. */
 export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
@@ -138,7 +148,12 @@ export async function patchInbox(
     const columns = await columnsOf(app, tx, { user, settings, before: row });
     const changed = { ...row, ...columns, updated: app.now() };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
-    await tellIfWidened(app, tx, caller, { before: row, after: changed });
+    const was_default = (await defaultInboxId(tx, user)) === row.id;
+    const is_default = was_default || settings.is_default === true;
+    await tellIfWidened(app, tx, caller, {
+      before: { ...row, is_default: was_default },
+      after: { ...changed, is_default },
+    });
     if (row.paused !== null && changed.paused === null) await resumeLater(app, tx, row.id);
     if (changed.rules !== row.rules) await lookAtWaiting(app, tx, row.id);
     await setDefault(tx, user, { id, is_default: settings.is_default });
