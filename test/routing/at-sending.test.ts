@@ -6,6 +6,7 @@ import { dnsRecords } from "../../src/mail/writing/dkim.ts";
 import { activeDomain } from "../support/domain-desk.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom, type RoomMail, type RoomOptions } from "../support/mailroom.ts";
+import { forgetNotices } from "../support/notices.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 
 interface Room extends Mailroom {
@@ -241,6 +242,7 @@ describe("of a failure that is told outside of a run", () => {
     await using room = await mailroom({ inbox: { allowlist_senders: ["bob@example.org"] } });
     await room.send({ from: BOB });
     await room.owner.patch(`/inboxes/${room.inbox.id}`, { allowlist_senders: [] });
+    await forgetNotices(room.app);
     await room.app.db.updateTable("raw_mails").set({ bytes: null }).execute();
     for (let round = 0; round < 10; round += 1) {
       await room.drain();

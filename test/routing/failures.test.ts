@@ -3,6 +3,7 @@ import { simpleParser } from "mailparser";
 import { unfolded } from "../support/mails.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
+import { forgetNotices } from "../support/notices.ts";
 
 const BOB = "Bob <bob@example.org>";
 
@@ -234,6 +235,7 @@ test("a mail whose inbox is deleted while it waits ends as failed and gives its 
   await using room = await mailroom();
   await room.send({});
   expect((await room.owner.delete(`/inboxes/${room.inbox.id}`)).status).toBe(204);
+  await forgetNotices(room.app);
   await room.drain();
   expect(await room.activity()).toMatchObject([
     { status: "failed", reason: "inbox_deleted", inbox_id: null, credits_charged: 0 },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { rawMail } from "../support/mails.ts";
+import { forgetNotices } from "../support/notices.ts";
 import { answer, lastAnswer, pass, roomAt, schedules } from "./room.ts";
 
 describe("a mail that says when", () => {
@@ -309,6 +310,7 @@ describe("a schedule that cannot go on", () => {
     await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
     await pass(room, "24h");
     await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: null });
+    await forgetNotices(room.app);
     await pass(room, "24h");
     const told = (await room.outgoing()).slice(before).map(({ raw }) =>
       Buffer.from(raw ?? "")
