@@ -5,6 +5,7 @@ import type { MessageRow } from "../db/schema.ts";
 import { WRITTEN_TEXT_BYTES } from "../db/stored-sum.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
+import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { lettersOf } from "../trust/own-words/given-subject.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
@@ -74,7 +75,9 @@ export async function hashesToNote({
   // A parser of HTML would stay in memory from the start.
   const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
   const { splitNewText } = await import("../trust/own-words/reply-text.ts");
-  const texts = textsIn(args)
+  const unpacked = unpackedIn(args);
+  if (unpacked === TOO_LONG) return TOO_LONG;
+  const texts = [...textsIn(args), ...unpacked]
     .map((text) => text.trim())
     .filter((text) => !PACKED.test(text));
   const chars = texts.reduce((sum, { length }) => sum + length, 0);
@@ -220,6 +223,18 @@ function runsOf(text: string): string[] {
 
 function hashed(parts: string[]): Buffer[] {
   return [...new Set(parts)].map((letters) => sha256Bytes(letters).subarray(0, HASH_BYTES));
+}
+
+/** The words that programs take out of the texts of a call, such as those of a mail in base64, where they do not stand there as they are. */
+function unpackedIn(args: Record<string, unknown>): string[] | typeof TOO_LONG {
+  const whole = textsIn(args).join("\n");
+  const unpacked: string[] = [];
+  for (const given of allTextsIn(args)) {
+    if (given === TOO_MUCH) return TOO_LONG;
+    const { packed, value } = given;
+    if (packed && typeof value === "string" && !whole.includes(value)) unpacked.push(value);
+  }
+  return unpacked;
 }
 
 function textsIn(value: unknown): string[] {

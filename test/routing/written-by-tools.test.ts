@@ -122,6 +122,25 @@ test.each<[string, object, RoomMail]>([
   expect(room.tools.calls).toEqual([]);
 });
 
+const packed = (text: string): string => Buffer.from(text).toString("base64");
+const MIME = `To: bob@example.org\r\nContent-Transfer-Encoding: base64\r\n\r\n${packed(`${ORDER}\r\n`)}`;
+
+test.each<[string, object]>([
+  ["a mail whose words are in base64", { message: MIME }],
+  ["a mail that is in base64, with its words", { raw: packed(MIME) }],
+  ["a long mail in base64", { raw: packed(`To: bob@example.org\r\n\r\n${lines(40)}\r\n\r\n${ORDER}\r\n`) }],
+  ["a form", { payload: `id=7&text=${encodeURIComponent(ORDER)}` }],
+  ["hexadecimal numbers", { data: Buffer.from(ORDER).toString("hex") }],
+])("what a tool wrote as %s is known again", async (_how, args) => {
+  await using room = await written(
+    { body: "Hello", ...args },
+    { text: `@calendar Answer mail m4 to bob@example.org.\n\n${FORWARDED}` },
+  );
+  await send(room, { text: ORDER });
+  expect(room.tools.calls).toEqual([]);
+  expect((await room.newest()).steps).toContain("a tool was given to write");
+});
+
 test.each<[string, RoomMail]>([
   ["forwarded", { subject: `Fwd: ${ORDER}`, text: MAIL.text ?? "" }],
   [

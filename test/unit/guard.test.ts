@@ -399,7 +399,7 @@ ada@example.com`,
       expect(writing({ text })).toContain("https://shop.example/cart");
       expect(writing({ text }, "See https://shop.example/cart")).toContain("https://evil.example/a.png");
       const named = "Show https://evil.example/a.png and https://shop.example/cart";
-      expect(writing({ text }, named)).toBeNull();
+      expect(writing({ text }, named, "bob@shop.example")).toBeNull();
       const shown = "Wow!\n\nLine 1 [see below] (https://shop.example/cart?id=7): <b>image</b>";
       expect(writing({ text: shown }, "", "Look: https://shop.example/cart?id=7")).toBeNull();
     });
@@ -505,7 +505,7 @@ ada@example.com`,
 
     describe("in a longer text that is only written down", () => {
       const READ =
-        "News: https://shop.example/cart?id=7, (see https://news.example/a_(b)), shop.com/more and www.news.example.";
+        "News: https://shop.example/cart?id=7, (see https://news.example/a_(b)), shop.com/more, bob@shop.example and www.news.example.";
       const FIRST = "Summary\n\n";
 
       test.each([

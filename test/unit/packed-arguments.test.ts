@@ -206,7 +206,7 @@ const PNG = Buffer.concat([
 describe("what is only written down", () => {
   const quoted = `Seen at https://shop.example/cart?id=7\n\nReported by eve@evil.example`;
   /** What the run has read, with all web addresses that stand below. */
-  const material = `${quoted} https://shop.example/ https://shop.example/cart?id=7&to=9 https://shop.example/cart?a=1&b=2`;
+  const material = `${quoted} bob@other.example https://shop.example/ https://shop.example/cart?id=7&to=9 https://shop.example/cart?a=1&b=2`;
   test.each<[what: string, text: string]>([
     ["prose", quoted],
     ["prose that begins with a link of Markdown", `[The shop](https://shop.example/) fails.\n\n${quoted}`],
@@ -264,7 +264,9 @@ describe("what is only written down", () => {
 
   test("is the body of a mail, however it is given", () => {
     expect(objection({ raw: base64(mailTo("ada@example.com", quoted)) }, { material })).toBeNull();
-    expect(objection({ raw: base64(mailTo("ada@example.com", quoted)) })).toContain("shop.example");
+    expect(
+      objection({ raw: base64(mailTo("ada@example.com", quoted)) }, { material: "eve@evil.example" }),
+    ).toContain("shop.example");
     expect(
       objection({ params: JSON.stringify({ to: "ada@example.com", text: quoted }), title: "x" }),
     ).not.toBeNull();

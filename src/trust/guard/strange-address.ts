@@ -1,10 +1,9 @@
-import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
 import { withoutCardIds } from "./card-ids.ts";
 import { type GivenIds, isGivenId } from "./given-ids.ts";
-import { isAboutAddress, isOwnName, isOwnUri } from "./own-names.ts";
+import { isAboutAddress, isOwnName } from "./own-names.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
-import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
+import { isOddAddress, isOddRecipient } from "./odd-address.ts";
 import {
   isBeginningKey,
   isPhoneKey,
@@ -14,8 +13,11 @@ import {
   namesThings,
 } from "./key-words.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { placesInText, type Where } from "./places-in-text.ts";
 import { isNamedPhone, isUnixTime, phonesIn } from "./phones.ts";
-import { isLineKey, isProseKey, recipientsIn } from "./prose.ts";
+import { addressesIn, addressesReadIn, mayHaveAddress } from "./prose-addresses.ts";
+import { isLineKey, isProseKey } from "./prose.ts";
+import { type Recipients, recipientsIn } from "./recipients.ts";
 import { loadsByBeingShown } from "./loads.ts";
 import { goingOnIn } from "./unfurled.ts";
 
@@ -30,6 +32,8 @@ interface Look {
   given: GivenIds;
   /** The country code of the account's telephones, if it is known. */
   calling_code: string | null;
+  /** What the run has read: the mail addresses in it may be written down, but nothing is sent to them. */
+  material: string;
 }
 
 /** Limits of one call: each place found is searched for in all trusted text. */
@@ -122,22 +126,6 @@ const ODD_HOST =
   /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
 /** A text without any of these characters, in any decoded form, contains no address. */
 const MAY_POINT = /[/\\:@.+%&]|=\?|\P{ASCII}/u;
-const URL_LIKE =
-  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])(?:[^\s"'<>()[\]{}|]|\([^\s"'<>()[\]{}|]*\))*/gi;
-/** With one slash or none; whoever fetches it reads two. */
-const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
-const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
-const MAIL_LIKE =
-  /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@(?:\[[^\s"'<>()[\]{},;@]{1,100}\]?|[^\s"'<>()[\]{},;:@]+)/g;
-/**
- * A host name. `@` may precede it only at the beginning of a word (`dig @example.net`). An underscore behind it means
- * that it is no host: `light.living_room`.
- */
-const HOST_LIKE =
-  /(?<![\p{L}\p{N}_@.-])(?:(?<![^\s"'<>()[\]{},;:=])@)?(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}(?![\p{L}\p{N}_-])\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
-const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
-const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
-
 /**
  * Largest number that may accompany the only text of a call: it counts as a switch or a number of results, and tells
  * nothing.
@@ -184,7 +172,7 @@ function placesIn(args: Record<string, unknown>, look: Look): Places | typeof TO
     if (left < 0) return TOO_MUCH;
     for (const place of places) found.set(place, is_written && found.get(place) !== false);
     for (const site of goes_to) sites.add(site);
-    if (sent) inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
+    inbox ??= sent.find((place) => isAtOwn(place, look.own_domains));
   }
   return { places: found, sites, inbox };
 }
@@ -208,8 +196,8 @@ interface LookedAt {
   /** How many characters were searched. */
   seen: number;
   places: string[];
-  /** Whether something is sent to these places. */
-  sent: boolean;
+  /** Those of them to which something is sent. */
+  sent: string[];
   /** The sites that the call contacts, as opposed to writing them down. */
   goes_to: string[];
   /** Whether they stand in words for people, who read them and fetch nothing. */
@@ -230,7 +218,8 @@ function lookAt(key: string, text: string, look: Looking): LookedAt {
   const places = prose ? writtenIn(key, text, text) : givenIn(key, text, look);
   const goes_to = prose ? [] : places.filter((place) => isSite(key, place));
   const is_written = prose ? !loadsByBeingShown(text) : isQuestion(text, look);
-  return { seen: text.length, places, sent: !look.read_only && !prose, goes_to, is_written };
+  const sent = look.read_only || prose ? [] : places;
+  return { seen: text.length, places, sent, goes_to, is_written };
 }
 
 /** An id at an inbox of this server is of a mail of ours: what a tool writes to it counts as the owner's. */
@@ -244,19 +233,39 @@ function isQuestion(text: string, { read_only }: Look): boolean {
 }
 
 /**
- * Finds the places in long content. Content is sent nowhere, except a text that is a mail with recipients of its own,
- * and except what viewing it fetches.
+ * Finds the places in long content. Content is sent nowhere, except a text with recipients of its own, and except what
+ * viewing it fetches.
  */
-function lookAtLong(key: string, text: string, { tainted }: Looking): LookedAt {
-  const loads = tainted && loadsByBeingShown(text);
-  const seen = loads ? text : recipientsIn(text);
+function lookAtLong(key: string, text: string, look: Looking): LookedAt {
+  const loads = look.tainted && loadsByBeingShown(text);
+  const recipients = recipientsIn(text);
+  const written = look.tainted ? strangersIn(text, look) : [];
+  const looked = loads ? [text] : recipients.map(({ value }) => value);
+  const seen = [...looked, ...written].join(" ");
   if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return notLookedAt(seen);
-  const places = loads ? loadedIn(key, text) : writtenIn(key, seen, text);
-  return { seen: seen.length, places, sent: true, goes_to: [], is_written: false };
+  const places = loads ? loadedIn(key, text, recipients) : peopleIn(key, recipients, text);
+  return { seen: seen.length, places: places.concat(written), sent: places, goes_to: [], is_written: false };
 }
 
+/**
+ * Returns the addresses in words for people that stand nowhere in what the run has read: the model made them up, and in a form that
+ * nobody here knows they could be recipients. One of an inbox of this server always counts.
+ */
+function strangersIn(text: string, { material, own_domains, given }: Looking): string[] {
+  if (!mayHaveAddress(text)) return [];
+  const read = addressesReadIn(material);
+  const isOwn = (address: string): boolean => isAtOwn(address, own_domains);
+  const words = withoutCardIds(text, isOwn).replaceAll(MAIL_ID, (id) => (isOwn(id) ? id : ""));
+  return addressesIn(words)
+    .filter(({ address, shown }) => isOwn(address) || !(read.has(address) || given.words.includes(shown)))
+    .map(({ shown }) => shown);
+}
+
+/** The id of a mail in its header (RFC 5322 §3.6.4), which looks like an address and is none. */
+const MAIL_ID = /^(?:message-id|in-reply-to|content-id):[ \t]{0,9}<[^<>\s]{1,300}>/gim;
+
 function notLookedAt(text: string): LookedAt {
-  return { seen: text.length, places: [], sent: false, goes_to: [], is_written: true };
+  return { seen: text.length, places: [], sent: [], goes_to: [], is_written: true };
 }
 
 /** Smaller numbers are no address on the internet (RFC 6890: 0.0.0.0/8) and no international telephone number. */
@@ -277,12 +286,23 @@ function textOf({ key, value }: { key: string; value: string | number }, ranges:
  * Returns all web addresses in a text that loads something when shown, since what is fetched depends on the viewer, and
  * the recipients of a mail.
  */
-function loadedIn(key: string, text: string): string[] {
-  const recipients = recipientsIn(text);
-  const people = recipients === "" ? [] : writtenIn(key, recipients, text);
+function loadedIn(key: string, text: string, recipients: Recipients[]): string[] {
   return writtenIn(key, text, text)
     .filter((place) => !isPersons(place))
-    .concat(people, goingOnIn(text));
+    .concat(peopleIn(key, recipients, text), goingOnIn(text));
+}
+
+/** Returns the recipients of a text, also those whom only some programs read in the field of a mail. */
+function peopleIn(key: string, recipients: Recipients[], text: string): string[] {
+  return recipients.flatMap(({ value, is_field }) => {
+    const people = addressesIn(value).map(({ shown }) => shown);
+    if (!is_field) return people;
+    const others = writtenIn(key, value.replaceAll(/mailto:/gi, ""), text).filter((place) =>
+      place.includes("@"),
+    );
+    const items = value.split(/[,;\n]/).map((item) => item.replace(/^[\s"'*-]{1,99}/, ""));
+    return [...others, ...items.filter(isOddRecipient), ...people];
+  });
 }
 
 /** Returns the places in prose, or in the recipients of a mail. */
@@ -372,54 +392,3 @@ function oddWordsIn(
 function inOneLine(text: string): string {
   return text.replaceAll(/[\t\r\n]/g, "").trim();
 }
-
-function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
-  const found = [WEB_LIKE, SCHEME_LIKE, NUMERIC_HOST].flatMap((pattern) => text.match(pattern) ?? []);
-  found.push(...(text.match(URL_LIKE) ?? []).filter((url) => !isOwnUri(url)));
-  // A calendar may have its path below the address of its owner.
-  found.push(...((where.own ? text.replaceAll("/", " ") : text).match(MAIL_LIKE) ?? []));
-  if (where.goes) found.push(...(text.match(PHONE_LIKE) ?? []));
-  for (const { 0: name, index } of text.matchAll(HOST_LIKE))
-    if (isHost(name, { ...where, in_path: /[/\\]/.test(text.charAt(index - 1)) })) found.push(name);
-  return found;
-}
-
-interface Where {
-  /** Whether the parameter is for an address. */
-  points: boolean;
-  /** Whether the parameter is for an address that may be the bare name of a site, or a number. */
-  goes: boolean;
-  /** Whether something may be sent to a bare name. */
-  sends: boolean;
-  /** Whether the parameter is for a file name. */
-  names_files: boolean;
-  in_path: boolean;
-  /** Whether the whole text names a thing of the tool's own server, so that a name in it is hardly a host. */
-  own: boolean;
-}
-
-/**
- * Returns whether a name is a host to contact. A file may have the name of a host, and a bare site name tells its owner
- * nothing. With a path behind it, a user in front of it, or in a parameter for an address it is a destination. Behind a
- * slash it may be a file name.
- */
-function isHost(name: string, where: Where): boolean {
-  const { points, goes, sends, names_files, in_path } = where;
-  const bare = name.replace(/^@/, "");
-  const host = /^[^/?#:]+/.exec(bare)?.[0].replace(/\.$/, "") ?? "";
-  if (points || host !== bare) return isPublic(host);
-  if (!(sends && goes) && isFileName(host, { in_path, texts_only: sends && !names_files })) return false;
-  const site = /^(?:www\.)?[^.]+\.[^.]+$/i.test(host);
-  return (!site || (sends && !in_path)) && isPublic(host);
-}
-
-/**
- * Returns whether a host has a public suffix. Longer names are never looked up, and parsing one takes more than linear
- * time.
- */
-function isPublic(host: string): boolean {
-  return host.length > MAX_HOST_CHARS || isPublicName(host) || HIDDEN_SERVICE.test(host);
-}
-
-/** A Tor hidden service, which is found without DNS (RFC 7686). */
-const HIDDEN_SERVICE = /\.onion$/i;

@@ -40,8 +40,9 @@ export function textsOf({ trusted_text, said, material, written }: Going) {
 }
 
 /** The sites that a call goes to, and what stands in the way of that. */
-export function sitesOf({ tool: { read_only }, args, ...asked }: Going) {
-  const { tainted, own_domains, given, calling_code, trusted_text, shared } = asked;
-  const look = { read_only, tainted, own_domains, given, calling_code };
+export function sitesOf(going: Going) {
+  const { tool, args, tainted, own_domains, given, calling_code, trusted_text, shared } = going;
+  const { material } = textsOf(going);
+  const look = { read_only: tool.read_only, tainted, own_domains, given, calling_code, material };
   return destinationsOf(args, { ...look, trusted_text, shared });
 }

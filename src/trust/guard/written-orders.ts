@@ -2,6 +2,7 @@ import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { mayBeProse } from "./prose.ts";
+import { numberIn } from "./written-numbers.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =
@@ -50,7 +51,7 @@ export function objectionToOrder({
     const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
     return { reason, lacks: null };
   }
-  const number = numberIn(args, numbers);
+  const number = numberIn(args, numbers, formsOf);
   if (number === undefined) return null;
   const reason = `${name} was to write ${number}, the number of a call that waits for your yes: should the text come back here in your name, that call would be made. Decide about it first, or leave the number out.`;
   return { reason, lacks: null };
@@ -82,30 +83,10 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   return undefined;
 }
 
-/**
- * Returns which of the numbers stands in a tool's arguments, whatever stands between its digits: by such a number a mail of the owner's
- * consents to a call that waits.
- */
-function numberIn(args: Record<string, unknown>, numbers: string[]): string | undefined {
-  if (numbers.length === 0) return undefined;
-  const texts = [""];
-  for (const given of textsIn(args)) {
-    if (given === TOO_MUCH) continue;
-    const value = String(given.value);
-    texts[0] += digitsIn(asRead(value));
-    texts.push(...formsOf(value).map((form) => digitsIn(asRead(form))));
-  }
-  return numbers.find((number) => texts.some((text) => text.includes(number)));
-}
-
 /** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */
 export function ordersNotIn(text: string, orders: string[]): string[] {
   const words = new Set(wordsOf(text, TOKEN));
   return orders.filter((order) => !words.has(order) && !(order === STOP && /\bstop\b/i.test(text)));
-}
-
-function digitsIn(text: string): string {
-  return text.normalize("NFKC").replaceAll(/\D/g, "");
 }
 
 function wordsOf(text: string, pattern: RegExp): string[] {

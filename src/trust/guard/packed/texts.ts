@@ -1,6 +1,7 @@
-import { readBase64 } from "./base64.ts";
+import { readBase64, readDataUrls, readHex } from "./base64.ts";
 import { readForm, readFormParts } from "./form.ts";
 import { readJson } from "./json.ts";
+import { readMail } from "./mail.ts";
 import type { Part, Reader } from "./part.ts";
 import { readXml } from "./xml.ts";
 
@@ -13,7 +14,16 @@ export interface Given {
   packed: boolean;
 }
 
-const READERS: Reader[] = [readJson, readXml, readFormParts, readForm, readBase64];
+const READERS: Reader[] = [
+  readJson,
+  readXml,
+  readFormParts,
+  readForm,
+  readMail,
+  readBase64,
+  readDataUrls,
+  readHex,
+];
 /** Limits, for one call, of texts nested in texts. */
 const MAX_PACKED_CHARS = 100_000;
 const MAX_LAYERS = 8;
@@ -32,7 +42,7 @@ interface Spot {
 
 /**
  * Yields every string and number in a value with the name of its nearest enclosing member, and every name. Parses texts
- * nested in other texts (JSON, XML, forms, base64). Ends with TOO_MUCH at a limit.
+ * nested in other texts (JSON, XML, forms, mails, base64). Ends with TOO_MUCH at a limit.
  */
 export function* textsIn(value: unknown): Generator<Given | typeof TOO_MUCH> {
   yield* new Unpacking().textsIn(value, { key: "", depth: 0, layer: 0 });
