@@ -90,10 +90,17 @@ function wordsOf(
   return [
     `**May this be done?** Your inbox ${asCode(inbox.label)} works on ${workOf(message)}, and would call ${asCode(plainName(held.tool))} of ${asCode(`@${shortTarget(held)}`)} with:`,
     asBlock(held.shown || "⟨no arguments⟩", ""),
-    `${CAUSES[held.cause]} ${held.tainted === 1 ? BY_OTHERS : BY_MODEL}`,
+    `${CAUSES[held.cause]}${whereTo(held)} ${held.tainted === 1 ? BY_OTHERS : BY_MODEL}`,
     `**Nothing has been done.** To have exactly this done, once, answer this mail with \`${yes}\` alone on its first line. With \`no\` it is never done. Whatever else you write is an ordinary mail to the inbox, and allows nothing.`,
     `You can also decide [on its page](${app.base_url}/app/approvals/${held.id}). After ${until} it cannot be allowed any more.`,
   ].join("\n\n");
+}
+
+/** The words of the guard that say what it stopped the call for, as an argument may hide it. */
+function whereTo({ unnamed }: HeldCall): string {
+  return unnamed.length === 0
+    ? ""
+    : " It names none of the places that stand first there, behind ⟨not named⟩: to these something would go.";
 }
 
 function workOf({ source, sender, subject, authority, schedule_id }: Run["message"]): string {

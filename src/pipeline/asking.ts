@@ -40,7 +40,7 @@ export async function prepareAsking(app: App, run: Run, ending: Ending): Promise
     words: [wordsFor(run)],
     async queue(tx) {
       for (const { held, letter } of prepared) {
-        const { args, ...known } = held;
+        const { args, unnamed: _, ...known } = held;
         const sends = letter !== undefined && takeTurn(app, tx, limited).ok;
         await addApproval(app, tx, {
           ...known,

@@ -25,6 +25,8 @@ export interface HeldCall extends Pick<
   args: Record<string, unknown>;
   /** The arguments as people read them. */
   shown: string;
+  /** The places in them that nobody has named. */
+  unnamed: string[];
 }
 
 interface Wanted {
@@ -64,20 +66,19 @@ export async function holdCall(
   if (why !== null) return why;
   const from = sourceOf(run.message);
   // The guard has looked at everything only where it had nothing against the call.
-  const objection = cause === "boundary" ? await objectionToConsent(app, asked, { from, signal }) : null;
+  const { objection, unnamed } =
+    cause === "boundary" ? await objectionToConsent(app, asked, { from, signal }) : NOTHING_BESIDES;
   if (objection !== null) return objection.reason;
   const connection = (await targetOf(app, run, tool))?.connection;
   if (connection === undefined) return `@${tool.target} is not connected any more.`;
   const hash = hashOf(connection, tool, sent);
   const same = run.held.find((held) => held.hash === hash);
   if (same !== undefined) return same;
-  if (run.held.length >= MAX_HELD)
-    return `The owner is asked about ${MAX_HELD} calls of one message at most.`;
-  if ((await waitingCount(app.db, run.message.user_id, app.calmNow())) + run.held.length >= MAX_WAITING)
-    return `${MAX_WAITING} requests wait for the owner's answer already: no more are made before some of them have one.`;
-  const shown = await workOnText(app, "shown", { args: sent }, from);
-  if (typeof shown !== "string")
-    return "The owner cannot be asked about it: its arguments are longer, or more, than anybody reads before they say yes.";
+  const full = await whyNoMore(app, run);
+  if (full !== null) return full;
+  const shown = await workOnText(app, "shown", { args: sent, unnamed }, from);
+  if (shown === undefined) return UNSHOWN.long;
+  if ("problem" in shown) return UNSHOWN[shown.problem];
   const held: HeldCall = {
     id: app.newId(),
     connection_id: connection.id,
@@ -87,10 +88,31 @@ export async function holdCall(
     hash,
     cause,
     tainted: asked.tainted ? 1 : 0,
-    shown,
+    shown: shown.text,
+    unnamed,
   };
   run.held.push(held);
   return held;
+}
+
+const NOTHING_BESIDES = { objection: null, unnamed: [] };
+const UNSHOWN = {
+  long: "The owner cannot be asked about it: its arguments are longer, or more, than anybody reads before they say yes.",
+  packed:
+    "The owner cannot be asked about it: something in its arguments is encoded, and cannot be shown as words that anybody reads before they say yes. Give it as text.",
+};
+
+/** Whether it is said that a call cannot be asked for since nobody could read it. */
+export function isUnshown(why: string): boolean {
+  return Object.values(UNSHOWN).includes(why);
+}
+
+async function whyNoMore(app: App, { held, message }: Run): Promise<string | null> {
+  if (held.length >= MAX_HELD) return `The owner is asked about ${MAX_HELD} calls of one message at most.`;
+  const waiting = (await waitingCount(app.db, message.user_id, app.calmNow())) + held.length;
+  return waiting < MAX_WAITING
+    ? null
+    : `${MAX_WAITING} requests wait for the owner's answer already: no more are made before some of them have one.`;
 }
 
 /** Why no call of a run can be asked for, whatever it is. */

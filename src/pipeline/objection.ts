@@ -1,4 +1,5 @@
 import { type AskedCall, type Going, goingOf, type Objection, tooMuch, WHERE } from "../trust/guard/guard.ts";
+import type { Besides } from "../trust/guard/besides.ts";
 import type { Judgement } from "../trust/guard/tells.ts";
 import type { Tool } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
@@ -28,21 +29,22 @@ export async function judgeCall(
   }
 }
 
-/** Returns what no consent lifts in a call that the guard objects to; null if there is nothing of the kind. */
+/** Returns what no consent lifts in a call that the guard objects to, and the places in it that nobody has named. */
 export async function objectionToConsent(
   app: App,
   asked: AskedCall,
   { from, signal }: { from: ReadFor; signal: AbortSignal },
-): Promise<Objection | null> {
+): Promise<Besides> {
   const { tool } = asked;
   const going = goingOf(asked);
   const found = await workOnText(app, "besides", going, from);
-  if (found !== null) return found ?? tooMuch(tool.name);
+  if (found === undefined) return { objection: tooMuch(tool.name), unnamed: [] };
+  if (found.objection !== null) return found;
   try {
-    return await objectionToTitle(app, tool, { going, from, signal });
+    return { ...found, objection: await objectionToTitle(app, tool, { going, from, signal }) };
   } catch (error) {
     if (!signal.aborted) throw error;
-    return tooMuch(tool.name);
+    return { ...found, objection: tooMuch(tool.name) };
   }
 }
 

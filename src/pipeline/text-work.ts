@@ -1,12 +1,7 @@
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
-import { objectionBesides } from "../trust/guard/besides.ts";
-import {
-  type Going,
-  type Objection,
-  objectionToHiddenOrder,
-  objectionToPlaces,
-} from "../trust/guard/guard.ts";
+import { type Besides, objectionBesides } from "../trust/guard/besides.ts";
+import { type Going, objectionToHiddenOrder, objectionToPlaces } from "../trust/guard/guard.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../trust/guard/titles.ts";
 import { type Judgement, tellsOf } from "../trust/guard/tells.ts";
 import type { Place, ToolFile } from "../trust/guard/tool.ts";
@@ -20,7 +15,7 @@ import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
 import { harmlessWhole } from "../trust/shown/harmless-text.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
-import { shownArguments } from "../trust/shown/shown-call.ts";
+import { type ShownCall, shownArguments } from "../trust/shown/shown-call.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
 import { hashesToNote } from "./written-texts.ts";
 
@@ -79,10 +74,13 @@ export const TEXT_WORK = {
     return { objection, tells: tells ? tellsOf(going) : null };
   },
   /** Returns what no consent lifts in a call that the guard objects to. */
-  besides: async (going: Going): Promise<Objection | null> =>
-    objectionBesides(going) ?? (await objectionToHiddenOrder(going)),
+  besides: async (going: Going): Promise<Besides> => {
+    const { objection, unnamed } = objectionBesides(going);
+    return { objection: objection ?? (await objectionToHiddenOrder(going)), unnamed };
+  },
   /** Returns the arguments of a call as people read them before they consent to it. */
-  shown: ({ args }: { args: Record<string, unknown> }): string | null => shownArguments(args),
+  shown: ({ args, unnamed }: { args: Record<string, unknown>; unnamed: string[] }): ShownCall =>
+    shownArguments(args, unnamed),
   /** Returns what is to be noted of a call that writes. */
   writes: hashesToNote,
   words: ({ sought }: { sought: Sought[] }): Found => findSought(sought),

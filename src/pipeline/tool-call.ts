@@ -13,7 +13,7 @@ import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { argumentsOf } from "./call-arguments.ts";
 import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
-import { holdCall, isLiftable, whyAsk } from "./hold-call.ts";
+import { holdCall, isLiftable, whyAsk, isUnshown } from "./hold-call.ts";
 import { notePlaces } from "./known-places.ts";
 import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
@@ -158,8 +158,13 @@ async function askOrBlock(
   const asks = objection === null || isLiftable(objection, tool);
   const held = asks ? await holdCall(app, run, { asked, sent, cause, signal: talk.signal }) : "";
   const waits = typeof held !== "string";
+  const unasked = !waits && isUnshown(held) ? ` ${held}` : "";
   const reason =
-    objection?.reason ?? (waits ? WAITS : `The owner is asked before ${tool.name} is called. ${held}`);
+    objection === null
+      ? waits
+        ? WAITS
+        : `The owner is asked before ${tool.name} is called. ${held}`
+      : objection.reason + unasked;
   const made = blocked(run, { reason, lacks: objection?.lacks ?? null, tainted, beside }, tool, args);
   return waits ? { ...made, text: `${made.text} ${NOT_YET}` } : made;
 }

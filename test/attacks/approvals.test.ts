@@ -360,7 +360,7 @@ describe("a request", () => {
       "place:\n  │ A\n  │ B",
     ];
     for (const piece of shown) expect(approval.shown).toContain(piece);
-    expect(approval.shown.startsWith("to: bob@example.org\n")).toBe(true);
+    expect(approval.shown).toStartWith("⟨not named⟩: bob@example.org\nto: bob@example.org\n");
     for (const piece of [
       "Dear Bob,",
       "⟨5 empty lines⟩",

@@ -126,6 +126,11 @@ export function argumentsOf({
   return storedJson<Record<string, unknown> | null>(text, null);
 }
 
+function shownNow(args: Record<string, unknown>): string | null {
+  const shown = shownArguments(args);
+  return "text" in shown ? shown.text : null;
+}
+
 function viewOf(row: Shown, now: number) {
   const args = argumentsOf(row);
   return {
@@ -136,7 +141,7 @@ function viewOf(row: Shown, now: number) {
     target: row.target,
     tool: row.tool,
     arguments: args ?? {},
-    shown: args === null ? null : (row.shown ?? shownArguments(args)),
+    shown: args === null ? null : (row.shown ?? shownNow(args)),
     hash: row.hash,
     cause: row.cause,
     read_others: row.tainted === 1,

@@ -1,4 +1,6 @@
 import { hasMoreParts, isNestedDeeper } from "../../lib/json-depth.ts";
+import { addressesIn } from "../guard/prose-addresses.ts";
+import { TOO_MUCH, textsIn } from "../guard/packed/texts.ts";
 import { findLink } from "./find-link.ts";
 import { withHiddenShown } from "../own-words/hidden-characters.ts";
 
@@ -13,25 +15,79 @@ const MAX_EMPTY_LINES = 2;
 const LINE = "  │ ";
 const CONTINUED = "  ┆ ";
 
+/** The arguments of a call as people read them, or why they cannot: there is too much of them, or they are in letters for machines. */
+export type ShownCall = { text: string } | { problem: "long" | "packed" };
+
 /**
- * Returns the arguments of a call as people read them before they consent to it: each by its name, whole, the short ones first; null
- * where they are too many or too long to be read. Nothing in a value can look like another argument, or go unseen.
+ * Returns the arguments of a call as people read them before they consent to it: each by its name, whole, the short ones first. What
+ * programs take out of a text, as from base64, stands beside it, and before all the places that nobody has named. Nothing in a value
+ * can look like another argument, or go unseen.
  */
-export function shownArguments(args: Record<string, unknown>): string | null {
+export function shownArguments(args: Record<string, unknown>, unnamed: string[] = []): ShownCall {
   const text = JSON.stringify(args);
   if (text.length > MAX_SHOWN_CHARS || hasMoreParts(text, MAX_PARTS) || isNestedDeeper(text, MAX_DEPTH))
-    return null;
-  const parts = partsOf(args, "").map(({ name, value }) => ({ name: nameOf(name), lines: linesOf(value) }));
+    return { problem: "long" };
+  const values = partsOf(args, "");
+  const unpacked = values.map(unpackedOf);
+  if (unpacked.includes(null)) return { problem: "packed" };
+  const parts = [...values, ...unpacked.flatMap((found) => found ?? [])].map(({ name, note, value }) => ({
+    name: nameOf(name) + (note === undefined ? "" : ` ⟨${note}⟩`),
+    lines: linesOf(value),
+  }));
   const [short, long] = [parts.filter(isShort), parts.filter((part) => !isShort(part))];
   const shown = [
+    ...unnamed.map((place) => `⟨not named⟩: ${linesOf(place).join(" ")}`),
     ...short.map(({ name, lines }) => `${name}: ${lines.join("")}`),
     ...long.map(({ name, lines }) => [`${name}:`, ...lines.flatMap(wrapped)].join("\n")),
   ].join("\n");
-  return shown.length > MAX_SHOWN_CHARS ? null : shown;
+  return shown.length > MAX_SHOWN_CHARS ? { problem: "long" } : { text: shown };
+}
+
+/** Letters that no person reads, in one piece, as in base64. Words of an address are in small letters. */
+const FOR_MACHINES = /[A-Za-z0-9+/_=-]{80,}/g;
+/** A row of fewer says nothing. */
+const MIN_SIGNS = 16;
+/** Lines of them are one piece. */
+const LINE_OF_THEM = /([A-Za-z0-9+/_=-]{40})[ \t]?\r?\n(?=(?!--)[A-Za-z0-9+/_=-]{4})/g;
+/** What no text has that people read. */
+const UNREADABLE = /(?![\t\n\r])\p{Cc}|\uFFFD/u;
+
+/** What programs take out of a value and nobody sees in it; null if there is something that cannot be shown. */
+function unpackedOf({ name, value }: Part): Part[] | null {
+  if (typeof value !== "string") return [];
+  const seen = [value];
+  const add = (text: string): void => {
+    if (!seen.some((one) => one.includes(text))) seen.push(text);
+  };
+  for (const given of textsIn(value)) {
+    if (given === TOO_MUCH) return null;
+    add(String(given.value));
+  }
+  // What is unpacked may hold more of the kind, and is shorter.
+  for (const text of seen)
+    for (const piece of machinePiecesOf(text)) {
+      const words = Buffer.from(piece, "base64").toString();
+      if (UNREADABLE.test(words)) return null;
+      add(words);
+    }
+  const found = seen.slice(1).filter((text) => !seen.some((one) => one !== text && one.includes(text)));
+  const people = seen.flatMap(addressesIn).map(({ shown }) => shown);
+  const hidden = people.filter((address) => !seen.some((text) => text.includes(address)));
+  return [
+    ...found.map((text): Part => ({ name, note: "unpacked", value: text })),
+    ...[...new Set(hidden)].map((address): Part => ({ name, note: "an address in it", value: address })),
+  ];
+}
+
+function machinePiecesOf(text: string): string[] {
+  const pieces = text.replaceAll(LINE_OF_THEM, "$1").match(FOR_MACHINES) ?? [];
+  return pieces.filter((piece) => /[A-Z]/.test(piece) && new Set(piece).size >= MIN_SIGNS);
 }
 
 interface Part {
   name: string;
+  /** What is said behind its name. */
+  note?: string;
   value: unknown;
 }
 
