@@ -1,4 +1,5 @@
 import { noteUse } from "../resources/connections/note-use.ts";
+import { closeMessage, type Closing } from "./close-message.ts";
 import { OF_ITS_TEXTS } from "./tell-owner.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
@@ -289,47 +290,6 @@ async function settleTurn(
   const reply = settings.private ? PRIVATE_WORDS : result;
   await noteTurn(tx, { conversation_id, sender, reply, now: app.orderNow() });
 }
-
-type Closing = Pick<
-  MessageRow,
-  | "state"
-  | "instruction"
-  | "command"
-  | "steps"
-  | "completed"
-  | "duration_ms"
-  | "error"
-  | "reason"
-  | "result"
-  | "model"
-  | "input_tokens"
-  | "output_tokens"
-  | "credits_charged"
-  | "contexts"
->;
-
-const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status">) =>
-  db
-    .updateTable("messages")
-    .set({
-      state: row.state,
-      instruction: row.instruction,
-      command: row.command,
-      steps: row.steps,
-      completed: row.completed,
-      duration_ms: row.duration_ms,
-      error: row.error,
-      reason: row.reason,
-      result: row.result,
-      model: row.model,
-      input_tokens: row.input_tokens,
-      output_tokens: row.output_tokens,
-      credits_charged: row.credits_charged,
-      contexts: row.contexts,
-      reply_status: row.reply_status,
-    })
-    .where("id", "=", row.id),
-);
 
 const noteUnanswered = prepared((db, row: { id: string; reply_error: string }) =>
   db.updateTable("messages").set({ reply_error: row.reply_error }).where("id", "=", row.id),

@@ -1,10 +1,11 @@
 import type { App } from "../app.ts";
-import { freeFor, storageOf } from "../resources/billing/storage.ts";
+import { freeFor, howToMakeRoom, storageOf } from "../resources/billing/storage.ts";
 import { waitingNumbers } from "../resources/approvals/number.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { AskedCall } from "../trust/guard/guard.ts";
 import type { Run } from "./close.ts";
 import { workOnText } from "./text-work.ts";
+import type { Talk } from "./tool-loop.ts";
 import { bytesToNote, type hashesToNote, TOO_LONG, type ToNote } from "./written-texts.ts";
 
 /** Returned for a call of whose words the account has no room to remember what is to be noted. */
@@ -34,4 +35,24 @@ export function isUnseen({ message }: Pick<Run, "message">, { tool, tainted }: W
   const { source, authority, schedule_id } = message;
   const is_own = source === "email" && authority === "owner" && schedule_id === null && !tainted;
   return tool.foreign && !tool.read_only && !is_own;
+}
+
+const TOO_LONG_TO_KNOW =
+  "Not called: in a run that has read words of others, tools write at most 8,000 words in all, as these must be known again if they come back by mail. Write less, or leave the rest to another mail.";
+const NO_ROOM_TO_KNOW =
+  "Not called: what a tool writes in a run that has read words of others has to be remembered, and this account has no room left for that.";
+
+/**
+ * Returns what is to be noted of what a tool of others is to write, or a sentence on why it is not to be written: nothing may be
+ * written that would not be known again.
+ */
+export async function toNoteInTalk(
+  app: App,
+  run: Run,
+  { own, writing: room }: Pick<Talk, "own" | "writing">,
+  args: Record<string, unknown>,
+): Promise<ToNote | string> {
+  const noted = await toNote(app, run, { args, own, room });
+  if (noted === TOO_LONG) return TOO_LONG_TO_KNOW;
+  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}` : noted;
 }

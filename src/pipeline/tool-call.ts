@@ -8,7 +8,6 @@ import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
-import { howToMakeRoom } from "../resources/billing/storage.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { argumentsOf } from "./call-arguments.ts";
@@ -24,8 +23,8 @@ import { makeTextFile } from "./text-work.ts";
 import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { isUnseen, numbersNow, NO_ROOM, toNote } from "./to-note.ts";
-import { noteWritten, TOO_LONG, type ToNote, UNSEEN } from "./written-texts.ts";
+import { isUnseen, numbersNow, toNoteInTalk } from "./to-note.ts";
+import { noteWritten, type ToNote, UNSEEN } from "./written-texts.ts";
 import type { Talk } from "./tool-loop.ts";
 
 /** What came of a call that the model asked for, for the model and for the activity. */
@@ -264,26 +263,6 @@ const NOT_ANSWERED: ToolOutcome = {
   files: [],
 };
 
-const TOO_LONG_TO_KNOW =
-  "Not called: in a run that has read words of others, tools write at most 8,000 words in all, as these must be known again if they come back by mail. Write less, or leave the rest to another mail.";
-const NO_ROOM_TO_KNOW =
-  "Not called: what a tool writes in a run that has read words of others has to be remembered, and this account has no room left for that.";
-
-/**
- * Returns what is to be noted of what a tool of others is to write, or a sentence on why it is not to be written: nothing may be
- * written that would not be known again.
- */
-async function toNoteOf(
-  app: App,
-  run: Run,
-  { own, writing: room }: Talk,
-  args: Record<string, unknown>,
-): Promise<ToNote | string> {
-  const noted = await toNote(app, run, { args, own, room });
-  if (noted === TOO_LONG) return TOO_LONG_TO_KNOW;
-  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}` : noted;
-}
-
 const NOTHING_TO_NOTE: ToNote = { hashes: new Uint8Array(), takes: { words: 0, chars: 0 } };
 
 /** Makes a call that changes something: the call is written down first, and never made twice. */
@@ -300,7 +279,7 @@ async function write(
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
   // It may come back as a mail in the owner's name.
-  const noted = tool.foreign && tainted ? await toNoteOf(app, run, talk, sent) : NOTHING_TO_NOTE;
+  const noted = tool.foreign && tainted ? await toNoteInTalk(app, run, talk, sent) : NOTHING_TO_NOTE;
   if (typeof noted === "string") return { ok: false, text: noted, files: [] };
   const hashes = isUnseen(run, { tool, tainted }) ? Buffer.concat([UNSEEN, noted.hashes]) : noted.hashes;
   const refusal = await beginCall(app, entry, {
