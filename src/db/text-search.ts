@@ -1,5 +1,6 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { Db } from "./group-commit.ts";
+import { prepared } from "./prepared.ts";
 
 /** What is looked for in the index of words, and between which places: `from` is included, `below` is not. */
 export interface Looked {
@@ -18,18 +19,12 @@ export interface Hit {
 
 /** Finds the newest hits, `count` at most. */
 export function hitsIn(db: Db, { count, ...looked }: Looked & { count: number }): Promise<Hit[]> {
-  return matching(db, looked)
-    .select(["indexed_messages.message_id as id", "indexed_messages.place", "indexed_messages.slot"])
-    .orderBy("message_texts.rowid", "desc")
-    .limit(count)
-    .execute();
+  return newestHits(db, { ...whole(looked), count });
 }
 
 /** Says of all hits how well they fit: the more, the better. */
 export function scoresIn(db: Db, looked: Looked): Promise<{ id: string; score: number }[]> {
-  return matching(db, looked)
-    .select(["indexed_messages.message_id as id", SCORE.as("score")])
-    .execute();
+  return scores(db, whole(looked));
 }
 
 /**
@@ -38,17 +33,28 @@ export function scoresIn(db: Db, looked: Looked): Promise<{ id: string; score: n
  */
 const SCORE = sql<number>`cast(-1e12 * bm25(message_texts, 0, 8, 4, 4, 4, 4, 2, 1, 1) as integer)`;
 
+const newestHits = prepared((db, looked: Looked & { count: number }) =>
+  matching(db, looked)
+    .select(["indexed_messages.message_id as id", "indexed_messages.place", "indexed_messages.slot"])
+    .orderBy("message_texts.rowid", "desc")
+    .limit(looked.count),
+);
+
+const scores = prepared((db, looked: Looked) =>
+  matching(db, looked).select(["indexed_messages.message_id as id", SCORE.as("score")]),
+);
+
 function matching(db: Db, { expression, from, below }: Looked) {
   return db
     .selectFrom("message_texts")
     .innerJoin("indexed_messages", "indexed_messages.place", "message_texts.rowid")
     .where(sql<boolean>`message_texts match ${expression}`)
-    .where("message_texts.rowid", ">=", whole(from))
-    .where("message_texts.rowid", "<", whole(below));
+    .where("message_texts.rowid", ">=", sql<number>`cast(${from} as integer)`)
+    .where("message_texts.rowid", "<", sql<number>`cast(${below} as integer)`);
 }
 
-/** The index knows only whole numbers as bounds, which numbers of JavaScript are not where they come from outside. */
-function whole(place: number): RawBuilder<number> {
-  const bounded = Math.max(Number.MIN_SAFE_INTEGER, Math.min(place, Number.MAX_SAFE_INTEGER));
-  return sql`cast(${bounded} as integer)`;
+/** The index knows only whole numbers as bounds, also where there is none. */
+function whole({ expression, from, below }: Looked): Looked {
+  const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+  return { expression, from: Math.max(least, from), below: Math.min(most, below) };
 }

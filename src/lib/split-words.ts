@@ -59,8 +59,12 @@ function wordAt(text: string, from: number): Word {
   return { text, from, to: from + text.length };
 }
 
-/** A word without accents, in lower case: words that are the same to a search have the same. */
+/** Letters that may have an accent, or another form in lower case than ASCII has. */
+const BEYOND_ASCII = /[^ -~\s]/;
+
+/** A word or text without accents, in lower case: words that are the same to a search have the same. */
 export function folded(word: string): string {
+  if (!BEYOND_ASCII.test(word)) return word.toLowerCase();
   return word.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC").toLowerCase();
 }
 

@@ -146,7 +146,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       await using visit = await at.visit({ look });
       const { page } = visit;
       await page.getByRole("searchbox").fill("lunch");
-      await page.locator('li[aria-setsize="1"] mark', { hasText: "Lunch" }).waitFor();
+      await page.locator('li[aria-setsize="1"] mark', { hasText: "Lunch" }).first().waitFor();
       await visit.look("activity");
       await page.getByRole("link", { name: "Lunch" }).click();
       await page.getByRole("heading", { name: "Lunch", level: 1 }).waitFor();

@@ -44,7 +44,7 @@ test("days are those of the account's clock", () => {
 test.each(["after:yesterday", "before:2026-02-30", "before:", "-after:2026-01-01", "has:money", "has:"])(
   "%s is refused in words",
   (typed) => {
-    expect(() => parse(typed)).toThrow(/^After (before|after|has): stands /);
+    expect(() => parse(typed)).toThrow(/^(before|after|has): needs /);
   },
 );
 

@@ -44,7 +44,7 @@ const filters = {
   sort: t.Optional(
     t.Union([t.Literal("date"), t.Literal("rank")], {
       description:
-        "With `q`: `date` has the newest first, `rank` those that fit best, among the newest 1,000 that fit.",
+        "With `q`: `date` has the newest first, `rank` those that fit best, among the newest 500 that fit.",
     }),
   ),
   tag: t.Optional(

@@ -10,14 +10,29 @@ export type Span = [from: number, to: number];
 
 /** Whether a message is one that the index would find, going by these fields. */
 export function fitsQuery({ terms, without }: SearchQuery, fields: Fields): boolean {
-  const known = new Map<string, Found[]>();
-  const stands = (term: Term) =>
-    FIELDS_OF[term.in ?? "all"].some((name) => {
-      const words = known.get(name) ?? foldedWords(fields[name] ?? "");
-      known.set(name, words);
-      return spansIn(words, term, 1).length > 0;
-    });
+  const texts = new Map<TextField, string>();
+  const words = new Map<TextField, Found[]>();
+  const standsIn = (term: Term, name: TextField): boolean => {
+    const text = fields[name] ?? "";
+    // Most texts do not have the letters at all, which is known much sooner than their words.
+    const [first = ""] = indexWords(term);
+    if (!keep(texts, name, () => folded(text)).includes(folded(first))) return false;
+    return (
+      spansIn(
+        keep(words, name, () => foldedWords(text)),
+        term,
+        1,
+      ).length > 0
+    );
+  };
+  const stands = (term: Term) => FIELDS_OF[term.in ?? "all"].some((name) => standsIn(term, name));
   return terms.every(stands) && !without.some(stands);
+}
+
+function keep<Value>(kept: Map<TextField, Value>, name: TextField, make: () => Value): Value {
+  const value = kept.get(name) ?? make();
+  kept.set(name, value);
+  return value;
 }
 
 /** Where a search has found something in a field, in order, `count` spans at most of each term. */

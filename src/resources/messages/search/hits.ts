@@ -9,8 +9,10 @@ import type { SearchQuery } from "./query.ts";
 
 /** Hits that one step reads of one slot. */
 const AT_ONCE = 100;
-/** How long a page looks for hits. A step that has begun is finished. */
+/** How long a page looks for hits, without what it waits for others. A step that has begun is finished. */
 const PAGE_MS = 30;
+/** How long the slots that are read one behind the other may take before others have their turn. */
+const TURN_MS = 4;
 const NO_PLACE = Number.NEGATIVE_INFINITY;
 
 /** The places that are looked through: from `from`, which is included, to `below`, which is not. */
@@ -48,12 +50,23 @@ export async function openHits(
     below: Math.min(last + 1, places.below),
   }));
   let left_ms = ms;
+  let turn_ms = TURN_MS;
   const read = async (reading: Reading): Promise<void> => {
-    const began = performance.now();
-    const found = await readHits(app, user_id, { query, reading, from: places.from });
-    reading.hits = found;
-    reading.below = found.length < AT_ONCE ? NO_PLACE : (found.at(-1)?.place ?? NO_PLACE);
-    left_ms -= performance.now() - began;
+    const { slot, below } = reading;
+    const looked = {
+      expression: expressionOf(query, markOf(slot)),
+      from: places.from,
+      below,
+      count: AT_ONCE,
+    };
+    const { rows, took_ms } = await inTurn(app, user_id, () => hitsIn(app.db, looked));
+    reading.hits = rows;
+    reading.below = rows.length < AT_ONCE ? NO_PLACE : (rows.at(-1)?.place ?? NO_PLACE);
+    left_ms -= took_ms;
+    turn_ms -= took_ms;
+    if (turn_ms > 0) return;
+    await Bun.sleep(0);
+    turn_ms = TURN_MS;
   };
   return {
     async next(count) {
@@ -96,18 +109,6 @@ const slotsOf = prepared((db, key: Places & { user_id: string }) =>
     .orderBy("last", "desc"),
 );
 
-async function readHits(
-  app: App,
-  user_id: string,
-  { query, reading: { slot, below }, from }: { query: SearchQuery; reading: Reading; from: number },
-): Promise<Hit[]> {
-  const expression = expressionOf(query, markOf(slot));
-  const hits = await inTurn(app, user_id, () => hitsIn(app.db, { expression, from, below, count: AT_ONCE }));
-  // Others have their turn before the next slot.
-  await Bun.sleep(0);
-  return hits;
-}
-
 /** How well each of these hits fits: the more, the better. */
 export async function scoresOf(
   app: App,
@@ -119,7 +120,7 @@ export async function scoresOf(
     if (!newest) continue;
     const expression = expressionOf(query, markOf(slot));
     const places = { from: (others.at(-1) ?? newest).place, below: newest.place + 1 };
-    const rows = await inTurn(app, user_id, () => scoresIn(app.db, { expression, ...places }));
+    const { rows } = await inTurn(app, user_id, () => scoresIn(app.db, { expression, ...places }));
     for (const { id, score } of rows) scores.set(id, score);
   }
   return scores;
@@ -129,14 +130,19 @@ export async function scoresOf(
  * Reads the index, one step of one account at a time, and everybody's in turn. One that is damaged is made anew; until that
  * is done messages are found among those that wait for it.
  */
-function inTurn<Row>(app: App, who: string, find: () => Promise<Row[]>): Promise<Row[]> {
+function inTurn<Row>(
+  app: App,
+  who: string,
+  find: () => Promise<Row[]>,
+): Promise<{ rows: Row[]; took_ms: number }> {
   return app.reads({ who }, async () => {
+    const began = performance.now();
     try {
-      return await find();
+      return { rows: await find(), took_ms: performance.now() - began };
     } catch (error) {
       if (!isIndexDamage(error)) throw error;
       await app.upkeep.renewIndex();
-      return find();
+      return { rows: await find(), took_ms: performance.now() - began };
     }
   });
 }

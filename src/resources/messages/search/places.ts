@@ -7,7 +7,7 @@ const IDS_IN_A_MS = 4_096;
 /** Milliseconds are counted from 2020 on, so that a place is a whole number of JavaScript until 2089. */
 const BEGIN_MS = Date.UTC(2020);
 /** How much text a slot takes. A beginning of words is looked up among all words of one slot, which must not take long. */
-export const SLOT_CHARS = 4_194_304;
+export const SLOT_CHARS = 8_388_608;
 
 /**
  * The place of a message among all that are indexed, which follows the order of ids (UUIDv7). A message whose place is taken
@@ -15,7 +15,8 @@ export const SLOT_CHARS = 4_194_304;
  */
 export function placeOf(id: string): number {
   const count = Number.parseInt(id.slice(15, 18), 16) || 0;
-  return (millisecondsOf(id) - BEGIN_MS) * IDS_IN_A_MS + count;
+  // An id that a damaged disk has changed has a place like any other.
+  return ((millisecondsOf(id) || 0) - BEGIN_MS) * IDS_IN_A_MS + count;
 }
 
 /** Returns the first id that has a place. */

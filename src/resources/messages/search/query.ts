@@ -113,14 +113,14 @@ function keyOf(written = ""): string {
 function isFilter(query: SearchQuery, { key, text, without }: Piece, timezone: string): boolean {
   if (key === "has") {
     if (text.toLowerCase() !== "file" || without)
-      throw invalid("query.q", "unknown_filter", "After has: stands file, as in has:file.");
+      throw invalid("query.q", "unknown_filter", "has: needs the word file, as in has:file.");
     query.has_file = true;
     return true;
   }
   if (key !== "before" && key !== "after") return false;
   const day = firstSecondOf(text, knownZone(timezone));
   if (day === undefined || without)
-    throw invalid("query.q", "invalid_day", `After ${key}: stands a day, as in ${key}:2026-03-31.`);
+    throw invalid("query.q", "invalid_day", `${key}: needs a day, as in ${key}:2026-03-31.`);
   if (key === "after") query.since = Math.max(query.since ?? 0, day);
   else query.until = Math.min(query.until ?? Number.POSITIVE_INFINITY, day - 1);
   return true;

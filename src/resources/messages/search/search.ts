@@ -22,9 +22,11 @@ import { findWaiting } from "./waiting.ts";
 
 /** The most hits that one page looks at where its other filters leave many of them out. */
 const MAX_HITS = 2_000;
+/** How many hits are held against the other filters at once, at least. */
+const AT_ONCE = 100;
 /** How many of the newest hits are put in the order of their rank, and how long that may look for them. */
-const RANKED = 1_000;
-const RANKED_MS = 100;
+const RANKED = 500;
+const RANKED_MS = 30;
 
 type FoundMessage = ListedMessage & { highlights: Highlight[] };
 
@@ -160,19 +162,14 @@ async function fittingHits(
   count: number,
 ): Promise<{ found: Hit[]; reached?: string }> {
   const found: Hit[] = [];
-  for (let looked_at = 0; looked_at < MAX_HITS || found.length === 0;) {
-    const some = await hits.next(Math.max(count - found.length, 1));
+  for (let left = MAX_HITS; left > 0;) {
+    const some = await hits.next(Math.max(count - found.length, AT_ONCE));
     if (some.length === 0) break;
-    looked_at += some.length;
-    const fit = new Set(
-      await fittingIds(
-        search,
-        some.map(({ id }) => id),
-      ),
-    );
+    left -= some.length;
+    const ids = some.map(({ id }) => id);
+    const fit = new Set(await fittingIds(search, ids));
     found.push(...some.filter(({ id }) => fit.has(id)));
     if (found.length >= count) return { found: found.slice(0, count) };
-    if (looked_at >= MAX_HITS) break;
   }
   const reached = hits.reached();
   return reached === undefined ? { found } : { found, reached };

@@ -51,11 +51,12 @@ export async function findWaiting(
   let room = MAX_READ_CHARS;
   for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
     const some = ids.slice(at, at + READ_AT_ONCE);
-    const rows = await app.reads({ who: user_id }, () => readRows(app.db, some));
+    const left = await others(some);
+    const rows = await app.reads({ who: user_id }, () => readRows(app.db, left));
     const fit = rows.filter(
       (row) => !isPrivate(row) && hasFile(query, row) && fitsQuery(query, fieldsOf(row, inboxes)),
     );
-    found.push(...(await others(fit.map(({ id }) => id))));
+    found.push(...fit.map(({ id }) => id));
     room -= rows.reduce((sum, row) => sum + (row.instruction ?? "").length + row.result.length, 0);
     if (found.length >= count) return { found };
     const reached = some.at(-1);
