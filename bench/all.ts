@@ -9,9 +9,8 @@ import { RESULTS_VARIABLE, type Result, ROUNDS_VARIABLE, short } from "./support
  * last, and what it is now, marked where it is below its floor. `bun bench/all.ts [--record] [NAME…]`: with `--record` what
  * is measured takes the place of what was recorded. It ends with 1 where a floor is undercut.
  */
-const BENCHES = "start smtp smtp-latency route mail webhooks list extract first-load hostile direct".split(
-  " ",
-);
+const BENCHES =
+  "start smtp smtp-latency route mail webhooks list search extract first-load hostile direct".split(" ");
 const ROUNDS = "3";
 const RECORDED = join(import.meta.dir, "recorded.json");
 
