@@ -1,13 +1,20 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { MessageRow, UserRow } from "../../db/schema.ts";
+import { prepared } from "../../db/prepared.ts";
 import { DONE } from "../../db/unfinished.ts";
 import { invalid } from "../../errors.ts";
+import { createTurns } from "../../lib/turns.ts";
 import { storageOf } from "./storage.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 366;
+/** Runs that are summed at once, while everybody else waits. */
+const RUNS_AT_ONCE = 5_000;
+
+/** An account has one range summed at a time: many at once would hold up everybody else. */
+const turns = createTurns();
 
 /** What finished runs came to. */
 interface Sums {
@@ -58,8 +65,42 @@ function checkedRange({ now, until = now, since }: { since?: number; until?: num
   return { since: first, until };
 }
 
-/** The runs of an account in groups, read from an index alone. */
+/**
+ * The runs of an account in groups, some of them more than once: an account may have any number of runs, so that they
+ * are summed in portions. Between two of them others have as much time as one took.
+ */
 async function groupsOf(db: Db, user: UserRow, range: { since: number; until: number }): Promise<Group[]> {
+  return turns(user.id, async () => {
+    const groups: Group[] = [];
+    for (let { since } = range; since <= range.until;) {
+      const began = performance.now();
+      const [next] = await firstBeyond(db, { user_id: user.id, since, until: range.until });
+      // All runs of a second are in one portion, as a portion is a range of seconds.
+      const until = next === undefined ? range.until : Math.max(since, next.created - 1);
+      groups.push(...(await sumsOf(db, user, { since, until })));
+      since = until + 1;
+      if (next !== undefined) await Bun.sleep(performance.now() - began);
+    }
+    return groups;
+  });
+}
+
+/** The first run that is too many for a portion. */
+const firstBeyond = prepared((db, runs: { user_id: string; since: number; until: number }) =>
+  db
+    .selectFrom("messages")
+    .select("created")
+    .where("user_id", "=", runs.user_id)
+    .where(DONE)
+    .where("created", ">=", runs.since)
+    .where("created", "<=", runs.until)
+    .orderBy("created")
+    .limit(1)
+    .offset(RUNS_AT_ONCE),
+);
+
+/** The sums of the runs of a range, read from an index alone. */
+async function sumsOf(db: Db, user: UserRow, range: { since: number; until: number }): Promise<Group[]> {
   return db
     .selectFrom("messages")
     .select((eb) => [
