@@ -9,7 +9,7 @@ import { PAUSED_AT } from "../../jobs/paused.ts";
 import { deleteJob } from "../../jobs/remove.ts";
 import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import type { Ended } from "../../pipeline/fail.ts";
-import { bringForward, failSomePending } from "../../resources/webhooks/pending.ts";
+import { bringSomeForward, failSomePending } from "../../resources/webhooks/pending.ts";
 import { dropOf, reviveOf } from "../jobs.ts";
 import { endItsWait, nothingToRetry } from "../revive.ts";
 import { readJob } from "./queue.ts";
@@ -23,7 +23,7 @@ async function dropMostDeliveries(app: App, id: string): Promise<void> {
   await takeTurns(endlessShift(app), async (tx) => {
     const job = await readJob(tx, id);
     refuseRunning(job);
-    const { endpoint_id } = payloadOf(job) as Partial<JobPayloads["deliver_webhooks"]>;
+    const endpoint_id = endpointOf(job);
     return endpoint_id !== undefined && failSomePending(tx, endpoint_id, "dropped");
   });
 }
@@ -80,6 +80,7 @@ async function revive(app: App, job: JobRow): Promise<void> {
 async function moveUp(app: App, waiting: JobRow): Promise<void> {
   const { id } = waiting;
   if (await endItsWait(app, waiting)) return;
+  await moveUpMostDeliveries(app, waiting);
   await app.write(async (tx) => {
     const now = app.now();
     refusePaused(await readJob(tx, id));
@@ -88,11 +89,32 @@ async function moveUp(app: App, waiting: JobRow): Promise<void> {
   });
 }
 
+/**
+ * Makes deliveries of an endpoint due now in several transactions, until the rest can be made so in one with the job. If
+ * that does not come about, they are attempted when the job runs.
+ */
+async function moveUpMostDeliveries(app: App, waiting: JobRow): Promise<void> {
+  const endpoint_id = endpointOf(waiting);
+  if (endpoint_id === undefined) return;
+  await takeTurns(endlessShift(app), async (tx) => {
+    const { status, run_at } = await readJob(tx, waiting.id);
+    const now = app.now();
+    return status === "pending" && run_at > now && bringSomeForward(tx, endpoint_id, now);
+  });
+}
+
 /** Makes the deliveries of an endpoint due now as well: each has its own time, which the job follows. */
 async function moveUpItsWork(tx: Db, job: JobRow, now: number): Promise<void> {
+  const endpoint_id = endpointOf(job);
+  if (endpoint_id === undefined) return;
+  while (await bringSomeForward(tx, endpoint_id, now));
+}
+
+/** The endpoint to which a job makes deliveries; undefined for any other job. */
+function endpointOf(job: JobRow): string | undefined {
   const payload = payloadOf(job);
-  if (job.kind !== "deliver_webhooks" || payload === DAMAGED_PAYLOAD) return;
-  await bringForward(tx, (payload as JobPayloads["deliver_webhooks"]).endpoint_id, now);
+  if (job.kind !== "deliver_webhooks" || payload === DAMAGED_PAYLOAD) return undefined;
+  return (payload as JobPayloads["deliver_webhooks"]).endpoint_id;
 }
 
 function refusePaused({ run_at }: JobRow): void {

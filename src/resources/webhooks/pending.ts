@@ -27,18 +27,29 @@ export async function failPending(
 }
 
 /**
- * Makes all waiting attempts at an endpoint due now; each still counts as one of its delivery's. To be called only
- * while no job works for the endpoint.
+ * Makes some of the waiting attempts at an endpoint due now; each still counts as one of its delivery's. False once there
+ * are no more. To be called only while no job works for the endpoint.
  */
-export async function bringForward(tx: Db, endpoint_id: string, now: number): Promise<void> {
-  await tx
+export async function bringSomeForward(tx: Db, endpoint_id: string, now: number): Promise<boolean> {
+  const brought = await bringSome(tx, { endpoint_id, now });
+  return brought.length === ROWS;
+}
+
+const bringSome = prepared((db, { endpoint_id, now }: { endpoint_id: string; now: number }) =>
+  db
     .updateTable("webhook_deliveries")
     .set({ next_attempt_at: now })
-    .where("endpoint_id", "=", endpoint_id)
-    .where("status", "=", "pending")
-    .where("next_attempt_at", ">", now)
-    .execute();
-}
+    .where("id", "in", (eb) =>
+      eb
+        .selectFrom("webhook_deliveries")
+        .select("id")
+        .where("endpoint_id", "=", endpoint_id)
+        .where("status", "=", "pending")
+        .where("next_attempt_at", ">", now)
+        .limit(ROWS),
+    )
+    .returning("id"),
+);
 
 /** Fails all that waits, step by step, unless the endpoint is switched on meanwhile. */
 export async function failAllPending(app: App, { id }: Pick<WebhookEndpointRow, "id">): Promise<void> {
