@@ -205,6 +205,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/kept-position.ts noteEnd",
       "db/missing-bytes.ts markMissingBytes",
       "db/rate-limits.ts keepRateLimits",
+      "db/text-index.ts ensureTextIndex",
       "db/triggers.ts ensureTriggers",
       "operation/export/routes.ts noteExport",
       "http/auth.ts administrators",
