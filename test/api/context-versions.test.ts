@@ -138,6 +138,18 @@ describe("versions of a context", () => {
     expect(await counted()).toBe(before - "One.Two.Three.".length);
   });
 
+  test("are not kept where the account has no room for them, and the context changes all the same", async () => {
+    await using t = await testApp({ plans: { team: { storage_mb: 1 } } });
+    const { ada, path } = await written(t);
+    const large = "x".repeat(250_000);
+    for (let at = 0; at < 3; at += 1) await ada.post("/contexts", { ...VOICE, body: large });
+    expect((await ada.patch(path, { body: large })).status).toBe(200);
+    expect((await ada.patch(path, { body: large.slice(1) })).body).toMatchObject({ version: 5 });
+    const { body } = await ada.get(`${path}/versions`);
+    expect(body.map((one: { version: number }) => one.version)).toEqual([5, 2, 1]);
+    expect((await ada.patch(path, { body: "Small again." })).body).toMatchObject({ version: 6 });
+  });
+
   test("two changes at the same time make two versions", async () => {
     await using t = await testApp();
     const { ada, path } = await written(t);

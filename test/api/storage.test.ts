@@ -68,6 +68,9 @@ async function trulyStored(t: TestApp, user_id: string): Promise<number> {
     ...(await db.selectFrom("contexts").selectAll().where("user_id", "=", user_id).execute()).map(
       ({ body }) => bytesOf(body),
     ),
+    ...(await db.selectFrom("context_versions").selectAll().where("user_id", "=", user_id).execute()).map(
+      ({ body }) => bytesOf(body),
+    ),
     ...(await db.selectFrom("events").selectAll().where("user_id", "=", user_id).execute()).map(({ body }) =>
       bytesOf(body),
     ),

@@ -3,7 +3,7 @@ import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
 import { planLimits, refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
-import { refuseFull } from "../billing/storage.ts";
+import { freeFor, refuseFull, type Storage, storageOf } from "../billing/storage.ts";
 import type { Db } from "../../db/database.ts";
 import { BODY_BYTES } from "../../db/row-bytes.ts";
 import type { ContextRow, UserRow } from "../../db/schema.ts";
@@ -111,8 +111,11 @@ export async function patchOwnContext(
   refuseKind(user, changed.kind);
   if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug)) throw slugTaken(changed.slug);
   if (isAnotherVersion(changed, row)) {
-    await refuseFull(app, tx, user, Buffer.byteLength(changed.body));
-    await keepVersion(app, tx, row);
+    const size = Buffer.byteLength(changed.body);
+    const growth = size - Buffer.byteLength(row.body);
+    // A nearly full account keeps the new one alone, so that making it smaller makes room.
+    if (hasAmpleRoom(await storageOf(app, tx, user), size)) await keepVersion(app, tx, row);
+    else if (growth > 0) await refuseFull(app, tx, user, growth);
     changed.version += 1;
     changed.version_created = app.now();
   }
@@ -120,6 +123,11 @@ export async function patchOwnContext(
   const { inbox_ids } = input;
   if (inbox_ids !== undefined) await setInboxes(tx, user, { context_id: row.id, inbox_ids });
   return viewContext(changed, await contextLists(tx, user));
+}
+
+/** Whether a tenth of what an account may store is left beside `bytes` more. */
+function hasAmpleRoom(storage: Storage, bytes: number): boolean {
+  return freeFor(storage, "household") - bytes >= (storage.limit_bytes ?? 0) / 10;
 }
 
 /** Deletes a context; inboxes that used it go on without it. */

@@ -128,7 +128,7 @@ function versionRoutes(app: App) {
         ...describe({
           tag: "Contexts",
           summary: "What a context said before, newest first",
-          description: `Each change of its title, body or kind makes a version. The newest ${MAX_VERSIONS} before the current one are kept, as long as the context is.`,
+          description: `Each change of its title, body or kind makes a version. The newest ${MAX_VERSIONS} before the current one are kept, as long as the context is there, and as a tenth of what the plan stores is free.`,
           answers: { 200: t.Array(ContextVersionCardShape) },
         }),
       },
