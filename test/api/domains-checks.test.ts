@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { forgetNotices } from "../support/notices.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -278,16 +279,19 @@ async function only(t: DomainDesk): Promise<any> {
 
 /** The look that was planned when the domain was added. */
 async function firstLook(t: DomainDesk): Promise<void> {
+  await forgetNotices(t.app);
   t.clock.advance("10m");
   await t.drain();
 }
 
 async function nextDay(t: DomainDesk): Promise<void> {
+  await forgetNotices(t.app);
   t.clock.advance("1d");
   await t.drain();
 }
 
-function jobs(t: DomainDesk) {
+async function jobs(t: DomainDesk) {
+  await forgetNotices(t.app);
   return t.app.db.selectFrom("jobs").selectAll().orderBy("id").execute();
 }
 
