@@ -125,7 +125,8 @@ describe.each(TIMES)("%s", (time) => {
     await ready(t);
     const needles = await pagesOf(ada, "q=NEEDLE&limit=50");
     expect(needles.flat()).toEqual(["needle 4400", "needle 2600", "needle 1500", "needle 0"]);
-    expect(needles.length).toBeLessThanOrEqual(3);
+    // The time that a page looks for them is limited.
+    if (time === TIMES[1]) expect(needles).toHaveLength(1);
     expect((await pagesOf(ada, "q=needle&limit=1")).flat()).toEqual(needles.flat());
     expect((await pagesOf(ada, "q=needle&source=api")).flat()).toEqual(["needle 1500", "needle 0"]);
     expect((await pagesOf(ada, "q=hay+OR+hay&limit=50")).flat()).toHaveLength(0);
@@ -366,21 +367,25 @@ test("a random search finds the same before and after messages are indexed", asy
 });
 
 async function idsOf(caller: Caller, q: string): Promise<string[]> {
-  const { body } = await caller.get(`/messages?limit=100&q=${encodeURIComponent(q)}`);
-  return body.items.map(({ message_id }: { message_id: string }) => message_id);
+  const pages = await walk(caller, `limit=100&q=${encodeURIComponent(q)}`);
+  return pages.flat().map(({ message_id }) => message_id);
 }
 
 async function subjectsOf(caller: Caller, q: string): Promise<string[]> {
-  const { body } = await caller.get(`/messages?q=${encodeURIComponent(q)}`);
-  return body.items.map(({ subject }: { subject: string }) => subject);
+  return (await pagesOf(caller, `q=${encodeURIComponent(q)}`)).flat();
 }
 
 async function pagesOf(caller: Caller, query: string): Promise<string[][]> {
-  const pages: string[][] = [];
+  return (await walk(caller, query)).map((page) => page.map(({ subject }) => subject));
+}
+
+/** All pages: one that took too long to find has few items, and a cursor. */
+async function walk(caller: Caller, query: string): Promise<{ message_id: string; subject: string }[][]> {
+  const pages: { message_id: string; subject: string }[][] = [];
   let cursor = "";
   do {
     const { body } = await caller.get(`/messages?${query}${cursor && `&cursor=${cursor}`}`);
-    pages.push(body.items.map(({ subject }: { subject: string }) => subject));
+    pages.push(body.items);
     cursor = body.next_cursor ?? "";
   } while (cursor !== "");
   return pages;

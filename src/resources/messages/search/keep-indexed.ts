@@ -19,7 +19,7 @@ const MESSAGES = 20;
 /** How much text one transaction indexes, give or take one message: a few milliseconds of this thread. */
 const MAX_CHARS = 16_384;
 /** The rest after work, as many times as long: while the server does something else, and while it does not. */
-const REST = { busy: 40, idle: 1 };
+const REST = { busy: 80, idle: 1 };
 const MIN_REST_MS = 10;
 const MAX_REST_MS = 3_000;
 /** From which part of a processor's time on the server does something else. */

@@ -1,4 +1,5 @@
 import type { App } from "../../../app.ts";
+import { jsonTexts } from "../../../db/json.ts";
 import type { UserRow } from "../../../db/schema.ts";
 import type { Hit } from "../../../db/text-search.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../../lib/pagination.ts";
@@ -180,10 +181,11 @@ async function fittingIds({ app, user, filters }: Search, ids: string[]): Promis
   if (ids.length === 0) return [];
   const { status, source, inbox_id, conversation_id, schedule_id } = filters;
   const inboxes = app.db.selectFrom("inboxes").select("id").where("user_id", "=", user.id);
-  const rows = await app.db
+  const wanted = jsonTexts(JSON.stringify(ids)).as("wanted");
+  const all = app.db
     .selectFrom("messages")
-    .select(["id", ...WORDS])
-    .where("id", "in", ids)
+    .select("id")
+    .where("id", "in", (eb) => eb.selectFrom(wanted).select("wanted.value"))
     .where("user_id", "=", user.id)
     .where("deleted_at", "is", null)
     .$if(status !== undefined, (all) => all.where("state", "in", statesOf(status ?? "done")))
@@ -192,7 +194,8 @@ async function fittingIds({ app, user, filters }: Search, ids: string[]): Promis
     .$if(schedule_id !== undefined, (all) => all.where("schedule_id", "=", schedule_id ?? ""))
     .$if(inbox_id !== undefined, (all) =>
       all.where("inbox_id", "in", inboxes.where("id", "=", inbox_id ?? "").where("deleted_at", "is", null)),
-    )
-    .execute();
-  return rows.filter(fitting(filters) ?? (() => true)).map(({ id }) => id);
+    );
+  const fits = fitting(filters);
+  const rows = fits ? (await all.select(WORDS).execute()).filter(fits) : await all.execute();
+  return rows.map(({ id }) => id);
 }

@@ -9,9 +9,10 @@ import { type Fields, fitsQuery } from "./fits.ts";
 import type { SearchQuery } from "./query.ts";
 import { tagWord } from "./texts.ts";
 
-/** The most messages that one page looks at beside the index, and the most text that it reads of them. */
-const MAX_LOOKED_AT = 2_000;
-const MAX_READ_CHARS = 4 * 1_048_576;
+/** How long one page looks for messages beside the index, without what it waits for others. */
+const PAGE_MS = 30;
+/** Ids that are held against all other filters at once, and messages that are read at once. */
+const IDS_AT_ONCE = 500;
 const READ_AT_ONCE = 25;
 /** As much of a field as is indexed. */
 const MAX_FIELD_CHARS = 24_576;
@@ -45,25 +46,39 @@ export async function findWaiting(
   user_id: string,
   { query, range, count, others }: Looked,
 ): Promise<Waiting> {
-  const ids = await waitingIds(app.db, user_id, range);
   const found: string[] = [];
   const inboxes = query.terms.some((term) => term.in === "to") ? await inboxesOf(app.db, user_id) : new Map();
-  let room = MAX_READ_CHARS;
-  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
-    const some = ids.slice(at, at + READ_AT_ONCE);
-    const left = await others(some);
-    const rows = await app.reads({ who: user_id }, () => readRows(app.db, left));
-    const fit = rows.filter(
-      (row) => !isPrivate(row) && hasFile(query, row) && fitsQuery(query, fieldsOf(row, inboxes)),
-    );
-    found.push(...fit.map(({ id }) => id));
-    room -= rows.reduce((sum, row) => sum + (row.instruction ?? "").length + row.result.length, 0);
-    if (found.length >= count) return { found };
-    const reached = some.at(-1);
-    if (room <= 0 && reached !== undefined) return { found, reached };
+  const look = async (ids: string[]): Promise<number> => {
+    let took_ms = 0;
+    await app.reads({ who: user_id }, async () => {
+      const began = performance.now();
+      const rows = await readRows(app.db, ids);
+      const fit = rows.filter(
+        (row) => !isPrivate(row) && hasFile(query, row) && fitsQuery(query, fieldsOf(row, inboxes)),
+      );
+      found.push(...fit.map(({ id }) => id));
+      took_ms = performance.now() - began;
+    });
+    return took_ms;
+  };
+  let { below } = range;
+  let left_ms = PAGE_MS;
+  for (;;) {
+    const began = performance.now();
+    const ids = await waitingIds(app.db, user_id, { ...range, below });
+    const fitting = (await others(ids)).toSorted().toReversed();
+    left_ms -= performance.now() - began;
+    for (let at = 0; at < fitting.length; at += READ_AT_ONCE) {
+      const some = fitting.slice(at, at + READ_AT_ONCE);
+      left_ms -= await look(some);
+      if (found.length >= count) return { found };
+      below = some.at(-1) ?? below;
+      if (left_ms <= 0) return { found, reached: below };
+    }
+    if (ids.length < IDS_AT_ONCE) return { found };
+    below = ids.at(-1) ?? below;
+    if (left_ms <= 0) return { found, reached: below };
   }
-  const reached = ids.length === MAX_LOOKED_AT ? ids.at(-1) : undefined;
-  return reached === undefined ? { found } : { found, reached };
 }
 
 async function waitingIds(db: Db, user_id: string, { from, below }: Range): Promise<string[]> {
@@ -81,7 +96,7 @@ async function waitingIds(db: Db, user_id: string, { from, below }: Range): Prom
     .where(NOT_DONE)
     .where("id", "<", below)
     .where("id", ">=", from);
-  const rows = await ended.unionAll(working).orderBy("id", "desc").limit(MAX_LOOKED_AT).execute();
+  const rows = await ended.unionAll(working).orderBy("id", "desc").limit(IDS_AT_ONCE).execute();
   return rows.map(({ id }) => id);
 }
 
