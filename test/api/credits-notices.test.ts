@@ -3,6 +3,7 @@ import { simpleParser } from "mailparser";
 import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import type { OutgoingMailRow } from "../../src/db/schema.ts";
 import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
+import { forgetNotices } from "../support/notices.ts";
 
 const BOB = "Bob <bob@example.org>";
 const ONE = { plans: { team: { credits: 1 } } };
@@ -10,6 +11,7 @@ const ONE = { plans: { team: { credits: 1 } } };
 test("the owner is told once a day that mail is not worked on, and its sender never", async () => {
   await using room = await mailroom({ config: ONE });
   await room.owner.patch("/auth/profile", { timezone: "Europe/Berlin" });
+  await forgetNotices(room.app);
   for (let mail = 0; mail < 4; mail += 1) await send(room, BOB);
   await room.drain();
   expect(await room.activity()).toMatchObject([

@@ -4,6 +4,7 @@ import { ERROR_CODES } from "../../src/errors.ts";
 import type { ConfigOverrides } from "../../src/config/config.ts";
 import { CATALOGUE } from "../../src/http/error-catalogue.ts";
 import { STATUS, TITLES } from "../../src/http/errors.ts";
+import { until } from "../support/until.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { hasChromium, launchChromium, watch } from "../support/chromium.ts";
 import { LISTEN, openDoor } from "./door.ts";
@@ -227,17 +228,26 @@ describe.skipIf(!hasChromium)("in a browser", () => {
       const { page } = visit;
       const operations = await operationsOf(t);
       await page.getByRole("button", { name: "Open all" }).click();
-      await page
-        .locator(".opblock")
-        .nth(operations - 1)
-        .waitFor();
-      expect(await page.locator(".opblock").count()).toBe(operations);
+      await page.locator(".opblock").first().waitFor();
+      // Of so many it draws those that are in sight.
+      const drawn = new Set<string>();
+      const draws = async () => {
+        const ids = await page.locator(".opblock").evaluateAll((all) => all.map((one) => one.id));
+        for (const id of ids) drawn.add(id);
+        await page.mouse.wheel(0, 600);
+        return drawn.size >= operations;
+      };
+      await until(draws);
+      expect(drawn.size).toBe(operations);
+      await page.evaluate("window.scrollTo(0, 0)");
+      await page.locator(".opblock-tag").first().waitFor();
       expect(await page.locator("body").innerText()).not.toMatch(/errors? occurred|failed to/i);
       await picture(page, "docs");
       const colour = 'getComputedStyle(document.querySelector(".opblock-tag")).color';
       const by_day = await page.evaluate<string>(colour);
       await page.emulateMedia({ colorScheme: "dark" });
       await page.setViewportSize({ width: 360, height: 900 });
+      await page.locator(".opblock-tag").first().waitFor();
       expect(await page.evaluate<string>(colour)).not.toBe(by_day);
       await picture(page, "docs on a phone in the dark");
     },

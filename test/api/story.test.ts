@@ -22,6 +22,7 @@ test("a call tells its instruction, its content and all that the activity log sh
     instruction: "Summarise #q3",
     content: "Sales went up.",
     content_truncated: false,
+    contexts: [],
     running: false,
     waits_until: null,
     to: [],

@@ -310,7 +310,9 @@ describe("the token", () => {
       server.first = async ({ headers }) => {
         if (headers["authorization"] === "Bearer second-token-1") return Response.json({});
         // As a refresh does it: what is stored is another one from now on.
+        const { secrets_id } = await rowOf(room);
         await room.owner.patch(`/connections/${room.connection_id}`, { credential: "second-token-1" });
+        await room.app.db.updateTable("connections").set({ secrets_id }).execute();
         return Response.json({ message: "Bad credentials" }, { status: 401 });
       };
       server.calls.length = 0;

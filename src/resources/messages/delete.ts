@@ -59,7 +59,7 @@ export async function restoreMessage(app: App, user: UserRow, id: string): Promi
  */
 export async function deleteConversation(app: App, caller: Caller, id: string): Promise<void> {
   const { user } = caller;
-  const { up_to, deleted_at } = await app.write(async (tx) => {
+  const { marking, marked } = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "messages_deleted");
     const newest = await ownMessagesIn(app, tx, { user, id })
       .where("deleted_at", "is", null)
@@ -73,9 +73,11 @@ export async function deleteConversation(app: App, caller: Caller, id: string): 
     await eraseDeletedLater(app, tx, user);
     // This moment is later than that of every earlier deletion in the conversation, also within a second: by it, only
     // messages that were deleted together come back together.
-    return { up_to: newest.id, deleted_at: Math.max(app.now(), (last?.deleted_at ?? 0) + 1) };
+    const to = Math.max(app.now(), (last?.deleted_at ?? 0) + 1);
+    const first: Marking = { id, up_to: newest.id, from: null, to, after: "" };
+    return { marking: first, marked: await markSome(app, tx, user, first) };
   });
-  await markInSteps(app, user, { id, up_to, from: null, to: deleted_at });
+  if (marked.length === ROWS) await markInSteps(app, user, { ...marking, after: marked.at(-1) ?? "" });
 }
 
 /** Undoes the deletion of a whole conversation; messages that were deleted before stay so. */
@@ -85,7 +87,7 @@ export async function restoreConversation(app: App, user: UserRow, id: string): 
     if (await ownMessagesIn(app, app.db, { user, id }).limit(1).executeTakeFirst()) return;
     throw noConversation();
   }
-  await markInSteps(app, user, { id, up_to: last.id, from: last.deleted_at, to: null });
+  await markInSteps(app, user, { id, up_to: last.id, from: last.deleted_at, to: null, after: "" });
   app.changes.tell(user.id, last.id);
 }
 
@@ -97,6 +99,8 @@ interface Marking {
   /** The moment of deletion of those that are marked, and the one that they get; null: not deleted. */
   from: number | null;
   to: number | null;
+  /** Its last message that was looked at; empty at the beginning. */
+  after: string;
 }
 
 /** Messages that one transaction marks. */
@@ -105,29 +109,37 @@ const ROWS = 100;
 /** An account marks one conversation at a time: many at once would hold up everybody else. */
 const turns = createTurns();
 
-async function markInSteps(app: App, user: UserRow, { id, up_to, from, to }: Marking): Promise<void> {
+async function markInSteps(app: App, user: UserRow, marking: Marking): Promise<void> {
   await turns(user.id, async () => {
-    for (let after = ""; ;) {
-      const marked = await app.write(async (tx) => {
-        const ids = (
-          await ownMessagesIn(app, tx, { user, id })
-            .where("messages.id", ">", after)
-            .where("messages.id", "<=", up_to)
-            .where("deleted_at", from === null ? "is" : "=", from)
-            .orderBy("messages.id")
-            .limit(ROWS)
-            .execute()
-        ).map((row) => row.id);
-        if (ids.length > 0)
-          await tx.updateTable("messages").set({ deleted_at: to }).where("id", "in", ids).execute();
-        return ids;
-      });
+    let { after } = marking;
+    for (;;) {
+      const marked = await app.write((tx) => markSome(app, tx, user, { ...marking, after }));
       after = marked.at(-1) ?? "";
       if (marked.length < ROWS) return;
       // Others have their turn before the next step.
       await Bun.sleep(0);
     }
   });
+}
+
+/** Marks the next messages of a conversation. Returns their ids. */
+async function markSome(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  { id, up_to, from, to, after }: Marking,
+): Promise<string[]> {
+  const rows = await ownMessagesIn(app, tx, { user, id })
+    .where("messages.id", ">", after)
+    .where("messages.id", "<=", up_to)
+    .where("deleted_at", from === null ? "is" : "=", from)
+    .orderBy("messages.id")
+    .limit(ROWS)
+    .execute();
+  const ids = rows.map((row) => row.id);
+  if (ids.length > 0)
+    await tx.updateTable("messages").set({ deleted_at: to }).where("id", "in", ids).execute();
+  return ids;
 }
 
 /** The message of a conversation that was deleted last, and of those of one moment the newest. */
