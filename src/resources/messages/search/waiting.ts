@@ -9,8 +9,11 @@ import { type Fields, fitsQuery } from "./fits.ts";
 import type { SearchQuery } from "./query.ts";
 import { tagWord } from "./texts.ts";
 
-/** How long one page looks for messages beside the index, without what it waits for others. */
-const PAGE_MS = 30;
+/**
+ * How long one page looks for messages beside the index, without what it waits for others, who have their turn between any
+ * two steps. After an upgrade all messages wait: whoever looks far back then should not need a hundred pages.
+ */
+const PAGE_MS = 200;
 /** Ids that are held against all other filters at once, and messages that are read at once. */
 const IDS_AT_ONCE = 500;
 const READ_AT_ONCE = 25;
