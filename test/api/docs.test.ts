@@ -229,7 +229,7 @@ describe.skipIf(!hasChromium)("in a browser", () => {
       const operations = await operationsOf(t);
       await page.getByRole("button", { name: "Open all" }).click();
       await page.locator(".opblock").first().waitFor();
-      // Of so many it draws those that are in sight.
+      // The page draws no more of so many than are in sight.
       const drawn = new Set<string>();
       const draws = async () => {
         const ids = await page.locator(".opblock").evaluateAll((all) => all.map((one) => one.id));
