@@ -62,10 +62,17 @@ function wordAt(text: string, from: number): Word {
 /** Letters that may have an accent, or another form in lower case than ASCII has. */
 const BEYOND_ASCII = /[^ -~\s]/;
 
+/**
+ * Marks of one letter beyond the thirty that any language needs (Unicode Standard Annex 15, stream-safe text): to put very
+ * many in order takes the square of their number.
+ */
+const TOO_MANY_MARKS = /(?<=\p{M}{30})\p{M}+/gu;
+
 /** A word or text without accents, in lower case: words that are the same to a search have the same. */
 export function folded(word: string): string {
   if (!BEYOND_ASCII.test(word)) return word.toLowerCase();
-  return word.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC").toLowerCase();
+  const safe = word.replaceAll(TOO_MANY_MARKS, "");
+  return safe.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC").toLowerCase();
 }
 
 /** Characters that marked texts have a use for: those for private use begin words, two invisible ones join and part them. */
