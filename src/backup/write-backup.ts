@@ -7,7 +7,7 @@ import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
-import { freeOn, MIN_FREE_BYTES } from "../db/reserve.ts";
+import { dataFolders, freeOn, MIN_FREE_BYTES } from "../db/reserve.ts";
 import { mendSnapshot, openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
@@ -122,7 +122,7 @@ type RefuseMore = (bytes?: number) => Promise<void>;
 const LEFT_BYTES = 2 * MIN_FREE_BYTES;
 
 async function roomKeeper({ dir, database }: BackupSource, folder: string): Promise<RefuseMore> {
-  const disks = await Promise.all([dir, join(dir, "mail"), dirname(database)].map(diskOf));
+  const disks = await Promise.all(dataFolders(dir, database).map(diskOf));
   if (!disks.includes(await diskOf(folder))) return () => Promise.resolve();
   return async (bytes = 0) => {
     const free = (await freeOn(folder)).bytes;

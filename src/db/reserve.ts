@@ -79,10 +79,14 @@ export async function freeOn(dir: string): Promise<{ bytes: number; files: numbe
   return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
 }
 
+/** Returns the folders that hold data, which may lie on several disks; `database` is the path of the database. */
+export function dataFolders(dir: string, database: string): string[] {
+  return [dir, join(dir, "mail"), ...(database === ":memory:" ? [] : [dirname(database)])];
+}
+
 /** Returns one data folder for each disk that holds data: the mails or the database may lie behind a symbolic link. */
 export async function dataDisks({ data, database }: Pick<Config, "data" | "database">): Promise<string[]> {
-  const path = databasePath(database.url);
-  const dirs = [data.dir, join(data.dir, "mail"), ...(path === ":memory:" ? [] : [dirname(path)])];
+  const dirs = dataFolders(data.dir, databasePath(database.url));
   // A missing folder has no disk, and is reported elsewhere.
   const found = await Promise.all(dirs.map((dir) => stat(dir).catch(() => undefined)));
   return dirs.filter((_, at) => found[at] && found.findIndex((one) => one?.dev === found[at]?.dev) === at);

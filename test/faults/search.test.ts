@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { account, house, inbox } from "./house.ts";
 import { closing, startLoad, untilIdle, within } from "./load.ts";
+import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { until } from "../support/until.ts";
 
 const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 3);
@@ -12,6 +13,7 @@ const LIVES_MS = 2_500;
 test(
   "kill -9 between the end of a message and its indexing leaves none that cannot be found, and none twice",
   async () => {
+    const chance = chanceFrom(seedFrom("FAULT_SEED", "kills before indexing"));
     await using at = await house();
     const owner = await account(at, "ann@client.example");
     const to: string[] = [];
@@ -24,7 +26,7 @@ test(
     const load = startLoad({ server: () => server?.smtp, to, from, clients: 4, pause_ms: 5 });
     for (let round = 0; round < ROUNDS; round += 1) {
       server = await at.start();
-      await Bun.sleep(LIVES_MS * Math.random());
+      await Bun.sleep(LIVES_MS * chance());
       server.kill("SIGKILL");
       await server.exited;
       server = undefined;
