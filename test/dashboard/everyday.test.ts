@@ -138,6 +138,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     await using visit = await at.visit({ look: at_width(360, "dark") });
     const { page } = visit;
     await page.getByRole("searchbox").fill("Heap");
+    await page.waitForURL(/[?&]q=Heap/);
     await page.locator('li[aria-setsize="3"]').first().waitFor();
     await page.getByRole("button", { name: "Select" }).click();
     for (const n of [1, 2]) await page.getByRole("checkbox", { name: `Heap ${n}` }).check();

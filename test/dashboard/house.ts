@@ -234,6 +234,7 @@ async function open(page: Page, name: string): Promise<void> {
 /** Waits until the page has read what it shows. */
 export async function settled(page: Page): Promise<void> {
   await page.getByText("Loading").first().waitFor({ state: "detached" });
+  await page.locator("div[aria-busy]").first().waitFor({ state: "detached" });
 }
 
 async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): Promise<void> {
