@@ -41,6 +41,7 @@ import { search } from "./0046-search.ts";
 import { contextVersions } from "./0047-context-versions.ts";
 import { askedByKeys } from "./0048-asked-by-keys.ts";
 import { readFrom } from "./0049-read-from.ts";
+import { replays } from "./0050-replays.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -86,4 +87,5 @@ export const migrations: Record<string, Migration> = {
   "0047-context-versions": contextVersions,
   "0048-asked-by-keys": askedByKeys,
   "0049-read-from": readFrom,
+  "0050-replays": replays,
 };

@@ -271,6 +271,7 @@ export type FailureReason =
   | "no_provider"
   | "paused_too_long"
   | "plan_limit"
+  | "replay_refused"
   | "schedule_refused"
   | "target_not_allowed"
   | "target_not_connected"

@@ -1,4 +1,4 @@
-import type { MessageReason, MessageState } from "../reasons.ts";
+import type { FailureReason, MessageReason, MessageState } from "../reasons.ts";
 import type { Generated } from "kysely";
 
 /**
@@ -33,6 +33,7 @@ export interface Schema {
   rate_limits: RateLimitRow;
   contexts: ContextRow;
   context_versions: ContextVersionRow;
+  replays: ReplayRow;
   custom_domains: CustomDomainRow;
   dkim_keys: DkimKeyRow;
   contact_submissions: ContactSubmissionRow;
@@ -265,6 +266,31 @@ export interface MessageRow {
 /**
  * A call of a tool that a run has not made, as it waits for the owner's consent. What is to be called never changes.
  */
+export interface ReplayRow {
+  id: string;
+  user_id: string;
+  message_id: string;
+  /** The API key that asked for it; null from a browser that is signed in. */
+  key_id: string | null;
+  /** JSON of what is to be otherwise; see `Asked` in `resources/replays/replays.ts`. */
+  asked: string;
+  state: "received" | "done" | "failed";
+  reason: FailureReason | null;
+  error: string | null;
+  result: string;
+  steps: string;
+  /** As of a message. */
+  contexts: string;
+  model: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  credits_charged: number;
+  created: number;
+  completed: number | null;
+  /** How long the run took, without the time that it waited for its turn. */
+  duration_ms: number | null;
+}
+
 export interface ApprovalRow {
   id: string;
   user_id: string;

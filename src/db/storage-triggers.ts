@@ -126,6 +126,24 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     add("old.user_id", sql`- octet_length(old.body)`),
   ],
   [
+    "storage_replay_insert",
+    "after insert on replays",
+    add("new.user_id", sql`octet_length(new.asked) + octet_length(new.result) + octet_length(new.steps)`),
+  ],
+  [
+    "storage_replay_update",
+    "after update of result, steps on replays",
+    add(
+      "new.user_id",
+      sql`octet_length(new.result) + octet_length(new.steps) - octet_length(old.result) - octet_length(old.steps)`,
+    ),
+  ],
+  [
+    "storage_replay_delete",
+    "after delete on replays",
+    add("old.user_id", sql`- octet_length(old.asked) - octet_length(old.result) - octet_length(old.steps)`),
+  ],
+  [
     "storage_written_insert",
     "after insert on written_texts",
     add("new.user_id", sql.raw(String(WRITTEN_TEXT_BYTES))),

@@ -16,6 +16,8 @@ export const STORED_SUM = `
     + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(v.body)) from context_versions v where v.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(y.asked) + octet_length(y.result) + octet_length(y.steps)) from replays y
+      where y.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(p.arguments) + coalesce(octet_length(p.shown), 0)
       + coalesce(octet_length(p.outcome), 0)) from approvals p

@@ -31,6 +31,8 @@ export interface JobPayloads {
   erase_bytes: { ranges: SegmentRange[]; log?: boolean; sweep?: boolean };
   /** Deletes the remaining rows of a deleted inbox or webhook endpoint. */
   erase_rest: { inbox_id: string } | { endpoint_id: string };
+  /** Runs a message once more beside its own run, with what is to be otherwise. */
+  replay_message: { replay_id: string; message_id: string };
   /** Erases the messages that an account's owner has deleted. */
   erase_messages: { user_id: string };
   /** Resumes the jobs that waited while an inbox was paused, and looks anew at what waits by a rule. */
@@ -169,6 +171,13 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     names: null,
     held_by_default: false,
     shown: "what deleted inboxes and webhooks left",
+  },
+  replay_message: {
+    lease_seconds: 900,
+    max_failures: 8,
+    names: "message_id",
+    held_by_default: true,
+    shown: "replays",
   },
   erase_messages: {
     lease_seconds: 900,

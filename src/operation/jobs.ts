@@ -41,6 +41,7 @@ import { fanOut, fanOutNow } from "../resources/webhooks/fan-out.ts";
 import { atSending } from "../pipeline/at-sending.ts";
 import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../pipeline/fail.ts";
 import { runNow } from "../pipeline/run.ts";
+import { dropReplay, endLostReplays, giveUpReplay, replayNow } from "../pipeline/replay.ts";
 import { settleForwardNow } from "../pipeline/forward.ts";
 import { settleLostNow } from "../resources/schedules/lost-answer.ts";
 import { planSchedules } from "../resources/schedules/plan-all.ts";
@@ -67,6 +68,7 @@ const ENDPOINT_SLOTS = 1_000;
 const NOTICE_SLOTS = 4;
 const CLOSING_SLOTS = 2;
 const SCHEDULE_SLOTS = 4;
+const REPLAY_SLOTS = 4;
 const ONE = { slots: 1 };
 
 /** A job that the operator takes out of the queue. */
@@ -97,6 +99,9 @@ interface JobUse<K extends JobKind> extends Omit<JobHandler<K>, "slots" | "bytes
 
 type Room = Pick<JobHandler<JobKind>, "slots" | "bytes" | "target_slots">;
 
+/** For work that would stay half done if it were dropped. */
+const MUST_BE_DONE = { drop: null, revive: retryInPlace } as const;
+
 /** One row for each kind of job. */
 const JOBS: { [K in JobKind]: JobUse<K> } = {
   route_message: {
@@ -109,6 +114,16 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     drop: dropRun,
     drop_lost: (app, tx, job, error) => endOrphans(app, tx, job, { reason: DROPPED_REASON, error }),
     revive: runAgain,
+  },
+  replay_message: {
+    run: replayNow,
+    giveUp: giveUpReplay,
+    lost: endLostReplays,
+    room: { slots: REPLAY_SLOTS },
+    about: (db, { message_id }) => aboutMessage(db, { message_id }),
+    drop: dropReplay,
+    drop_lost: endLostReplays,
+    revive: refuseRetry,
   },
   send_mail: {
     run: (to, job, signal) => sendNow(to, job, { signal, review: atSending }),
@@ -128,15 +143,13 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     run: settleForwardNow,
     room: { slots: NOTICE_SLOTS },
     about: aboutOutgoing,
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   settle_lost: {
     run: settleLostNow,
     room: { slots: NOTICE_SLOTS },
     about: aboutOutgoing,
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   tell_failure: {
     run: tellFailureNow,
@@ -157,58 +170,50 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     run: eraseNow,
     room: ONE,
     about: ofNobody("erase what was deleted"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   erase_rest: {
     run: eraseRestNow,
     room: ONE,
     about: ofNobody("erase what is left of a deleted inbox or webhook"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   erase_messages: {
     run: eraseDeletedNow,
     room: ONE,
     about: (db, { user_id }) => aboutAccount(db, user_id, "erase messages that were deleted"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   resume_inbox: {
     run: resumeInboxNow,
     room: ONE,
     about: ofNobody("go on with what waited for an inbox"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   erase_account: {
     run: eraseAccountNow,
     room: ONE,
     about: ofNobody("erase what is left of a deleted account"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   purge: {
     run: purgeNow,
     plan: purgeLater,
     room: ONE,
     about: ofNobody("take away what was kept for long enough"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   check_domain: {
     run: checkNow,
     room: { slots: CHECKING_SLOTS },
     about: aboutDomain,
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   check_service_keys: {
     run: checkServiceKeysNow,
     room: ONE,
     about: ofNobody("look for the records of the server's own DKIM keys"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   fan_out_event: {
     run: fanOutNow,
@@ -253,8 +258,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     run: closeCustomerNow,
     room: { slots: CLOSING_SLOTS },
     about: ofNobody("cancel what a deleted account pays for"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   run_schedule: {
     run: runScheduleNow,
@@ -262,16 +266,14 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     plan: planSchedules,
     room: { slots: SCHEDULE_SLOTS },
     about: aboutSchedule,
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   make_backup: {
     run: makeBackupNow,
     plan: makeBackupsLater,
     room: ONE,
     about: ofNobody("make a backup"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   keep_certificate: {
     run: keepCertificateNow,
@@ -280,16 +282,14 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
       about: `keep the certificate for ${names.join(", ")}`,
       account: null,
     }),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
   catch_up_payments: {
     run: catchUpNow,
     plan: catchUpLater,
     room: ONE,
     about: ofNobody("ask the payment provider what it told in vain"),
-    drop: null,
-    revive: retryInPlace,
+    ...MUST_BE_DONE,
   },
 };
 

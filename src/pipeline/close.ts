@@ -36,6 +36,7 @@ import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "../trust/shown/links.ts";
 import type { HeldCall } from "./hold-call.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
+import type { CallRecord } from "./recorded-calls.ts";
 import { roomLeft } from "./room-left.ts";
 import { prepareForward } from "./forward.ts";
 import type { Ruled } from "./rules.ts";
@@ -100,6 +101,8 @@ export interface Run {
   journal: Journal;
   /** Calls that wait for the consent of the owner; they are stored once the run is done. */
   held: HeldCall[];
+  /** In a replay, what tools said in the run before: none of them is called. */
+  record?: CallRecord;
   /** Whether the material could not be shown to the model. */
   unread?: boolean;
   /** Called in the transaction that closes the run: what it writes besides. */

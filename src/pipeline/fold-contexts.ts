@@ -125,7 +125,11 @@ async function knowledgeFor(app: App, { inbox_id, standing }: Shelf, words: stri
   return bestMatches(app, knowledge, { inbox_id, words, count: MAX_MATCHES });
 }
 
-function withinBudget(chosen: ContextCard[], texts: Map<string, ContextText>): Folded {
+/** Gives these contexts their texts, in this order, as far as all of them together may be long. */
+export function withinBudget(
+  chosen: Pick<ContextCard, "id" | "slug" | "title">[],
+  texts: Map<string, ContextText>,
+): Folded {
   const folded: Folded = { contexts: [], notes: [] };
   let room = MAX_CONTEXT_CHARS;
   for (const { id, slug, title } of chosen) {

@@ -94,6 +94,32 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
   return settled;
 }
 
+/**
+ * Returns what the rules say about a message that is run once more: none ends it or has it wait, and the model is asked no question
+ * anew.
+ */
+export async function ruledAgain(app: App, judged: Judged): Promise<Ruled> {
+  const rules = (storedRules(judged.inbox) ?? []).filter(({ enabled }) => enabled);
+  if (rules.length === 0) return NO_RULES;
+  const { facts, as_came, steps } = await factsOf(app, judged, rules);
+  const ruled = await gather(rules, { facts, as_came, answer: answeredBefore(judged.message, () => {}) });
+  return { ...ruled, end: null, until: null, steps: [...steps, ...ruled.steps] };
+}
+
+/** Answers the questions that the model has answered about a message before; `onOther` is told of any other. */
+export function answeredBefore(
+  message: Pick<MessageRow, "rules">,
+  onOther: (question: string) => void,
+): (question: string) => Promise<Said> {
+  const known = rulesFound(message).answers ?? {};
+  return async (question) => {
+    const yes = known[questionKey(question)];
+    if (yes !== undefined) return { yes };
+    onOther(question);
+    return { problem: "the model was not asked it before, and is not asked now." };
+  };
+}
+
 /** How long a message waits before the rules are read again. */
 const LOOK_AGAIN_SECONDS = 600;
 
@@ -303,7 +329,7 @@ async function answerTo(
 }
 
 /** The name under which the answer to a question is kept. */
-export function questionKey(question: string): string {
+function questionKey(question: string): string {
   return sha256(question, "hex").slice(0, 32);
 }
 

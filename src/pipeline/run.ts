@@ -2,14 +2,13 @@ import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../resources/conversations/conversations.ts";
-import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, fullText } from "../errors.ts";
 import { waitIfPaused } from "../resources/inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob, returnJob } from "../jobs/queue.ts";
 import { backToLane, waitForTime } from "../jobs/waits.ts";
-import { knownZone, writtenMoment } from "../lib/written-moment.ts";
+import { writtenMoment } from "../lib/written-moment.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
@@ -30,8 +29,8 @@ import { endWithoutInbox } from "./end-without-inbox.ts";
 import { endWithoutKey } from "./end-without-key.ts";
 import { endWithoutModel } from "./end-without-model.ts";
 import type { RunSettings } from "./settings.ts";
+import { type Loaded, withInbox } from "./with-inbox.ts";
 import type { FreshCall } from "../inbound/accept.ts";
-import { authorityNow } from "../inbound/policy.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
 
 type Failure = Completion & { ok: false };
@@ -53,7 +52,8 @@ export async function runNow(app: App, job: Job<"route_message">, signal: AbortS
 
 async function runMessage(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const fresh = job.fresh as FreshCall | undefined;
-  const loaded = await loadMessage(app, job.payload.message_id, fresh);
+  const [message] = fresh ? [fresh.message] : await messageById(app.db, { id: job.payload.message_id });
+  const loaded = message?.state === "received" ? await withInbox(app, message) : undefined;
   if (!loaded) return endWithoutInbox(app, job);
   if (await endWithoutKey(app, job, loaded.found.message)) return;
   if (await waits(app, job, loaded.found)) return;
@@ -152,58 +152,6 @@ async function waits(
   return inbox.paused !== null && is_new && waitIfPaused(app, job, inbox);
 }
 
-interface Loaded {
-  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_verified" | "owner_plan" | "owner_timezone">;
-  doubts: string[];
-}
-
-/** A message, with the authority that its sender has by now, and what there is to say about that. */
-async function loadMessage(app: App, id: string, fresh: FreshCall | undefined): Promise<Loaded | undefined> {
-  const [message] = fresh ? [fresh.message] : await messageById(app.db, { id });
-  if (message?.state !== "received" || message.inbox_id === null) return undefined;
-  const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
-  if (!found) return undefined;
-  const { owner_email, owner_verified, owner_plan, owner_timezone: stored_zone, ...inbox } = found;
-  const owner_timezone = knownZone(stored_zone);
-  const owner = { email: owner_email, email_verified: owner_verified };
-  const authority = await authorityNow(app.db, { inbox, user: owner }, message);
-  return {
-    found: {
-      message: { ...message, authority },
-      inbox,
-      owner_email,
-      owner_verified,
-      owner_plan,
-      owner_timezone,
-    },
-    doubts: [
-      ...(authority === message.authority ? [] : [NO_LONGER]),
-      ...(owner_timezone === stored_zone ? [] : [NO_ZONE]),
-    ],
-  };
-}
-
-const NO_ZONE =
-  "The time zone of the account is not known to this server, so times were read in UTC. Set it anew in the settings.";
-const NO_LONGER =
-  "Read as material, not as an instruction: its sender was the owner or a listed sender when the mail came, and is no longer. Put the address on the list of the inbox again, and have the mail written anew.";
-
-const inboxAndOwner = remembered((db, key: { id: string }) =>
-  db
-    .selectFrom("inboxes")
-    .innerJoin("users", "users.id", "inboxes.user_id")
-    .selectAll("inboxes")
-    .select([
-      "users.email as owner_email",
-      "users.email_verified as owner_verified",
-      "users.plan as owner_plan",
-      "users.timezone as owner_timezone",
-    ])
-    .where("inboxes.id", "=", key.id)
-    .where("inboxes.deleted_at", "is", null)
-    .where("users.deleted_at", "is", null),
-);
-
 interface Loss {
   lost: AppError;
   /** True if the row of the content cannot be read: the loss can then not be noted in the database. */
@@ -275,7 +223,7 @@ async function beginAnew(
   return { ...message, conversation_id };
 }
 
-function endingOf(answer: Completion, { model, by_rule }: RunSettings): Ending {
+export function endingOf(answer: Completion, { model, by_rule }: RunSettings): Ending {
   if (!answer.ok) {
     const isAskedFor = model !== null && answer.code === "model_not_found";
     const words = by_rule.model === undefined ? ASKED_FOR(model ?? "") : ASKED_BY(by_rule.model);
@@ -293,7 +241,7 @@ const ASKED_BY = (rule: string): string =>
   `The rule “${rule}” of the inbox asks for it: name a model there that there is, or take it out of the rule.`;
 
 /** Whether the model is asked again. */
-function mayRetry(job: Job, answer: Failure): boolean {
+export function mayRetry(job: Job, answer: Failure): boolean {
   return mayWaitFor(answer) && job.failures + 1 < MAX_MODEL_ATTEMPTS;
 }
 

@@ -19,6 +19,7 @@ import { keepMade } from "./made-files.ts";
 import { judgeCall } from "./objection.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
 import { answererOf, callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
+import { recordedCall } from "./recorded-calls.ts";
 import { makeTextFile } from "./text-work.ts";
 import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
@@ -62,7 +63,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
   // This comes before the guard, because telling of an earlier call makes none.
-  const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
+  const earlier = toldBefore(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
   const numbers = await numbersNow(app, run, { tool, tainted });
@@ -199,6 +200,16 @@ function hasOtherAnswered({ answered }: Talk, { tool }: Judged): boolean {
 
 function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
   return ok ? text : `The call failed: ${text}`;
+}
+
+/** What is known of the call from before, so that it is not made: undefined if it is to be made. */
+function toldBefore(
+  run: Run,
+  tool: Tool,
+  asked: { args: Record<string, unknown>; round: number },
+): MadeCall | undefined {
+  if (run.record !== undefined) return recordedCall(run.record, tool, asked.args);
+  return tool.read_only ? undefined : toldOfEarlier(run, tool, asked);
 }
 
 /** What came of the call, or of another one in its place, in an earlier try; undefined if the call is to be made. */

@@ -5,12 +5,11 @@ import { allText } from "../mail/reading/mail-text.ts";
 import { checkedRules } from "../resources/inboxes/rules/check.ts";
 import type { RuleBody } from "../resources/inboxes/rules/rule-shapes.ts";
 import { type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
-import { rulesFound } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost } from "../resources/messages/stored-bytes.ts";
 import { readStoredMail } from "./input.ts";
-import { factsOf, gather, questionKey, type Read, type Ruled } from "./rules.ts";
+import { answeredBefore, factsOf, gather, type Read, type Ruled } from "./rules.ts";
 
 /** How many of the newest mails of an inbox are looked at. */
 const MAILS = 100;
@@ -99,17 +98,11 @@ async function readFacts(
 
 async function tried(message: Mail, rules: Rule[], { facts, as_came }: Read): Promise<Tried> {
   const { id: message_id, subject, sender, created } = message;
-  const known = rulesFound(message).answers ?? {};
   const asks: string[] = [];
   const { names, end, wait } = await gather(rules, {
     facts,
     as_came,
-    answer: (question) => {
-      const yes = known[questionKey(question)];
-      if (yes !== undefined) return Promise.resolve({ yes });
-      asks.push(question);
-      return Promise.resolve({ problem: "nothing is asked where rules are only tried." });
-    },
+    answer: answeredBefore(message, (question) => asks.push(question)),
   });
   return { message_id, subject, sender, created, rules: names, becomes: outcomeOf({ end, wait }), asks };
 }

@@ -23,6 +23,12 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "GET /v1/webhooks/:id/counts": (owner) => `/v1/webhooks/${owner.webhook_id}/counts`,
   "POST /messages/:message_id/cancel": (owner) => `/messages/${owner.waiting_id}/cancel`,
   "POST /messages/:message_id/retry": (owner) => `/messages/${owner.failed_mail_id}/retry`,
+  "POST /messages/:message_id/replay": (owner) => `/messages/${owner.message_id}/replay`,
+  "GET /messages/:message_id/replays": (owner) => `/messages/${owner.message_id}/replays`,
+  "GET /messages/:message_id/replays/:replay_id": (owner) =>
+    `/messages/${owner.message_id}/replays/${owner.replay_id}`,
+  "DELETE /messages/:message_id/replays/:replay_id": (owner) =>
+    `/messages/${owner.message_id}/replays/${owner.replay_id}`,
   "GET /conversations/:conversation_id": (owner) => `/conversations/${owner.conversation_id}`,
   "GET /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
   "PATCH /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
@@ -127,6 +133,7 @@ export interface Owner {
   other_approval_id: string;
   waiting_id: string;
   message_id: string;
+  replay_id: string;
   attachment_id: string;
   conversation_id: string;
   failed_mail_id: string;
@@ -177,6 +184,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     instruction: "Read it",
     attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa("hello") }],
   });
+  const replay = await caller.post(`/messages/${message.body.message_id}/replay`, {});
   const about = { user_id: caller.user.id, inbox_id: inbox.body.id, message_id: message.body.message_id };
   // Last, so that it is told of nothing but its test.
   const webhook = await caller.post("/v1/webhooks", { url: server, event_types: ["*"] });
@@ -197,6 +205,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     other_approval_id: await storeApproval(t, about),
     waiting_id: waiting.body.message_id,
     message_id: message.body.message_id,
+    replay_id: replay.body.id,
     attachment_id: listed.body.items[0].attachments[0].id,
     conversation_id: message.body.conversation_id,
     failed_mail_id: await storeFailedMail(t, caller, inbox.body.id),

@@ -195,6 +195,7 @@ test("an account without anything has an archive as well, for a browser as for a
     "approvals.jsonl",
     "conversations.jsonl",
     "messages.jsonl",
+    "replays.jsonl",
     "outgoing-mails.jsonl",
     "events.jsonl",
     "deliveries.jsonl",
@@ -248,7 +249,7 @@ test("who leaves in the middle ends it: nothing more is read for them", async ()
   expect(reads - paused).toBeLessThan(3);
   expect(error).not.toHaveBeenCalled();
   // And the server serves on.
-  expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(17 + 12);
+  expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(18 + 12);
 });
 
 async function settled(count: () => number): Promise<void> {

@@ -281,6 +281,7 @@ async function furnish(): Promise<Record<string, string>> {
     context_id: (await ada.post("/contexts", { title: "A", body: "B", kind: "knowledge" })).body.id,
     schedule_id: (await ada.post("/v1/schedules", { instruction: "Say hello.", every: "daily" })).body.id,
     approval_id: await storeApproval(t, { user_id: ada.user.id, inbox_id, message_id: message.message_id }),
+    replay_id: (await ada.post(`/messages/${message.message_id}/replay`, {})).body.id,
     recipe_id: "email-summarizer",
     provider: "notes",
     confirm: LEAVER,

@@ -247,6 +247,14 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
         (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
         is not 'reserve settle'`),
     ],
+    ["replays lost", !isOld && said.includes("again") ? 2 - one("select count(*) from replays") : 0],
+    ["replays not done", one("select count(*) from replays where state <> 'done'")],
+    [
+      "replays that are not charged once",
+      one(`select count(*) from replays r where
+        (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = r.id order by id))
+        is not 'reserve settle'`),
+    ],
     [
       "deliveries that wait or failed",
       one("select count(*) from webhook_deliveries where status <> 'delivered'"),

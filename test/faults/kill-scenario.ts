@@ -174,6 +174,10 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
     () => Response.json({ error: { message: "busy" } }, { status: 503 }),
     () => "At last.",
   );
+  const tired = failingOnce(
+    () => Response.json({ error: { message: "busy" } }, { status: 503 }),
+    () => "Again.",
+  );
   const refused = failingOnce(
     () => Response.json({ error: { message: "no" } }, { status: 401 }),
     () => "Now.",
@@ -185,6 +189,7 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
     if (title !== undefined) return toolCalls([create({ title })]);
     if (content.includes(QUESTION)) return "Yes.";
     if (content.includes("Be busy")) return busy();
+    if (content.includes("Be tired")) return tired();
     return content.includes("Be refused") ? refused() : "Done.";
   };
   const room = stack.use(
@@ -232,6 +237,7 @@ async function everything(scene: Scene): Promise<void> {
   await settle(scene, ["5s"]);
   await shortenLog(scene);
   await goOn(scene);
+  await again(scene);
   await consent(scene);
   await settle(scene, ["2m"]);
   scene.said.push("another day");
@@ -311,6 +317,18 @@ async function goOn(scene: Scene): Promise<void> {
   const first = (await room.outgoing()).find(({ message_id }) => message_id !== null);
   const bounce = { from: "", to: first?.envelope_from ?? "", raw: notification({}) };
   expect(await deliver(room.door, bounce)).toStartWith("250 ");
+}
+
+/** What is done is run again beside: once to its end, and once with a model that is busy at first. */
+async function again({ room, said }: Scene): Promise<void> {
+  const { id } = await room.app.db
+    .selectFrom("messages")
+    .select("id")
+    .where("rfc_message_id", "=", "event@example.com")
+    .executeTakeFirstOrThrow();
+  const asked = [{}, { instruction: "Be tired" }];
+  for (const one of asked) expect((await room.owner.post(`/messages/${id}/replay`, one)).status).toBe(202);
+  said.push("again");
 }
 
 /** Four calls wait: two get a yes and two a no, by mail and by the button of the page. */

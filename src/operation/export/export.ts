@@ -11,7 +11,16 @@ import { listInboxes } from "../../resources/inboxes/inboxes.ts";
 import { listSchedules } from "../../resources/schedules/view.ts";
 import { listEndpoints } from "../../resources/webhooks/endpoints.ts";
 import { filesOf, mailsOf, sentMailsOf } from "./bytes.ts";
-import { approvals, conversations, deliveries, events, ledger, messages, outgoingMails } from "./lines.ts";
+import {
+  approvals,
+  conversations,
+  deliveries,
+  events,
+  ledger,
+  messages,
+  outgoingMails,
+  replays,
+} from "./lines.ts";
 import { MISSING, readmeOf } from "./readme.ts";
 import type { ZipEntry } from "../../lib/zip.ts";
 
@@ -42,6 +51,7 @@ export async function* exportOf(app: App, user: UserRow): AsyncGenerator<ZipEntr
   yield file("approvals.jsonl", approvals(app, user));
   yield file("conversations.jsonl", conversations(db, user));
   yield file("messages.jsonl", messages(db, user));
+  yield file("replays.jsonl", replays(db, user));
   yield file("outgoing-mails.jsonl", outgoingMails(db, user));
   yield file("events.jsonl", events(db, user));
   yield file("deliveries.jsonl", deliveries(db, user));

@@ -3,11 +3,12 @@ import type { App } from "../../app.ts";
 import { type ApprovalView, approvalsAfter } from "../../resources/approvals/view.ts";
 import type { Db } from "../../db/database.ts";
 import { BODY_BYTES, MESSAGE_BYTES } from "../../db/row-bytes.ts";
-import type { LedgerRow, MessageRow, Schema, UserRow } from "../../db/schema.ts";
+import type { LedgerRow, MessageRow, ReplayRow, Schema, UserRow } from "../../db/schema.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { areForgotten } from "../../resources/messages/forgotten.ts";
 import { attachmentsOf } from "../../resources/messages/messages.ts";
 import { viewActivity } from "../../resources/messages/view.ts";
+import { viewReplay } from "../../resources/replays/view.ts";
 import { linesOf, pagesOf } from "./pages.ts";
 
 type Lines = AsyncGenerator<Uint8Array>;
@@ -76,6 +77,23 @@ export function approvals(app: Pick<App, "db" | "calmNow">, user: UserRow): Line
     approvalsAfter(app, user, { after: last?.id ?? "", limit }),
   );
   return linesOf(pages, (view) => JSON.stringify(view));
+}
+
+export function replays(db: Db, user: UserRow): Lines {
+  const all = db
+    .selectFrom("replays")
+    .innerJoin("messages", "messages.id", "replays.message_id")
+    .selectAll("replays")
+    .where("replays.user_id", "=", user.id)
+    .where("messages.deleted_at", "is", null);
+  const pages = pagesOf<ReplayRow>((last, limit) =>
+    all
+      .where("replays.id", ">", last?.id ?? "")
+      .orderBy("replays.id")
+      .limit(limit)
+      .execute(),
+  );
+  return linesOf(pages, (row) => JSON.stringify(viewReplay(row)));
 }
 
 export function outgoingMails(db: Db, user: UserRow): Lines {

@@ -24,6 +24,7 @@ contexts.json         your contexts; their texts are in contexts/, with what eac
 ledger.csv            every movement of your credits
 conversations.jsonl   a conversation in each line
 messages.jsonl        a message in each line: what was asked, what was done, and the result
+replays.jsonl         what messages came to that were run again otherwise
 outgoing-mails.jsonl  mails that were sent to you or in your name, and what became of them
 events.jsonl          what webhooks were told
 deliveries.jsonl      how each of those arrived

@@ -25,6 +25,7 @@ const LONG_TABLES = [
   "outgoing_mails",
   "events",
   "ledger",
+  "replays",
   "context_versions",
   "contexts",
   "written_texts",

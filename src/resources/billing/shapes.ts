@@ -49,7 +49,10 @@ export const UsageShape = t.Object(
       { description: "Every day from the first to the last, also those on which nothing ran." },
     ),
     sources: t.Array(
-      t.Object({ source: t.Union([t.Literal("email"), t.Literal("api"), t.Literal("test")]), ...sums }),
+      t.Object({
+        source: t.Union([t.Literal("email"), t.Literal("api"), t.Literal("test"), t.Literal("replay")]),
+        ...sums,
+      }),
       { description: "The busiest first." },
     ),
     inboxes: t.Array(

@@ -22,11 +22,15 @@ export async function releaseDeadReserves(app: App, tx: Db): Promise<number> {
     .leftJoin("messages as running", (join) =>
       join.onRef("running.id", "=", "reserve.message_id").on("running.state", "=", "received"),
     )
+    .leftJoin("replays as pending", (join) =>
+      join.onRef("pending.id", "=", "reserve.message_id").on("pending.state", "=", "received"),
+    )
     .select("reserve.message_id")
     .where("reserve.id", ">", (newest ?? 0) - SWEPT_ENTRIES)
     .where("reserve.kind", "=", "reserve")
     .where("ended.id", "is", null)
     .where("running.id", "is", null)
+    .where("pending.id", "is", null)
     .execute();
   for (const { message_id } of dead)
     if (message_id !== null) await releaseCredit(app, tx, { id: message_id });

@@ -25,7 +25,7 @@ interface Sums {
 }
 
 /** Runs of one day, source and inbox. */
-type Group = Sums & { day: number; source: MessageRow["source"]; inbox_id: string | null };
+type Group = Sums & { day: number; source: MessageRow["source"] | "replay"; inbox_id: string | null };
 
 /** What the runs of an account came to, in sums by day (UTC), source and inbox, both moments included; and what it stores now. */
 export async function readUsage(app: App, user: UserRow, range: { since?: number; until?: number }) {
@@ -78,6 +78,7 @@ async function groupsOf(db: Db, user: UserRow, range: { since: number; until: nu
       // All runs of a second are in one portion, as a portion is a range of seconds.
       const until = next === undefined ? range.until : Math.max(since, next.created - 1);
       groups.push(...(await sumsOf(db, user, { since, until })));
+      groups.push(...(await sumsOfReplays(db, user, { since, until })));
       since = until + 1;
       if (next !== undefined) await Bun.sleep(performance.now() - began);
     }
@@ -117,6 +118,31 @@ async function sumsOf(db: Db, user: UserRow, range: { since: number; until: numb
     .where("created", ">=", range.since)
     .where("created", "<=", range.until)
     .groupBy(["day", "source", "inbox_id"])
+    .execute();
+}
+
+async function sumsOfReplays(
+  db: Db,
+  user: UserRow,
+  range: { since: number; until: number },
+): Promise<Group[]> {
+  return db
+    .selectFrom("replays")
+    .innerJoin("messages", "messages.id", "replays.message_id")
+    .select((eb) => [
+      eb("replays.created", "/", eb.lit(DAY_SECONDS)).as("day"),
+      eb.val("replay" as const).as("source"),
+      "messages.inbox_id",
+      eb.fn.countAll<number>().as("runs"),
+      eb.fn.sum<number>("replays.credits_charged").as("credits"),
+      eb.fn.coalesce(eb.fn.sum<number>("replays.input_tokens"), eb.lit(0)).as("input_tokens"),
+      eb.fn.coalesce(eb.fn.sum<number>("replays.output_tokens"), eb.lit(0)).as("output_tokens"),
+    ])
+    .where("replays.user_id", "=", user.id)
+    .where("replays.state", "=", "done")
+    .where("replays.created", ">=", range.since)
+    .where("replays.created", "<=", range.until)
+    .groupBy(["day", "messages.inbox_id"])
     .execute();
 }
 

@@ -12,6 +12,7 @@ import { listMessages } from "./list.ts";
 import { type Download, readAttachment, readRawMail } from "./messages.ts";
 import { cancelMessage } from "../../pipeline/cancel.ts";
 import { searchMessages } from "./search/search.ts";
+import { replayRoutes } from "../replays/routes.ts";
 import { readStory } from "./story.ts";
 import { retryMessage } from "./retry.ts";
 import { activityStatus, ActivityShape, LimitedShape, RunShape, source, StoryShape } from "./shapes.ts";
@@ -65,7 +66,7 @@ const filters = {
 };
 
 export function messageRoutes(app: App) {
-  return new Elysia().use(readingRoutes(app)).use(changingRoutes(app));
+  return new Elysia().use(readingRoutes(app)).use(changingRoutes(app)).use(replayRoutes(app));
 }
 
 function readingRoutes(app: App) {

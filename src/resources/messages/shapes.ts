@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { WarningsShape, moment } from "../../http/shapes.ts";
 import { DeliveryShape } from "../webhooks/shapes.ts";
 
-const count = (what: string) => t.Integer({ minimum: 0, description: what });
+export const count = (what: string) => t.Integer({ minimum: 0, description: what });
 
 export const AttachmentShape = t.Object(
   {
@@ -21,7 +21,7 @@ export const AttachmentShape = t.Object(
   { $id: "Attachment" },
 );
 
-const StepShape = t.Object(
+export const StepShape = t.Object(
   {
     index: t.Integer({ minimum: 0 }),
     type: t.Union(["tool_call", "context", "extract", "warning"].map((name) => t.Literal(name))),
@@ -48,7 +48,7 @@ export const CommandShape = t.Object(
   { $id: "Command", description: "The instruction as it was understood." },
 );
 
-const usage = t.Nullable(
+export const usage = t.Nullable(
   t.Object(
     { input_tokens: count("Tokens read."), output_tokens: count("Tokens written.") },
     { $id: "Usage" },
@@ -229,7 +229,7 @@ const ReplyShape = t.Object(
   { $id: "Reply", description: "The mail that answers." },
 );
 
-const UsedContextShape = t.Object(
+export const UsedContextShape = t.Object(
   {
     id: t.String({ format: "uuid" }),
     slug: t.String({ examples: ["brand-voice"] }),

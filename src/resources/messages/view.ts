@@ -18,7 +18,7 @@ export interface AttachmentView {
 }
 
 /** The steps that are shown in place of ones that cannot be read. */
-const DAMAGED = [
+export const DAMAGED = [
   {
     index: 0,
     type: "warning",

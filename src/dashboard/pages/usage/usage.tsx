@@ -131,7 +131,7 @@ function Sums({ report }: { report: Report }) {
           rows={report.sources.map(({ source, ...sums }) => ({
             ...sums,
             key: source,
-            name: `${SOURCES[source].word}s`,
+            name: source === "replay" ? "Replays" : `${SOURCES[source].word}s`,
           }))}
         />
       </div>

@@ -1,0 +1,36 @@
+import type { ReplayRow } from "../../db/schema.ts";
+import { storedJson } from "../../lib/stored-json.ts";
+import type { UsedContext } from "../messages/shapes.ts";
+import { DAMAGED, usageOf } from "../messages/view.ts";
+import type { Asked } from "./replays.ts";
+
+const STATUS = { received: "processing", done: "done", failed: "failed" } as const;
+
+export function viewReplay(row: ReplayRow) {
+  const asked = storedJson<Asked>(row.asked, {});
+  return {
+    id: row.id,
+    message_id: row.message_id,
+    status: STATUS[row.state],
+    asked: {
+      connection_id: asked.connection_id ?? null,
+      model: asked.model ?? null,
+      instruction: asked.instruction ?? null,
+      contexts: asked.contexts ?? ("then" as const),
+      context_versions: asked.context_versions ?? {},
+    },
+    model: row.model,
+    usage: usageOf(row),
+    error: row.error,
+    reason: row.reason,
+    credits_charged: row.credits_charged,
+    created: row.created,
+    completed: row.completed,
+    duration_ms: row.duration_ms,
+    result: row.result,
+    steps: storedJson<unknown[]>(row.steps, DAMAGED),
+    contexts: storedJson<UsedContext[]>(row.contexts, []),
+  };
+}
+
+export type ReplayView = ReturnType<typeof viewReplay>;
