@@ -38,6 +38,7 @@ const DOORS: [RegExp, RegExp][] = [
     /^src\/(mail\/writing\/markdown[a-z-]*|resources\/integrations\/notes-blocks|dashboard\/ui\/markdown)\.tsx?$/,
   ],
   [/^(react|@tanstack|lucide-react|uplot|uqr|@?tailwindcss|vite|@vitejs)/, /^src\/dashboard\/|^scripts\//],
+  [/^diff$/, /^src\/dashboard\/pages\/activity\/differences\.tsx$/],
   [/^smtp-server/, /^src\/smtp\//],
   [/^selfsigned/, /^src\/tls\/self-signed-worker\.ts$/],
   [/^acme-client/, /^src\/tls\/authority\.ts$/],

@@ -44,6 +44,7 @@ import type {
 } from "../../resources/messages/shapes.ts";
 import type { AppliedRecipeShape, RecipeShape } from "../../resources/recipes/shapes.ts";
 import type { ApprovalShape } from "../../resources/approvals/shapes.ts";
+import type { ReplayCardShape, ReplayShape } from "../../resources/replays/shapes.ts";
 import type { ScheduleShape } from "../../resources/schedules/shapes.ts";
 import type { ServerShape } from "../../resources/accounts/setup-shapes.ts";
 import type {
@@ -77,6 +78,8 @@ export type RulesTried = Static<typeof RulesTriedShape>;
 export type InboxTest = Static<typeof InboxTestShape>;
 export type Activity = Static<typeof ActivityShape>;
 export type Attachment = Static<typeof AttachmentShape>;
+export type Replay = Static<typeof ReplayShape>;
+export type ReplayCard = Static<typeof ReplayCardShape>;
 export type RoutingResult = Static<typeof RunShape>;
 export type Approval = Static<typeof ApprovalShape>;
 export type Schedule = Static<typeof ScheduleShape>;

@@ -14,6 +14,7 @@ import { Continue } from "./continue.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { Head } from "./head.tsx";
 import { Place } from "./place.tsx";
+import { Replays } from "./replays.tsx";
 import { SettingLink } from "./setting-links.tsx";
 import { Contexts, Done } from "./steps.tsx";
 import { Sender } from "./sender.tsx";
@@ -66,12 +67,18 @@ export function Message() {
       <Material story={story} />
       <Contexts steps={story.steps} />
       {story.status !== "received" && <Done steps={story.steps} inbox_id={story.inbox_id} />}
+      {mayReplay(story) && <Replays story={story} />}
       <Deliveries deliveries={story.deliveries} />
       {story.conversation_id && story.status !== "received" && (
         <Continue key={story.message_id} inbox_id={story.inbox_id} conversation_id={story.conversation_id} />
       )}
     </Page>
   );
+}
+
+/** Whether a model was, or was to be, asked about it. The server says where something else stands in the way. */
+function mayReplay({ status, model, approval_id }: Story): boolean {
+  return approval_id === null && ((status === "done" && model !== null) || status === "failed");
 }
 
 function titleOf({ mails, subject, instruction }: Story): string {

@@ -1,0 +1,80 @@
+import type { QueryKey } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { faultOf, post } from "../../api/client.ts";
+import { connectionList } from "../../api/lists.ts";
+import { useMe } from "../../api/session.ts";
+import type { Replay, Story } from "../../api/shapes.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Field, Select, TextArea } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
+import { TextField } from "../../ui/text-field.tsx";
+
+interface ReplayFormProps {
+  story: Story;
+  touches: QueryKey[];
+  onMade: (replay: Replay) => void;
+  onClose: () => void;
+}
+
+/** Asks what is to be otherwise in another run of a message. */
+export function ReplayForm({ story, touches, onMade, onClose }: ReplayFormProps) {
+  const { data: connections = [] } = useQuery(connectionList);
+  const { unlimited } = useMe().credits;
+  const [connection_id, setConnection] = useState("");
+  const [model, setModel] = useState("");
+  const [instruction, setInstruction] = useState(story.instruction);
+  const [contexts, setContexts] = useState("then");
+  const change = useChange<void, Replay>({
+    run: () =>
+      post<Replay>(`/messages/${story.message_id}/replay`, {
+        ...(connection_id === "" ? {} : { connection_id }),
+        ...(model.trim() === "" ? {} : { model: model.trim() }),
+        ...(instruction.trim() === "" || instruction === story.instruction ? {} : { instruction }),
+        contexts,
+      }),
+    touches,
+    done: onMade,
+  });
+  const fault = faultOf(change.error);
+  return (
+    <Dialog title="Run it again, otherwise" onClose={onClose}>
+      <Form change={change} act="Run it" onCancel={onClose}>
+        <Field label="Model" fault={fault("connection_id")}>
+          <Select value={connection_id} onChange={(event) => setConnection(event.target.value)}>
+            <option value="">That of the inbox</option>
+            {connections
+              .filter(({ category }) => category === "llm")
+              .map(({ id, label }) => (
+                <option key={id} value={id}>
+                  {label}
+                </option>
+              ))}
+          </Select>
+        </Field>
+        <TextField
+          label="Name of another model there"
+          maxLength={200}
+          fault={fault("model")}
+          value={model}
+          onChange={setModel}
+        />
+        <Field
+          label="Instruction"
+          hint="What the message came with is its material, as before."
+          fault={fault("instruction")}
+        >
+          <TextArea value={instruction} onChange={(event) => setInstruction(event.target.value)} />
+        </Field>
+        <Field label="Contexts" fault={fault("contexts")}>
+          <Select value={contexts} onChange={(event) => setContexts(event.target.value)}>
+            <option value="then">Those it had, as they were then</option>
+            <option value="now">Those it would be given today</option>
+          </Select>
+        </Field>
+        {!unlimited && <p className="text-sm text-soft">It costs a credit if it ends well.</p>}
+      </Form>
+    </Dialog>
+  );
+}
