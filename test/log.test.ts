@@ -143,7 +143,8 @@ test("a mail over a limit of the inbox is a line that names the limit", async ()
   const ada = await account(at, "ada@example.com");
   await using server = await at.start();
   const to = await inbox(server, ada);
-  for (const text of ["One", "Two"]) await mail(server, { to, text });
+  // The owner may send five times as many as others.
+  for (let nth = 1; nth <= 6; nth += 1) await mail(server, { to, text: `Mail ${nth}` });
   const [late] = await logged(server, "mail put off");
   expect(late).toMatchObject({ reason: "rate_limited", limit: "limits.inbound_per_sender_hour" });
 }, 60_000);

@@ -95,7 +95,8 @@ function bucketsOf(
 ): Bucket[] {
   const plan = planLimits(app.config, user.plan);
   const { inbound_per_sender_hour, inbound_per_sender_day } = app.config.limits;
-  const sender = share === "owner" || share === "others" ? "proven" : share;
+  const sender = share === "others" ? "proven" : share;
+  const times = share === "owner" ? OWNER_TIMES : 1;
   return [
     ...hourAndDay(
       `inbound:${inbox.id}:${share}`,
@@ -110,10 +111,13 @@ function bucketsOf(
       `inbound:${inbox.id}:${sender}:${from}`,
       "limits.inbound_per_sender",
       { share, of_sender: true },
-      { hour: inbound_per_sender_hour, day: inbound_per_sender_day },
+      { hour: times * inbound_per_sender_hour, day: times * inbound_per_sender_day },
     ),
   ];
 }
+
+/** How many times as many mails the owner may send: whoever tries out an inbox, or works with it, sends many. */
+const OWNER_TIMES = 5;
 
 const SHARES = ["owner", "others", "unproven", "again", "machines"] as const;
 /** A share: the part of an inbox's limits that a mail uses up. */

@@ -37,6 +37,16 @@ test("one sender is asked for patience by the hour and by the day, and no other 
   expect(await room.send({ from: STRANGER, text: "4" })).toContain("3 mails in a day");
 });
 
+test("the owner may send five times as many, and others may not", async () => {
+  await using room = await mailroom({ config: { limits: { inbound_per_sender_hour: 2 } } });
+  for (let nth = 1; nth <= 10; nth += 1)
+    expect(await room.send({ ...freshId(), subject: `Mail ${nth}`, text: `Mail ${nth}` })).toStartWith("250");
+  expect(await room.send({ ...freshId(), text: "One more" })).toContain(
+    "10 mails in an hour from one sender",
+  );
+  expect(await room.send({ from: STRANGER, text: "1" })).toStartWith("250");
+});
+
 test("a mail to several inboxes is put off as a whole, and counts in none of them", async () => {
   await using room = await mailroom({ config: { plans: { team: { inbound_per_hour: 1 } } } });
   const { body: other } = await room.owner.post("/inboxes", { label: "Other" });
