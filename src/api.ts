@@ -191,10 +191,20 @@ function asAppError(routes: { path: string; method: string }[], error: unknown, 
   if (/\/\/./.test(pathname))
     return new AppError("not_found", `There is nothing at ${pathname.slice(0, 200)}: an id in it is empty.`);
   const allowed = allowedMethods(routes, pathname);
+  const namesake = pathname.startsWith("/v1/") ? pathname.slice("/v1".length) : `/v1${pathname}`;
+  const elsewhere = allowedMethods(routes, namesake).includes(request.method)
+    ? `${request.method} ${namesake.slice(0, 200)} is there`
+    : undefined;
   if (allowed.length === 0)
-    return new AppError("not_found", `There is nothing at ${pathname.slice(0, 200)}.`);
+    return new AppError(
+      "not_found",
+      `There is nothing at ${pathname.slice(0, 200)}.`,
+      elsewhere === undefined ? {} : { fix: `${elsewhere}.` },
+    );
   return new AppError("method_not_allowed", `${request.method} is not possible here.`, {
-    fix: `Use ${allowed.join(" or ")}.`,
+    fix: [`Use ${allowed.join(" or ")}.`, ...(elsewhere === undefined ? [] : [`${elsewhere} as well.`])].join(
+      " ",
+    ),
     members: { allow: allowed.join(", ") },
   });
 }

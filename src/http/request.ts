@@ -5,7 +5,7 @@ import { AppError } from "../errors.ts";
 import { clientNetwork, inNetworks } from "../net/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 import { planLimits } from "../resources/billing/plans.ts";
-import { DAY_SECONDS, HOUR_SECONDS, MINUTE_SECONDS } from "../lib/durations.ts";
+import { DAY_SECONDS, HOUR_SECONDS, MINUTE_SECONDS, spanWords } from "../lib/durations.ts";
 
 export const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -103,7 +103,7 @@ export function refuseOverRate(app: App, key: string, rule: RateRule): void {
   if (ok) return;
   throw new AppError("rate_limited", `More than ${rule.limit} requests in ${spanOf(rule.window_seconds)}.`, {
     retry_after_seconds,
-    fix: `Try again in ${retry_after_seconds} seconds.`,
+    fix: `Try again in ${spanWords(retry_after_seconds)}.`,
   });
 }
 

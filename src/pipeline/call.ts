@@ -30,6 +30,7 @@ import type { SentFile } from "../files/sent-file.ts";
 import { acceptInline, awaitEnd, syncCommits } from "./inline.ts";
 import { isAboutTimes } from "./schedule.ts";
 import { sha256 } from "../lib/sha256.ts";
+import { spanWords } from "../lib/durations.ts";
 
 const ROUTE = "POST /v1/messages";
 const RATE_WINDOW_SECONDS = 60;
@@ -166,7 +167,7 @@ function takeRate(app: App, user: UserRow, onRate: CallOptions["onRate"]): void 
   if (rate.ok) return;
   throw new AppError("rate_limited", `More than ${limit} calls in a minute.`, {
     retry_after_seconds: rate.retry_after_seconds,
-    fix: `Try again in ${rate.retry_after_seconds} seconds.`,
+    fix: `Try again in ${spanWords(rate.retry_after_seconds)}.`,
   });
 }
 

@@ -16,7 +16,7 @@ import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost, mayComeBack } from "../resources/messages/stored-bytes.ts";
 import { isForgotten } from "../resources/messages/forgotten.ts";
-import { tagsOf } from "../resources/messages/tags.ts";
+import { tagsOf } from "../resources/messages/tags-of.ts";
 import { whyNothingToRead } from "../resources/schedules/named-rule.ts";
 import { idToCome } from "../resources/schedules/run-ends.ts";
 import { type Over, overOf, scheduleById } from "../resources/schedules/view.ts";

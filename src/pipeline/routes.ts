@@ -34,7 +34,8 @@ const CALL: Description = {
   headers: {
     "Idempotency-Key":
       "1 to 255 printable ASCII characters; a retry with the same key returns the original result.",
-    Prefer: "`wait=N` waits at most N seconds for the result (RFC 7240).",
+    Prefer:
+      "`wait=N` waits at most N seconds for the result, `respond-async` does not wait for it (RFC 7240).",
   },
   answer_headers: {
     "RateLimit-Policy": "How many calls a minute allows.",
@@ -85,10 +86,11 @@ export function callRoutes(app: App) {
     );
 }
 
-/** The seconds of `Prefer: wait=10` (RFC 7240 §4.3). */
-function waitOf(prefer: string | undefined): number | null {
-  const seconds = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,6})"?/i.exec(prefer ?? "")?.[1];
-  return seconds === undefined ? null : Number(seconds);
+/** The seconds of `Prefer: wait=10` (RFC 7240 §4.3); none are waited with `respond-async` alone (§4.1). */
+function waitOf(prefer = ""): number | null {
+  const seconds = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,6})"?/i.exec(prefer)?.[1];
+  if (seconds !== undefined) return Number(seconds);
+  return /(?:^|[,;\s])respond-async(?:$|[,;\s])/i.test(prefer) ? 0 : null;
 }
 
 function statusOf({ view }: CallOutcome): number {

@@ -23,6 +23,7 @@ import { beginsWithStop } from "../trust/guard/written-orders.ts";
 import { askForTimes } from "./ask-for-times.ts";
 import type { Ending, Run } from "./close.ts";
 import type { Understanding } from "./read-instruction.ts";
+import { warningStep } from "./steps.ts";
 
 const TIME_FLAGS = ["every", "at", "tz", "until"] as const;
 const FLAGS = [...TIME_FLAGS, "over"];
@@ -52,7 +53,10 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   const { message, input, command } = run;
   if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
   if (beginsWithStop(input.opening)) return stopped(app, run);
-  if (!isAboutTimes(command.options)) return undefined;
+  if (!isAboutTimes(command.options)) {
+    if (SAYS_STOP.test(firstLineOf(input.opening))) await tellHowToEnd(app, run);
+    return undefined;
+  }
   if (message.source === "test")
     return failed(
       "A test makes nothing that lasts. Write the same to the inbox by mail, or make a schedule on its page.",
@@ -65,6 +69,24 @@ export async function schedule(app: App, run: Run, asked: Understanding): Promis
   const answered = await scheduleIn(app.db, run);
   const changes = asked.instruction === "" || asked.is_standing ? answered : undefined;
   return makeOrChange(app, run, { user, asked, changes });
+}
+
+/** Words by which people may mean a schedule to end; what they mean for certain is the word alone. */
+const SAYS_STOP = /\b(stop|cancel|unsubscribe|quit|end (it|this|that))\b/i;
+
+function firstLineOf(text: string): string {
+  return text.trim().split("\n", 1)[0] ?? "";
+}
+
+/** Says that a schedule goes on, where its mail was answered with words that may have been meant to end it. */
+async function tellHowToEnd(app: App, run: Run): Promise<void> {
+  const found = await scheduleIn(app.db, run);
+  if (found?.status !== "active") return;
+  run.steps.push(
+    warningStep(
+      `The schedule “${found.title}” goes on. To end it, answer with nothing but the word stop on the first line.`,
+    ),
+  );
 }
 
 async function makeOrChange(

@@ -97,6 +97,18 @@ describe.each(WAYS)("a request %s", (_name, open) => {
     }
   });
 
+  test.each([
+    ["GET", "/v1/messages", 405, "Use POST. GET /messages is there as well."],
+    ["GET", "/v1/inboxes", 404, "GET /inboxes is there."],
+    ["GET", "/webhooks", 404, "GET /v1/webhooks is there."],
+    ["DELETE", "/v1/inboxes", 404, undefined],
+  ])("%s %s says where it is, with or without /v1", async (method, path, status, fix) => {
+    await using t = await testApp({ server: LISTEN });
+    await using door = await open(t);
+    const answer = await door.request(path, { method });
+    expect([answer.status, answer.body.fix]).toEqual([status, fix]);
+  });
+
   test("is served with and without a trailing slash, never redirected", async () => {
     await using t = await testApp({ server: LISTEN });
     await using door = await open(t);

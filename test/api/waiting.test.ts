@@ -75,7 +75,7 @@ test("Prefer: wait lowers the budget", async () => {
     modelAt(model, { routing: { sync_budget_seconds: 60, hard_cap_seconds: 60 } }),
   );
   const { ada } = await deskOf(t);
-  for (const prefer of ["wait=0", "respond-async, wait=0", 'handling=strict; wait="0"']) {
+  for (const prefer of ["wait=0", "respond-async", "respond-async, wait=0", 'handling=strict; wait="0"']) {
     const { status, body } = await ada.post("/v1/messages", { instruction: "x" }, { prefer });
     expect([prefer, status, body.status]).toEqual([prefer, 202, "processing"]);
   }
@@ -87,7 +87,7 @@ test("Prefer: wait cannot raise the budget, and nonsense in it is ignored", asyn
   await using model = startModelServer({ reply: () => gate });
   await using t = await testApp(modelAt(model, SHORT));
   const { ada } = await deskOf(t);
-  for (const prefer of ["wait=600", "wait=soon", "wait=-1", "await=0"]) {
+  for (const prefer of ["wait=600", "wait=soon", "wait=-1", "await=0", "respond-asynchronous"]) {
     const { status } = await ada.post("/v1/messages", { instruction: "x" }, { prefer });
     expect([prefer, status]).toEqual([prefer, 202]);
   }

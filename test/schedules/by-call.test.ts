@@ -142,7 +142,7 @@ describe("a schedule made over HTTP", () => {
     const said = async (wrong: object): Promise<string> =>
       (await room.owner.post("/v1/schedules", { ...DIGEST, ...wrong })).body.detail;
     expect(await said({ every: "now and then" })).toContain(
-      'It is not clear when “now and then” is. Such as: "weekday 8:00", "monday 9:00", "monthly 1 9:00".',
+      'It is not clear when “now and then” is. Such as: "daily 8:00", "weekday 8:00", "monday 9:00", "monthly 1 9:00".',
     );
     expect(await said({ timezone: "Mars/Olympus" })).toContain('Such as: "Europe/Berlin", ');
     expect(await said({ over: "inbox" })).toBe(

@@ -57,6 +57,20 @@ describe("a mail that says when", () => {
     expect(room.model.requests).toHaveLength(2);
   });
 
+  test("goes on where words beside stop answer it, and says how to end it", async () => {
+    await using room = await roomAt({ model: { reply: () => "Gladly." } });
+    await room.send({ subject: "News", text: "--every=daily\nTell me the news." });
+    await room.drain();
+    await pass(room, "24h");
+    await answer(room, "Please stop this.");
+    expect(await schedules(room)).toMatchObject([{ status: "active" }]);
+    expect((await room.newest()).steps).toContain(
+      "The schedule “News” goes on. To end it, answer with nothing but the word stop on the first line.",
+    );
+    await answer(room, "And tomorrow's weather?");
+    expect((await room.newest()).steps).not.toContain("goes on");
+  });
+
   test("once, runs once", async () => {
     await using room = await roomAt();
     await room.send({ subject: "Call", text: '--at="tomorrow 9:00"\nRemind me to call Bob.' });

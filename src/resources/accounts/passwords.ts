@@ -8,6 +8,7 @@ import { BREACHED } from "./breached-passwords.ts";
 import { dropPending } from "./registration.ts";
 import { noteRefusal, noteSecurityEvent } from "./security-events.ts";
 import { endOtherSessions, refuseEnded } from "./sessions.ts";
+import { spanWords } from "../../lib/durations.ts";
 
 const MIN_CHARS = 8;
 const MAX_CHARS = 128;
@@ -58,7 +59,7 @@ export function countAttempt(app: App, key: string): void {
   if (ok) return;
   throw new AppError("rate_limited", "Too many wrong passwords.", {
     retry_after_seconds,
-    fix: `Try again in ${retry_after_seconds} seconds, or sign in with a code.`,
+    fix: `Try again in ${spanWords(retry_after_seconds)}, or sign in with a code.`,
   });
 }
 

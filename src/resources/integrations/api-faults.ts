@@ -1,6 +1,7 @@
 import { member, parseJson } from "../../lib/foreign-json.ts";
 import { quote, errorTextOf } from "../../lib/quote.ts";
 import { type NetworkFault, retryAfterSeconds } from "../../net/responses.ts";
+import { spanWords } from "../../lib/durations.ts";
 
 const MAX_DETAILS = 3;
 
@@ -67,7 +68,7 @@ function isLimited({ status, headers }: Response): boolean {
 function limited({ now }: Speaker, { headers }: Response): string {
   const reset = Number(headers.get("x-ratelimit-reset") ?? Number.NaN);
   const seconds = retryAfterSeconds(headers) ?? (reset > now ? Math.ceil(reset - now) : null);
-  const when = seconds === null ? "later" : `in ${seconds} seconds`;
+  const when = seconds === null ? "later" : `in ${spanWords(seconds)}`;
   return `is limiting this account's requests. Try again ${when}.`;
 }
 

@@ -1,6 +1,6 @@
 import { hasAuthority } from "./authority.ts";
 import { noteRunEnd } from "../schedules/run-ends.ts";
-import { tagsOf } from "./tags.ts";
+import { tagsOf } from "./tags-of.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import type { MessageRow } from "../../db/schema.ts";

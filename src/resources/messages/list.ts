@@ -1,4 +1,4 @@
-import { tagsOf } from "./tags.ts";
+import { tagsOf } from "./tags-of.ts";
 import type { SelectQueryBuilder } from "kysely";
 import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";

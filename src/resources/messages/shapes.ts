@@ -191,7 +191,8 @@ export const ActivityShape = t.Object(
       }),
     ),
     tags: t.Array(t.String(), {
-      description: "The recipient's +tag, and what was given to it by hand.",
+      description:
+        "The recipient's +tag, the #tags of its instruction, those of rules, and what was given to it by hand. The latter, and the +tag, are replaced by `PATCH /messages/{message_id}`; the others stay.",
     }),
     metadata,
     highlights: t.Optional(

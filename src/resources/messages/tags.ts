@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import { historySince } from "../billing/plans.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
-import type { MessageRow, UserRow } from "../../db/schema.ts";
+import type { UserRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { AppError } from "../../errors.ts";
 import { normalTags } from "../../lib/tags.ts";
@@ -37,10 +37,4 @@ export async function addTags(tx: Db, { id, tags: more }: { id: string; tags: st
     .set({ tags: JSON.stringify(all) })
     .where("id", "=", id)
     .execute();
-}
-
-/** The `+tag` of its recipient and the `#tags` of its instruction, each once. */
-export function tagsOf({ command, tags }: Pick<MessageRow, "command" | "tags">): string[] {
-  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
-  return [...new Set([...storedJson<string[]>(tags, []), ...(given.tags ?? [])])];
 }

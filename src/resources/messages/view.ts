@@ -3,6 +3,7 @@ import type { AttachmentRow, MessageRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { metadataOf } from "./metadata.ts";
+import { tagsOf } from "./tags-of.ts";
 
 export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset" | "checksum">;
 
@@ -55,7 +56,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     retry_of: row.retry_of,
     schedule_id: row.schedule_id,
     approval_id: row.approval_id,
-    tags: storedJson<string[]>(row.tags, []),
+    tags: tagsOf(row),
     rules: rulesFound(row).matched ?? [],
     metadata: metadataOf(row),
     created: row.created,

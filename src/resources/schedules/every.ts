@@ -19,12 +19,27 @@ export function readEvery(text: string): string | undefined {
   if (isPattern(typed)) return /^\d+ /.test(typed) ? typed : undefined;
   const read = clockIn(wordsOf(typed.replace(/^@/, "")));
   if (read === undefined) return undefined;
-  const { clock, words } = read;
+  const { clock, words } = withHour(read);
   if (clock === undefined && words.length === 0) return undefined;
   const days = everyDays(words);
   if (days !== undefined) return withClock(clock ?? MORNING, days);
   return clock === undefined ? everyHours(words) : undefined;
 }
+
+/** A number alone behind days, as in "daily 8" or "every monday at 17", is an hour. Behind months it is a day. */
+function withHour({ clock, words }: { clock: Clock | undefined; words: string[] }) {
+  const hour = /^\d{1,2}$/.test(words.at(-1) ?? "") ? Number(words.at(-1)) : HOURS_OF_DAY;
+  const days = words.slice(0, -1);
+  if (clock !== undefined || hour >= HOURS_OF_DAY || !areDays(days)) return { clock, words };
+  return { clock: { hour, minute: 0 }, words: days };
+}
+
+function areDays(words: string[]): boolean {
+  const [first = "", ...rest] = words;
+  return (rest.length === 0 && EACH_DAY.test(first)) || weekDays(words) !== undefined;
+}
+
+const EACH_DAY = /^(days?|daily|weekdays?|workdays?|weekends?)$/;
 
 /** The words for days that stand alone, by what a pattern has for them. */
 const ALONE: [RegExp, string][] = [

@@ -25,7 +25,7 @@ export interface Unclear {
 
 /** Ways to say a time that are always read. */
 const PROPOSALS = {
-  every: ["weekday 8:00", "monday 9:00", "monthly 1 9:00"],
+  every: ["daily 8:00", "weekday 8:00", "monday 9:00", "monthly 1 9:00"],
   at: ["tomorrow 9:00", "in 3 days", "2027-01-31 17:00"],
   until: ["2027-01-31", "in 3 months", "friday"],
   tz: ["Europe/Berlin", "America/New_York", "UTC"],

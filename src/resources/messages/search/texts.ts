@@ -5,7 +5,7 @@ import { headersAs } from "../../../mail/reading/headers-as.ts";
 import { decodeWords } from "../../../mail/reading/headers.ts";
 import { addressOf } from "../../inboxes/addresses.ts";
 import { wordsOf } from "../material.ts";
-import { tagsOf } from "../tags.ts";
+import { tagsOf } from "../tags-of.ts";
 import { isLost, KEPT, readBytes } from "../stored-bytes.ts";
 import { storedAuth } from "../stored-auth.ts";
 

@@ -4,7 +4,7 @@ import type { MessageRow } from "../../../db/schema.ts";
 import { NOT_DONE } from "../../../db/unfinished.ts";
 import { addressOf } from "../../inboxes/addresses.ts";
 import { isPrivate } from "../forgotten.ts";
-import { tagsOf } from "../tags.ts";
+import { tagsOf } from "../tags-of.ts";
 import { type Fields, fitsQuery } from "./fits.ts";
 import type { SearchQuery } from "./query.ts";
 import { tagWord } from "./texts.ts";
