@@ -1,4 +1,5 @@
 import type { Completion } from "../ai/llm.ts";
+import type { MessageRow } from "../db/schema.ts";
 
 type Failure = Completion & { ok: false };
 
@@ -13,4 +14,22 @@ export function secondsUntil({ retry_after_seconds }: Failure): number {
 /** Whether it is waited for at all. A provider that asks for a longer pause than a person waits for an answer has failed. */
 export function mayWaitFor(answer: Failure): boolean {
   return answer.retryable && secondsUntil(answer) <= MAX_RETRY_SECONDS;
+}
+
+/**
+ * Seconds before each further try of a run whose model failed for the moment. Nobody sits before a mail, and providers are mostly back
+ * within minutes; whoever calls waits for the answer, and can call again.
+ */
+const AGAIN_SECONDS = { mail: [2, 30, 120, 600], call: [2] };
+
+/** Returns the seconds after which the model is asked again; undefined where it has been asked often enough, or would fail again. */
+export function secondsToAgain(
+  { failures }: { failures: number },
+  answer: Failure,
+  { source, schedule_id }: Pick<MessageRow, "source" | "schedule_id">,
+): number | undefined {
+  if (!mayWaitFor(answer)) return undefined;
+  const kind = source === "email" || schedule_id !== null ? "mail" : "call";
+  const seconds = AGAIN_SECONDS[kind][failures];
+  return seconds === undefined ? undefined : Math.max(seconds, answer.retry_after_seconds ?? 0);
 }

@@ -27,11 +27,11 @@ import { KEY_REVOKED } from "./end-without-key.ts";
 import { withinBudget } from "./fold-contexts.ts";
 import { inForm } from "./form.ts";
 import { readInput, type RunInput } from "./input.ts";
-import { secondsUntil } from "./model-pause.ts";
+import { secondsToAgain } from "./model-pause.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { recordOf } from "./recorded-calls.ts";
 import { narrowed, ruledAgain } from "./rules.ts";
-import { endingOf, mayRetry } from "./run.ts";
+import { endingOf } from "./run.ts";
 import { runWithModel } from "./run-with-model.ts";
 import { isAboutTimes } from "./schedule.ts";
 import type { RunSettings } from "./settings.ts";
@@ -54,10 +54,8 @@ export async function replayNow(app: App, job: ReplayJob, signal: AbortSignal): 
   const began = app.nowMs();
   const replayed = await work(app, { job, signal, replay, loaded });
   if ("again" in replayed) {
-    const { again } = replayed;
-    return app.write((tx) =>
-      postponeJob(tx, job, { run_at: app.after(secondsUntil(again)), error: again.message }),
-    );
+    const { again, seconds } = replayed;
+    return app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: again.message }));
   }
   await close(app, { job, signal, replay, began }, replayed);
 }
@@ -128,7 +126,7 @@ interface Replaying {
 async function work(
   app: App,
   { job, signal, replay, loaded: { found, doubts } }: Replaying,
-): Promise<Replayed | { again: Completion & { ok: false } }> {
+): Promise<Replayed | { again: Completion & { ok: false }; seconds: number }> {
   const asked = askedOf(replay);
   const read = await inputOf(app, found, { asked, signal });
   if ("error" in read) return failed("content_lost", read.error);
@@ -167,11 +165,15 @@ async function work(
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked: understood, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return { again: answer };
+  const seconds = answer.ok || cap.signal.aborted ? undefined : secondsToAgain(job, answer, AS_A_CALL);
+  if (!answer.ok && seconds !== undefined) return { again: answer, seconds };
   const ending = await inForm(app, run, endingOf(answer, settings));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));
   return { ending, steps, used, connection };
 }
+
+/** Somebody looks at the page meanwhile, whatever the message came by. */
+const AS_A_CALL = { source: "api", schedule_id: null } as const;
 
 function failed(reason: FailureReason, error: string): Replayed {
   return { ending: { state: "failed", reason, error }, steps: [], used: [] };

@@ -2,6 +2,8 @@ import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../resources/conversations/conversations.ts";
+import { afterCommit } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, fullText } from "../errors.ts";
@@ -23,7 +25,7 @@ import { notedCalls } from "./tool-journal.ts";
 import { withGathered } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
-import { mayWaitFor, secondsUntil } from "./model-pause.ts";
+import { secondsToAgain, secondsUntil } from "./model-pause.ts";
 import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
 import { endWithoutInbox } from "./end-without-inbox.ts";
 import { endWithoutKey } from "./end-without-key.ts";
@@ -34,9 +36,6 @@ import type { FreshCall } from "../inbound/accept.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
 
 type Failure = Completion & { ok: false };
-
-/** How often, in all, a provider is asked that fails temporarily. */
-const MAX_MODEL_ATTEMPTS = 2;
 
 /**
  * Works on an accepted message: reads it, asks the model, and closes it in one transaction with its result, its credit,
@@ -85,7 +84,8 @@ async function runLoaded(
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
+  const seconds = answer.ok || cap.signal.aborted ? undefined : secondsToAgain(job, answer, run.message);
+  if (!answer.ok && seconds !== undefined) return retryLater(app, job, run, { answer, seconds });
   await closeRun(app, run, endingOf(answer, settings));
 }
 
@@ -240,17 +240,27 @@ const ASKED_FOR = (model: string): string =>
 const ASKED_BY = (rule: string): string =>
   `The rule “${rule}” of the inbox asks for it: name a model there that there is, or take it out of the rule.`;
 
-/** Whether the model is asked again. */
-export function mayRetry(job: Job, answer: Failure): boolean {
-  return mayWaitFor(answer) && job.failures + 1 < MAX_MODEL_ATTEMPTS;
-}
-
-async function retryLater(app: App, job: Job, answer: Failure): Promise<void> {
-  const seconds = secondsUntil(answer);
+/** Puts a run back until its model is asked again, and says so on its message. */
+async function retryLater(
+  app: App,
+  job: Job,
+  { message, owner_timezone }: Run,
+  { answer, seconds }: { answer: Failure; seconds: number },
+): Promise<void> {
   app.log.info({ code: answer.code, seconds }, "the model will be asked again");
-  await app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
+  const run_at = app.after(seconds);
+  const told = `${answer.message} It is asked again at ${writtenMoment(run_at, owner_timezone)}.`;
+  await app.write(async (tx) => {
+    await postponeJob(tx, job, { run_at, error: answer.message });
+    await noteSteps(tx, { id: message.id, steps: JSON.stringify(toSteps([warningStep(told)])) });
+    afterCommit(tx, () => app.changes.tell(message.user_id, message.id));
+  });
   app.worker?.wake(job.kind);
 }
+
+const noteSteps = prepared((db, row: { id: string; steps: string }) =>
+  db.updateTable("messages").set({ steps: row.steps }).where("id", "=", row.id),
+);
 
 /** Puts a message back whose question was not answered: that leaves the run itself as many tries as it has. */
 async function askAgainLater(app: App, job: Job, answer: Failure): Promise<void> {

@@ -150,14 +150,21 @@ describe("a model that fails for the moment", () => {
     expect(await balance(room)).toEqual([10_000, -1, 0]);
   });
 
-  test("is asked twice in all, then the run fails with one notice", async () => {
+  test("is asked five times in a quarter of an hour, as is said meanwhile; then the run fails with one notice", async () => {
     await using room = await mailroom({ model: { fault: "drop_mid_body" } });
     await room.send({});
-    for (let round = 0; round < 4; round++) {
+    const begun = room.clock.now();
+    const asked: number[] = [];
+    while (room.clock.now() - begun < 20 * 60_000) {
+      const before = room.model.requests.length;
       await room.drain();
-      room.clock.advance("10m");
+      if (room.model.requests.length > before) asked.push((room.clock.now() - begun) / 1_000);
+      const [{ status, message_id }] = await room.activity();
+      const { steps } = (await room.owner.get(`/messages/${message_id}`)).body;
+      if (status === "received") expect(steps[0].output).toContain("It is asked again at");
+      room.clock.advance("2s");
     }
-    expect(room.model.requests).toHaveLength(2);
+    expect(asked).toEqual([0, 2, 32, 152, 752]);
     expect(await room.activity()).toMatchObject([{ status: "failed", credits_charged: 0 }]);
     expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
     expect(await balance(room)).toEqual([10_000, -1, 1]);

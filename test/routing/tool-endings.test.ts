@@ -118,7 +118,7 @@ describe("a run that is ended in the middle of its calls", () => {
 
 describe("a run that is done again", () => {
   test("tells of what its first try did, also if it fails before it asks for it again", async () => {
-    await using room = await toolRoom([[create()], down, down]);
+    await using room = await toolRoom([[create()], down, refusing("no")]);
     await room.send({ text: "@calendar Make one" });
     await room.drain();
     room.clock.advance("10s");
