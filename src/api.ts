@@ -187,6 +187,11 @@ function asAppError(routes: { path: string; method: string }[], error: unknown, 
       "internal",
       "Something went wrong on the server. The log says more under this request id.",
     );
+  return nothingThere(request, routes);
+}
+
+/** Says what is not at a path, and where it is. */
+function nothingThere(request: Request, routes: Parameters<typeof allowedMethods>[0]): AppError {
   const { pathname } = new URL(request.url);
   if (/\/\/./.test(pathname))
     return new AppError("not_found", `There is nothing at ${pathname.slice(0, 200)}: an id in it is empty.`);

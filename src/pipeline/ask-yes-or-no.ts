@@ -3,6 +3,7 @@ import type { App } from "../app.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { type Deadline, deadline } from "../lib/deadline.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
+import type { Usage } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { fallbackOf } from "./ask-model.ts";
@@ -25,7 +26,7 @@ interface About {
 }
 
 export type Failure = Completion & { ok: false };
-export type Said = { yes: boolean } | { problem: string; failure?: Failure };
+export type Said = { yes: boolean; usage: Usage | null } | { problem: string; failure?: Failure };
 
 /** Asks questions about one message, one after the other. */
 export interface Questions extends Disposable {
@@ -55,7 +56,7 @@ export function questionsAbout(app: App, about: About, signal: AbortSignal): Que
       const [, word] = /^\W{0,10}(yes|no)\b/i.exec(answer.text) ?? [];
       return word === undefined
         ? { problem: `${answer.model} said neither yes nor no.` }
-        : { yes: word.toLowerCase() === "yes" };
+        : { yes: word.toLowerCase() === "yes", usage: answer.usage };
     },
     [Symbol.dispose]() {
       all?.[Symbol.dispose]();

@@ -18,6 +18,7 @@ import { waitAtMost } from "../lib/deadline.ts";
 import { parseJson } from "../lib/foreign-json.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
+import { sumOfUsage } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { noteHeldUp, noteRead } from "../resources/schedules/run-ends.ts";
 import { recordState } from "../resources/messages/events.ts";
@@ -318,11 +319,18 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
     contexts: JSON.stringify(run.connection === undefined ? [] : run.used),
+    ...run.ruled.usage,
   };
   if (ending.state === "failed") {
     const model = run.connection?.model ?? null;
     return { ...columns, error: ending.error, reason: ending.reason, model };
   }
   const credits_charged = ending.free || run.message.source === "test" ? 0 : RUN_CREDITS;
-  return { ...columns, ...ending.usage, result: ending.result, model: ending.model, credits_charged };
+  return {
+    ...columns,
+    ...sumOfUsage(ending.usage, run.ruled.usage),
+    result: ending.result,
+    model: ending.model,
+    credits_charged,
+  };
 }

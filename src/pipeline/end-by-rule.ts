@@ -28,7 +28,7 @@ type Ended = Pick<Run, "job" | "signal" | "message" | "inbox" | "owner_email" | 
 export async function endByRule(
   app: App,
   { job, signal, ...about }: Ended,
-  { end, steps, asked, do: acts }: Ruled & { end: NonNullable<Ruled["end"]> },
+  { end, steps, asked, usage, do: acts }: Ruled & { end: NonNullable<Ruled["end"]> },
 ): Promise<void> {
   const { message } = about;
   const drafts = [...steps];
@@ -45,6 +45,7 @@ export async function endByRule(
     duration_ms: app.nowMs() - message.accepted_ms,
     tags: JSON.stringify([...new Set([...storedJson<string[]>(message.tags, []), ...(acts.tags ?? [])])]),
     credits_charged: charged ? 1 : 0,
+    ...usage,
   };
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);

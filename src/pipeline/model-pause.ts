@@ -22,14 +22,21 @@ export function mayWaitFor(answer: Failure): boolean {
  */
 const AGAIN_SECONDS = { mail: [2, 30, 120, 600], call: [2] };
 
-/** Returns the seconds after which the model is asked again; undefined where it has been asked often enough, or would fail again. */
-export function secondsToAgain(
+export interface Again {
+  failure: Failure;
+  /** After which it is asked again. */
+  seconds: number;
+}
+
+/** Returns when the model is asked again; undefined where it has answered, has been asked often enough, or would fail again. */
+export function againAfter(
   { failures }: { failures: number },
-  answer: Failure,
+  answer: Completion,
   { source, schedule_id }: Pick<MessageRow, "source" | "schedule_id">,
-): number | undefined {
-  if (!mayWaitFor(answer)) return undefined;
+): Again | undefined {
+  if (answer.ok || !mayWaitFor(answer)) return undefined;
   const kind = source === "email" || schedule_id !== null ? "mail" : "call";
   const seconds = AGAIN_SECONDS[kind][failures];
-  return seconds === undefined ? undefined : Math.max(seconds, answer.retry_after_seconds ?? 0);
+  if (seconds === undefined) return undefined;
+  return { failure: answer, seconds: Math.max(seconds, answer.retry_after_seconds ?? 0) };
 }

@@ -1,4 +1,3 @@
-import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import { type Db, afterCommit } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
@@ -27,7 +26,7 @@ import { KEY_REVOKED } from "./end-without-key.ts";
 import { withinBudget } from "./fold-contexts.ts";
 import { inForm } from "./form.ts";
 import { readInput, type RunInput } from "./input.ts";
-import { secondsToAgain } from "./model-pause.ts";
+import { type Again, againAfter } from "./model-pause.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { recordOf } from "./recorded-calls.ts";
 import { narrowed, ruledAgain } from "./rules.ts";
@@ -54,8 +53,8 @@ export async function replayNow(app: App, job: ReplayJob, signal: AbortSignal): 
   const began = app.nowMs();
   const replayed = await work(app, { job, signal, replay, loaded });
   if ("again" in replayed) {
-    const { again, seconds } = replayed;
-    return app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: again.message }));
+    const { failure, seconds } = replayed.again;
+    return app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: failure.message }));
   }
   await close(app, { job, signal, replay, began }, replayed);
 }
@@ -126,7 +125,7 @@ interface Replaying {
 async function work(
   app: App,
   { job, signal, replay, loaded: { found, doubts } }: Replaying,
-): Promise<Replayed | { again: Completion & { ok: false }; seconds: number }> {
+): Promise<Replayed | { again: Again }> {
   const asked = askedOf(replay);
   const read = await inputOf(app, found, { asked, signal });
   if ("error" in read) return failed("content_lost", read.error);
@@ -165,8 +164,8 @@ async function work(
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked: understood, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  const seconds = answer.ok || cap.signal.aborted ? undefined : secondsToAgain(job, answer, AS_A_CALL);
-  if (!answer.ok && seconds !== undefined) return { again: answer, seconds };
+  const again = cap.signal.aborted ? undefined : againAfter(job, answer, AS_A_CALL);
+  if (again !== undefined) return { again };
   const ending = await inForm(app, run, endingOf(answer, settings));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));
   return { ending, steps, used, connection };

@@ -6,7 +6,7 @@ import { storedJson } from "../lib/stored-json.ts";
 import { type Facts, fits, kindsOf, nextClock } from "../resources/inboxes/rules/match.ts";
 import { asksStrangers, giftOf, withoutGifts } from "../resources/inboxes/rules/asks-strangers.ts";
 import { type Actions, type Rule, storedRules } from "../resources/inboxes/rules/rules.ts";
-import { type RulesFound, rulesFound } from "../resources/messages/rules-found.ts";
+import { type RulesFound, rulesFound, sumOfUsage, type Usage } from "../resources/messages/rules-found.ts";
 import { comparable, soughtBy } from "../resources/inboxes/rules/words.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
@@ -32,6 +32,8 @@ export interface Ruled {
   end: { kind: "skip" | "keep"; rule: string } | null;
   /** Whether the model has answered a question about it. */
   asked: boolean;
+  /** What it has read and written for that; null where nothing is known of it. */
+  usage: Usage | null;
   /** Why a question has no answer for the moment: the message is to be looked at again later. */
   again: Failure | null;
   steps: StepDraft[];
@@ -45,6 +47,7 @@ const NO_RULES: Ruled = {
   until: null,
   end: null,
   asked: false,
+  usage: null,
   again: null,
   steps: [],
 };
@@ -77,6 +80,7 @@ export async function judgeByRules(app: App, judged: Judged, signal: AbortSignal
     answer: (question) => answerTo(app, judged, { question, questions, found }),
   });
   if (ruled.again !== null) return ruled;
+  ruled.usage = found.usage ?? null;
   ruled.steps.unshift(...steps);
   const asked_for = message.retry_of !== null || message.schedule_id !== null || message.approval_id !== null;
   const until = untilOf(ruled, { found, now: app.now(), facts });
@@ -114,7 +118,7 @@ export function answeredBefore(
   const known = rulesFound(message).answers ?? {};
   return async (question) => {
     const yes = known[questionKey(question)];
-    if (yes !== undefined) return { yes };
+    if (yes !== undefined) return { yes, usage: null };
     onOther(question);
     return { problem: "the model was not asked it before, and is not asked now." };
   };
@@ -317,12 +321,14 @@ async function answerTo(
 ): Promise<Answer> {
   const key = questionKey(question);
   const known = found.answers?.[key];
-  if (known !== undefined) return { yes: known };
+  if (known !== undefined) return { yes: known, usage: null };
   const said = await questions.ask(question);
   const failure = "yes" in said ? undefined : said.failure;
   const again = failure !== undefined && found.asked_again !== true && mayWaitFor(failure);
-  if ("yes" in said) found.answers = { ...found.answers, [key]: said.yes };
-  else if (again) found.asked_again = true;
+  if ("yes" in said) {
+    const usage = sumOfUsage(found.usage ?? null, said.usage);
+    Object.assign(found, { answers: { ...found.answers, [key]: said.yes }, ...(usage && { usage }) });
+  } else if (again) found.asked_again = true;
   else return said;
   await app.write((tx) => noteRules(tx, { id: message.id, rules: JSON.stringify(found) }));
   return again ? { again: failure } : said;

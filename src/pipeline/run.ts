@@ -25,7 +25,7 @@ import { notedCalls } from "./tool-journal.ts";
 import { withGathered } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
-import { secondsToAgain, secondsUntil } from "./model-pause.ts";
+import { type Again, againAfter, secondsUntil } from "./model-pause.ts";
 import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
 import { endWithoutInbox } from "./end-without-inbox.ts";
 import { endWithoutKey } from "./end-without-key.ts";
@@ -84,8 +84,8 @@ async function runLoaded(
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  const seconds = answer.ok || cap.signal.aborted ? undefined : secondsToAgain(job, answer, run.message);
-  if (!answer.ok && seconds !== undefined) return retryLater(app, job, run, { answer, seconds });
+  const again = cap.signal.aborted ? undefined : againAfter(job, answer, run.message);
+  if (again !== undefined) return retryLater(app, job, run, again);
   await closeRun(app, run, endingOf(answer, settings));
 }
 
@@ -245,13 +245,13 @@ async function retryLater(
   app: App,
   job: Job,
   { message, owner_timezone }: Run,
-  { answer, seconds }: { answer: Failure; seconds: number },
+  { failure, seconds }: Again,
 ): Promise<void> {
-  app.log.info({ code: answer.code, seconds }, "the model will be asked again");
+  app.log.info({ code: failure.code, seconds }, "the model will be asked again");
   const run_at = app.after(seconds);
-  const told = `${answer.message} It is asked again at ${writtenMoment(run_at, owner_timezone)}.`;
+  const told = `${failure.message} It is asked again at ${writtenMoment(run_at, owner_timezone)}.`;
   await app.write(async (tx) => {
-    await postponeJob(tx, job, { run_at, error: answer.message });
+    await postponeJob(tx, job, { run_at, error: failure.message });
     await noteSteps(tx, { id: message.id, steps: JSON.stringify(toSteps([warningStep(told)])) });
     afterCommit(tx, () => app.changes.tell(message.user_id, message.id));
   });

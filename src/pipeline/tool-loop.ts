@@ -3,6 +3,7 @@ import type { Completion } from "../ai/llm.ts";
 import type { ChatMessage, ToolCall } from "../ai/llm-messages.ts";
 import type { Place, ReadPlace } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
+import { sumOfUsage, type Usage } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import type { GivenIds } from "../trust/guard/given-ids.ts";
@@ -92,7 +93,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     room: MAX_ALL_RESULTS_CHARS,
     made_up: [],
   };
-  let usage: Usage = null;
+  let usage: Usage | null = null;
   let said: (Completion & { ok: true }) | null = null;
   for (;;) {
     const tools =
@@ -100,7 +101,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     const answer = await talk.ask(messages, { tools });
     // Some models write their answer beside the last calls, and then add nothing: that answer counts.
     if (!answer.ok) return answer.empty === true && said !== null ? { ...said, usage } : answer;
-    usage = sum(usage, answer.usage);
+    usage = sumOfUsage(usage, answer.usage);
     if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
     tally.rounds += 1;
     if (answer.text.trim() !== "") said = answer;
@@ -111,8 +112,6 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     messages.push(...(await resultMessages(app, run, talk, { calls, made, tally })));
   }
 }
-
-type Usage = { input_tokens: number; output_tokens: number } | null;
 
 /** How far a run has come. */
 interface Tally {
@@ -125,14 +124,6 @@ interface Tally {
    * in a result. Null once these are not known any more.
    */
   made_up: string[] | null;
-}
-
-function sum(one: Usage, other: Usage): Usage {
-  if (one === null || other === null) return one ?? other;
-  return {
-    input_tokens: one.input_tokens + other.input_tokens,
-    output_tokens: one.output_tokens + other.output_tokens,
-  };
 }
 
 function outOfTime(app: App): Completion {

@@ -37,6 +37,25 @@ describe("a question of a rule", () => {
     expect(room.model.requests.length).toBe(4);
   });
 
+  test.each([
+    ["a message that is worked on", {}, "done"],
+    ["one that the rule keeps", { keep: true }, "skipped"],
+  ])("counts in the tokens of %s", async (_what, acts, state) => {
+    const plain = await roomAsking([], { model: { reply: () => "Yes." } });
+    await using room = await roomAsking(["Is it from the press?"], { model: { reply: () => "Yes." } }, acts);
+    await plain.send({ text: "I am a journalist" });
+    await room.send({ text: "I am a journalist" });
+    await plain.drain();
+    await room.drain();
+    const without = state === "done" ? ((await plain.newest()).output_tokens ?? 0) : 0;
+    await plain[Symbol.asyncDispose]();
+    const row = await room.newest();
+    expect(row.state).toBe(state as "done");
+    expect(row.output_tokens).toBeGreaterThan(without);
+    const { totals } = (await room.owner.get("/usage")).body;
+    if (state === "done") expect(totals.output_tokens).toBe(row.output_tokens);
+  });
+
   test("that is not answered then either is passed over with its cause, and costs nothing", async () => {
     await using room = await roomAsking(["Is it from the press?"], { model: { reply: busy } });
     const { body: inbox } = await room.owner.get(`/inboxes/${room.inbox.id}`);

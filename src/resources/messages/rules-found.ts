@@ -1,6 +1,20 @@
 import type { MessageRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+}
+
+/** What two questions to a model came to; of one of which nothing is known, what the other did. */
+export function sumOfUsage(one: Usage | null, other: Usage | null): Usage | null {
+  if (one === null || other === null) return one ?? other;
+  return {
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+  };
+}
+
 /** What a message keeps of the rules of its inbox: the model is asked a question once, however often a run begins anew. */
 export interface RulesFound {
   /** The names of the rules that were for it, in their order. */
@@ -9,6 +23,8 @@ export interface RulesFound {
   as_material?: true;
   /** By the hash of a question, whether the answer was yes. */
   answers?: Record<string, boolean>;
+  /** What the model has read and written for these answers. */
+  usage?: Usage;
   /** Whether it was put back once, because a model did not answer a question for the moment. */
   asked_again?: true;
   /** Until when it waits, in unix seconds; while it does. */
