@@ -10,7 +10,8 @@ import { createWorker } from "../src/jobs/worker.ts";
 import { createLog } from "../src/lib/log.ts";
 import { type EventObject, eventRow, recordEvent } from "../src/resources/webhooks/events.ts";
 import { deliverLater } from "../src/resources/webhooks/fan-out.ts";
-import { mintSecret, sealSecrets, sign } from "../src/resources/webhooks/secrets.ts";
+import { mintSecret, sealSecrets } from "../src/resources/webhooks/secrets.ts";
+import { sign } from "../src/resources/webhooks/signature.ts";
 import {
   interleave,
   noteFigure,

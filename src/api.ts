@@ -5,7 +5,7 @@ import { accountRoutes } from "./resources/accounts/routes.ts";
 import type { App } from "./app.ts";
 import { isMissingParent } from "./db/database.ts";
 import type { UserRow } from "./db/schema.ts";
-import { isStorageFault, storageWords } from "./db/storage-faults.ts";
+import { isStorageFault } from "./db/storage-faults.ts";
 import { billingRoutes } from "./resources/billing/routes.ts";
 import { connectionRoutes } from "./resources/connections/routes.ts";
 import { contactRoutes } from "./resources/contacts/routes.ts";
@@ -28,7 +28,7 @@ import { webhookRoutes } from "./resources/webhooks/routes.ts";
 import { API_VERSION } from "./lib/version.ts";
 import { forgetBody } from "./http/body.ts";
 import { forgetCaller } from "./http/callers.ts";
-import { problemOf, STATUS } from "./http/errors.ts";
+import { problemOf, STATUS, storageFault } from "./http/errors.ts";
 import { badJson } from "./http/json-text.ts";
 import { challengeAnswer } from "./http/challenges.ts";
 import { corsHook } from "./http/cors.ts";
@@ -41,8 +41,6 @@ import { metricsRoutes } from "./http/metrics.ts";
 import { allowedMethods, clientAddress, refuseWithoutHost, requestId } from "./http/request.ts";
 import { faultsOf } from "./http/validation.ts";
 import { warningsHook, warningsOf, withUnknown } from "./http/warnings.ts";
-
-const STORAGE_RETRY_SECONDS = 30;
 
 /** The whole HTTP interface, not yet listening; tests call it with requests. */
 export function createHttp(app: App, health: Health) {
@@ -211,14 +209,6 @@ function nothingThere(request: Request, routes: Parameters<typeof allowedMethods
       " ",
     ),
     members: { allow: allowed.join(", ") },
-  });
-}
-
-function storageFault(error: unknown): AppError {
-  const { message, fix } = storageWords(error);
-  return new AppError("unavailable", `The server cannot store anything right now. ${message}.`, {
-    fix: `Try again in a minute. If you run this server: ${fix}`,
-    retry_after_seconds: STORAGE_RETRY_SECONDS,
   });
 }
 

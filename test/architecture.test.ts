@@ -55,7 +55,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^dns-packet/, /^src\/net\/dns[a-z-]*\.ts$/],
   [/^oauth4webapi/, /^src\/resources\/integrations\/oauth-client\.ts$/],
   [/^stripe/, /^src\/resources\/billing\/stripe\.ts$/],
-  [/^croner/, /^src\/lib\/schedule\.ts$/],
+  [/^croner/, /^src\/lib\/cron\.ts$/],
   [/^yauzl/, /^src\/backup\/read-archive\.ts$/],
   [/^commander/, /^src\/(main\.ts$|cli\/)/],
 ];

@@ -6,7 +6,7 @@ import type { Db } from "../db/database.ts";
 import { AppError } from "../errors.ts";
 import { deferJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
-import { nextTime } from "../lib/schedule.ts";
+import { nextTime } from "../lib/cron.ts";
 import { ensureFolder, keepNewest, SCHEDULED } from "./kept.ts";
 import { backupOnThread } from "./thread.ts";
 import { sourceOf } from "./write-backup.ts";

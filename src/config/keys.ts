@@ -11,7 +11,7 @@ import {
   isRelayUrl,
   isWebUrl,
 } from "./forms.ts";
-import { isSchedule } from "../lib/schedule.ts";
+import { isSchedule } from "../lib/cron.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
 /** One setting: its default, how its text form is parsed, and how a value is checked. */

@@ -1,4 +1,7 @@
-import type { AppError, ErrorCode, FieldFault } from "../errors.ts";
+import { storageWords } from "../db/storage-faults.ts";
+import { AppError, type ErrorCode, type FieldFault } from "../errors.ts";
+
+const STORAGE_RETRY_SECONDS = 30;
 
 /** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
@@ -108,4 +111,13 @@ export function problemOf(
     ...(extras.faults === undefined ? {} : { errors: extras.faults }),
     ...extras.members,
   };
+}
+
+/** Returns the 503 that says why nothing can be stored. */
+export function storageFault(error: unknown): AppError {
+  const { message, fix } = storageWords(error);
+  return new AppError("unavailable", `The server cannot store anything right now. ${message}.`, {
+    fix: `Try again in a minute. If you run this server: ${fix}`,
+    retry_after_seconds: STORAGE_RETRY_SECONDS,
+  });
 }

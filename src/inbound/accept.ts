@@ -16,7 +16,7 @@ import { inheritCalls } from "../resources/messages/inherit-calls.ts";
 import type { Metadata } from "../resources/messages/metadata.ts";
 import { storedBrought } from "../resources/messages/brought.ts";
 import { enqueueRun } from "./enqueue-run.ts";
-import { authorityNow } from "./policy.ts";
+import { authorityNow } from "./judge-sender.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import { storeBytes } from "../resources/messages/stored-bytes.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";

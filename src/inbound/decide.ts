@@ -20,7 +20,7 @@ import { leaveOut, traceDuplicate } from "./left-out.ts";
 import { logRefusal, type Refusal, tellOfRefusals } from "./refusals.ts";
 import { addTags } from "../resources/messages/tags.ts";
 import { countRole, isNewToRole, refuseRole } from "./role-limits.ts";
-import { brokenCap } from "./policy.ts";
+import { brokenCap } from "./sender-caps.ts";
 import { countAgain } from "./same-mail.ts";
 import { type Junk, junkWords, spamWords } from "./spam-filter.ts";
 import { isOfHousehold, type Standing, standingOf } from "./standing.ts";

@@ -6,7 +6,7 @@ import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 import type { Examined, Reception } from "./decide.ts";
-import { judgeSender } from "./policy.ts";
+import { judgeSender } from "./judge-sender.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { mayInstruct, type Standing } from "./standing.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";

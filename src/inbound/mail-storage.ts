@@ -4,7 +4,7 @@ import { freeFor, type Storage, storageOf, type Whose } from "../resources/billi
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import type { Recipient } from "./decide.ts";
-import { judgeSender } from "./policy.ts";
+import { judgeSender } from "./judge-sender.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
 

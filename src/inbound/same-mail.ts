@@ -6,7 +6,7 @@ import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/sche
 import { isMachineReason } from "../mail/reading/machine-mail.ts";
 import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
-import { RANK } from "./policy.ts";
+import { RANK } from "./judge-sender.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 

@@ -10,7 +10,7 @@ import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { type InboundPolicy, policyOf } from "../resources/inboxes/settings.ts";
 import type { Examined, Recipient } from "./decide.ts";
 import { type ForOthers, whyForOthers } from "./for-others.ts";
-import { judgeSender, type SenderVerdict } from "./policy.ts";
+import { judgeSender, type SenderVerdict } from "./judge-sender.ts";
 import {
   type EarlierMail,
   findEarlier,

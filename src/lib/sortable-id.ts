@@ -5,15 +5,15 @@ const OTHER_BITS = 80n;
 
 /** Returns a UUIDv7 as 26 letters and digits (Crockford's base 32), which sort in order of time as well. */
 export function sortableId(id: string): string {
-  return lettersOf(BigInt(`0x${id.replaceAll("-", "")}`));
+  return base32Of(BigInt(`0x${id.replaceAll("-", "")}`));
 }
 
 /** Returns a lower bound of the sortable ids made in this unix second or later. */
 export function firstSortableIdAt(second: number): string {
-  return lettersOf(BigInt(second * 1_000) << OTHER_BITS);
+  return base32Of(BigInt(second * 1_000) << OTHER_BITS);
 }
 
-function lettersOf(number: bigint): string {
+function base32Of(number: bigint): string {
   let rest = number;
   let text = "";
   for (let at = 0; at < CHARS; at += 1) {

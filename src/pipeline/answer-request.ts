@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { ApprovalRow } from "../db/schema.ts";
-import { BUTTON } from "../inbound/accept-consent.ts";
+import { BUTTON } from "../inbound/accept-button.ts";
 import { putBack, settle, take, whenSaid, whyDecided } from "../resources/approvals/approvals.ts";
 import { numberOf } from "../resources/approvals/number.ts";
 import { approvalById } from "../resources/approvals/view.ts";

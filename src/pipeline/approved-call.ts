@@ -3,7 +3,7 @@ import type { Db } from "../db/database.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import type { ApprovalRow, ConnectionRow, MessageRow, UserRow } from "../db/schema.ts";
 import { userById } from "../db/users.ts";
-import { authorityNow } from "../inbound/policy.ts";
+import { authorityNow } from "../inbound/judge-sender.ts";
 import { deadline } from "../lib/deadline.ts";
 import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";

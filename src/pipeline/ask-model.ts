@@ -5,7 +5,7 @@ import type { InboxRow } from "../db/schema.ts";
 import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
 import { messageOf } from "../errors.ts";
 import type { SafeFetch } from "../net/guarded-fetch.ts";
-import { directly } from "../net/proxies.ts";
+import { proxyOption } from "../net/outgoing-proxy.ts";
 import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
@@ -239,4 +239,4 @@ export function fetchOf(app: App, { trusted }: Pick<OpenConnection, "trusted">):
 
 /** Fetches from wherever the operator's own connection points; the signal is the only time limit, as in `app.fetch`. */
 const operatorFetch: SafeFetch = (url, init) =>
-  fetch(url, { ...init, ...directly(new URL(url).hostname), timeout: false });
+  fetch(url, { ...init, ...proxyOption(new URL(url).hostname), timeout: false });

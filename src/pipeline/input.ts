@@ -19,7 +19,8 @@ import { readBytes } from "../resources/messages/stored-bytes.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf, plainMaterialOf } from "../resources/messages/material.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
-import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
+import { bareLetters } from "../lib/bare-letters.ts";
+import { namesFiles } from "../trust/own-words/file-names.ts";
 import { mayCommand } from "../trust/own-words/names-in-text.ts";
 import { belowGreeting, withoutGreeted } from "../trust/own-words/greeting.ts";
 import { doubtsAbout, whyWithheld } from "./doubts.ts";
@@ -311,7 +312,7 @@ function trustedWords(
     page,
     // A quote that was not recognised begins below the first empty line at the earliest.
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
-    names: lettersOf(text) !== "",
+    names: bareLetters(text) !== "",
     may_share,
     opening: openingOf(mail),
     subject,

@@ -1,4 +1,4 @@
-import { hideFileNames } from "../trust/own-words/given-subject.ts";
+import { hideFileNames } from "../trust/own-words/file-names.ts";
 import { type Command, type Parsed, parseCommand, type ParseOptions } from "./command.ts";
 
 /** What somebody wrote, read by the command grammar. */

@@ -1,5 +1,5 @@
 import { callingCodeOf } from "../trust/guard/calling-codes.ts";
-import { withoutFileNames } from "../trust/own-words/given-subject.ts";
+import { withoutFileNames } from "../trust/own-words/file-names.ts";
 import { type Completion } from "../ai/llm.ts";
 import { remembered } from "../db/prepared.ts";
 import { deadlineFailure } from "../ai/llm-faults.ts";

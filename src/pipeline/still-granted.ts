@@ -6,7 +6,7 @@ import { targetsOf } from "../resources/connections/targets.ts";
 import type { Db } from "../db/database.ts";
 import { scopeOf } from "../db/inbox-columns.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
-import { authorityNow } from "../inbound/policy.ts";
+import { authorityNow } from "../inbound/judge-sender.ts";
 import type { Run } from "./close.ts";
 
 /** Whether a run may still use a tool that changes something: the owner may have withdrawn it since the run began. */

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { remembered } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
-import { authorityNow } from "../inbound/policy.ts";
+import { authorityNow } from "../inbound/judge-sender.ts";
 import { knownZone } from "../lib/written-moment.ts";
 import type { Run } from "./close.ts";
 

@@ -6,7 +6,7 @@ import { WRITTEN_TEXT_BYTES } from "../db/stored-sum.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
-import { lettersOf } from "../trust/own-words/given-subject.ts";
+import { bareLetters } from "../lib/bare-letters.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
@@ -86,7 +86,7 @@ export async function hashesToNote({
   const all = [...new Set(texts.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
   const words = all.reduce((sum, text) => sum + wordsOf(text).length, 0);
   if (words > room.words) return TOO_LONG;
-  const letters = lettersOf(own);
+  const letters = bareLetters(own);
   const own_runs = new Set(runsOf(own));
   // What the model writes below them as a quote or a signature is none of the words that would come back.
   const alone = texts.flatMap((text) => [
@@ -203,7 +203,7 @@ function linesAndParagraphsOf(text: string): string[] {
 }
 
 function longerThan(texts: string[], letters: number): string[] {
-  return texts.map(lettersOf).filter(({ length }) => length >= letters);
+  return texts.map(bareLetters).filter(({ length }) => length >= letters);
 }
 
 function wordsOf(text: string): string[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { brokenCap } from "../../src/inbound/policy.ts";
+import { brokenCap } from "../../src/inbound/sender-caps.ts";
 import { purgeLater } from "../../src/operation/retention/purge.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintSecret, sign } from "../../src/resources/webhooks/secrets.ts";
+import { mintSecret } from "../../src/resources/webhooks/secrets.ts";
+import { sign } from "../../src/resources/webhooks/signature.ts";
 import { testApp } from "../support/app.ts";
 
 const SECRET = mintSecret();

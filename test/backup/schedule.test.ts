@@ -9,7 +9,7 @@ import type { ConfigOverrides } from "../../src/config/config.ts";
 import { lockMailBytes } from "../../src/db/locks.ts";
 import { messageOf } from "../../src/errors.ts";
 import { eraseLater } from "../../src/jobs/erase.ts";
-import { isSchedule, nextTime } from "../../src/lib/schedule.ts";
+import { isSchedule, nextTime } from "../../src/lib/cron.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { entriesOf } from "../support/backups.ts";
 

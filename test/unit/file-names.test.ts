@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { hideFileNames, withoutFileNames } from "../../src/trust/own-words/given-subject.ts";
+import { hideFileNames, withoutFileNames } from "../../src/trust/own-words/file-names.ts";
 
 test.each([
   ["Compare report.pdf with plan v2.docx.", ["report.pdf", "plan v2.docx"], "Compare   with  ."],

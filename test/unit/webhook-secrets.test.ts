@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { mintSecret, sign } from "../../src/resources/webhooks/secrets.ts";
+import { mintSecret } from "../../src/resources/webhooks/secrets.ts";
+import { sign } from "../../src/resources/webhooks/signature.ts";
 
 const SIGNED = { id: "evt_1", type: "message.completed", timestamp: 1_700_000_000, attempt: 2 } as const;
 

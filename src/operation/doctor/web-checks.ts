@@ -7,7 +7,7 @@ import { refuseMissingModel } from "../../resources/connections/chosen-model.ts"
 import { endpointOf } from "../../ai/providers.ts";
 import { mtaStsHost, mtaStsPolicy } from "../../resources/domains/own-mta-sts.ts";
 import { createSafeFetch, type EgressRules, judgeHost } from "../../net/guarded-fetch.ts";
-import { directly, proxyVariables } from "../../net/proxies.ts";
+import { proxyOption, proxyVariables } from "../../net/outgoing-proxy.ts";
 import { networkFault, networkWords, readCapped } from "../../net/responses.ts";
 import { API_VERSION } from "../../lib/version.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
@@ -161,7 +161,7 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     oauth: false,
     // Where the operator's own connection points is the operator's business.
     fetch: (url: string | URL, init?: RequestInit) =>
-      fetch(url, { ...init, ...directly(new URL(url).hostname) }),
+      fetch(url, { ...init, ...proxyOption(new URL(url).hostname) }),
     signal: timeoutSignal(ASK_MS),
   };
   try {

@@ -5,7 +5,7 @@ import { hasten } from "../../jobs/hasten.ts";
 import { deferJob, enqueue, type Job } from "../../jobs/queue.ts";
 import { deleteJobsOfNothing } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
-import { nextTime } from "../../lib/schedule.ts";
+import { nextTime } from "../../lib/cron.ts";
 import { endDelays } from "../../mail/sending/delays.ts";
 import {
   type Age,

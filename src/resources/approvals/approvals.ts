@@ -2,7 +2,7 @@ import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import type { ApprovalRow, MessageRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
-import { acceptConsent } from "../../inbound/accept-consent.ts";
+import { acceptConsent } from "../../inbound/accept-button.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 import { writtenMoment } from "../../lib/written-moment.ts";
 import { type Caller, refuseEnded } from "../accounts/sessions.ts";

@@ -2,7 +2,7 @@ import { userById } from "../../db/users.ts";
 import type { Db } from "../../db/database.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../../db/schema.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
-import { authorityOfSender, judgeAgain } from "../../inbound/policy.ts";
+import { authorityOfSender, judgeAgain } from "../../inbound/judge-sender.ts";
 
 type Asked = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority" | "state">;
 

@@ -1,4 +1,4 @@
-import { isPattern } from "../../lib/schedule.ts";
+import { isPattern } from "../../lib/cron.ts";
 import {
   type Clock,
   clockIn,

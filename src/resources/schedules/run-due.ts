@@ -4,7 +4,7 @@ import type { InboxRow, MessageRow, ScheduleRow, UserRow } from "../../db/schema
 import { userById } from "../../db/users.ts";
 import { AppError, fullText } from "../../errors.ts";
 import { acceptScheduled } from "../../inbound/accept-scheduled.ts";
-import { authorityNow } from "../../inbound/policy.ts";
+import { authorityNow } from "../../inbound/judge-sender.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";

@@ -1,5 +1,5 @@
 import { closestName } from "../../lib/closest-name.ts";
-import { isPattern } from "../../lib/schedule.ts";
+import { isPattern } from "../../lib/cron.ts";
 import { readEvery } from "./every.ts";
 import { type Now, readMoment, readZone } from "./moments.ts";
 import { momentWords } from "./shown-times.ts";

@@ -1,5 +1,5 @@
 import { HOUR_SECONDS } from "../../lib/durations.ts";
-import { nextTime } from "../../lib/schedule.ts";
+import { nextTime } from "../../lib/cron.ts";
 
 /** Why a schedule has ended by itself. */
 export const ALL_TIMES_OVER = "All of its times have been.";

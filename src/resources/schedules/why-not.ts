@@ -1,4 +1,4 @@
-import { isPattern } from "../../lib/schedule.ts";
+import { isPattern } from "../../lib/cron.ts";
 import type { Now } from "./moments.ts";
 import { clockIn, dayAndMonth, MAX_CHARS, weekDay, wordsOf } from "./time-words.ts";
 

@@ -13,7 +13,7 @@ import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import { firstAttempt } from "./due-deliveries.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";
-import { unsignedHeaders } from "./secrets.ts";
+import { unsignedHeaders } from "./signature.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 const LISTED_SECONDS = 30 * DAY_SECONDS;

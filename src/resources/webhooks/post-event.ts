@@ -4,7 +4,8 @@ import { AppError } from "../../errors.ts";
 import type { HttpAnswer } from "../../net/http-connection.ts";
 import { KeptConnectionError } from "../../net/poster.ts";
 import { networkFault, retryAfterSeconds } from "../../net/responses.ts";
-import { secretsOf, sign } from "./secrets.ts";
+import { secretsOf } from "./secrets.ts";
+import { sign } from "./signature.ts";
 
 const CONNECT_MS = 5_000;
 const MAX_ANSWER_BYTES = 65_536;

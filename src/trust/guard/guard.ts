@@ -1,7 +1,7 @@
 import { actingText } from "./acting-text.ts";
 import type { Place, ReadPlace, Tool } from "./tool.ts";
 import type { Authority } from "../../db/schema.ts";
-import { isNamedNumber, type Numbered, wholeName } from "./named-numbers.ts";
+import { isNamedIssue, type Numbered, wholeName } from "./named-issues.ts";
 import { means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
@@ -406,7 +406,7 @@ function strangePlace(asked: Going): string | undefined {
   );
   const numbered = numberedIn(asked);
   if (numbered === undefined) return strange;
-  return strange === undefined && isNamedNumber(numbered, { places, trusted_text })
+  return strange === undefined && isNamedIssue(numbered, { places, trusted_text })
     ? undefined
     : wholeName(numbered);
 }

@@ -2,7 +2,7 @@ import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { mayBeProse } from "./prose.ts";
-import { numberIn } from "./written-numbers.ts";
+import { numberIn } from "./consent-numbers.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =

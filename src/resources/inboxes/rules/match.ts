@@ -1,7 +1,7 @@
 import type { Authority } from "../../../db/schema.ts";
 import type { MailHeaders } from "../../../mail/reading/headers.ts";
 import { partsOf } from "../../../lib/written-moment.ts";
-import { nextTime } from "../../../lib/schedule.ts";
+import { nextTime } from "../../../lib/cron.ts";
 import { isListed } from "../allowlist.ts";
 import { type Actions, type Condition, FILE_KINDS, type FileKind, type Rule } from "./rules.ts";
 import { type Found, placeOf } from "./words.ts";

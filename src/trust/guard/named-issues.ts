@@ -29,7 +29,7 @@ const NOUN =
  * Returns whether a person with authority named an issue: by its full name, by the URL of its page, or as `#12` or
  * `issue 12` together with the place. An issue that this run created needs no naming.
  */
-export function isNamedNumber(
+export function isNamedIssue(
   one: Numbered,
   { trusted_text, places }: { trusted_text: string; places: Place[] },
 ): boolean {

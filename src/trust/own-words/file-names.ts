@@ -1,3 +1,4 @@
+import { bareLetters } from "../../lib/bare-letters.ts";
 import { isUnparted, namesIn } from "./names-in-text.ts";
 
 /** "Emailing: " or "Emailing - ". */
@@ -7,14 +8,14 @@ const LABEL = /^.{1,40}?(?:[:：]|\s[–-])\s/u;
 export function namesFiles(subject: string, filenames: readonly string[]): boolean {
   const names = filenames
     .flatMap((name) => [name, name.replace(/\.[^.]*$/, "")])
-    .map(lettersOf)
+    .map(bareLetters)
     .filter((name) => name !== "")
     .sort((one, other) => other.length - one.length);
   return [subject, subject.replace(LABEL, "")].some((text) => {
-    const letters = lettersOf(text);
+    const letters = bareLetters(text);
     if (letters === "") return false;
     const left = names.reduce((rest, name) => rest.replaceAll(name, ""), letters);
-    return left === "" || lettersOf(hideFileNames(text, filenames).text) === "";
+    return left === "" || bareLetters(hideFileNames(text, filenames).text) === "";
   });
 }
 
@@ -63,8 +64,8 @@ const PARTS = /[\s"<>()[\]{},;“”„«»「」『』]/u;
 const LETTER = /[\p{L}\p{N}]/u;
 
 /**
- * Returns a text with a blank for each sign that stands for a name, and for the letters joined to it: without a file called
- * `uk.` the address `bob@company.co.uk` would be another one, and whoever made the file may have that.
+ * Blanks out each sign that stands for a name, and the letters joined to it. A file called `uk.` would otherwise leave
+ * `bob@company.co` of `bob@company.co.uk`, and whoever made the file may own that.
  */
 function withoutJoined(words: string, isName: (sign: string) => boolean): string {
   let kept = "";
@@ -78,7 +79,7 @@ function withoutJoined(words: string, isName: (sign: string) => boolean): string
   return kept + words.slice(from);
 }
 
-/** Returns where the last letter is that is joined to a position; marks beyond it belong to the sentence. */
+/** Returns the end of the letters joined to a position; punctuation after them belongs to the sentence. */
 function joinedUntil(words: string, { at, step, end }: { at: number; step: 1 | -1; end: number }): number {
   let until = at;
   for (let next = at; next !== end; next += step) {
@@ -94,9 +95,4 @@ function joinedUntil(words: string, { at, step, end }: { at: number; step: 1 | -
 export function withoutFileNames(text: string, filenames: readonly string[]): string {
   const hidden = hideFileNames(text, filenames);
   return hidden.blank(hidden.text);
-}
-
-/** Returns the letters and numbers of a text in lower case, for comparison. */
-export function lettersOf(text: string): string {
-  return text.replaceAll(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { isNamedNumber } from "../../src/trust/guard/named-numbers.ts";
+import { isNamedIssue } from "../../src/trust/guard/named-issues.ts";
 
 const TWELVE = { place: "Acme/site", number: 12 };
 const isNamed = (trusted_text: string, places: { id: string; name: string | null }[] = []) =>
-  isNamedNumber(TWELVE, { trusted_text, places });
+  isNamedIssue(TWELVE, { trusted_text, places });
 
 describe("the number of an issue", () => {
   test.each([

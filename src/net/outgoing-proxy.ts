@@ -9,10 +9,10 @@ export function proxyVariables(env: Record<string, string | undefined>): string[
 }
 
 /**
- * What a request to a host has to say about proxies: what is on this machine or in its network is asked directly. A proxy could not
- * reach it, and has no business with mail and passwords that are not for the internet.
+ * Returns the option of `fetch` that goes past a proxy for hosts near by: a proxy cannot reach them, and has no business with mail
+ * and passwords that are not for the internet.
  */
-export function directly(host: string): { proxy?: false } {
+export function proxyOption(host: string): { proxy?: false } {
   const name = host.replace(/^\[|\]$/g, "").toLowerCase();
   const is_near = isIP(name) === 0 ? !name.includes(".") || LOCAL.test(name) : !isPublicAddress(name);
   return is_near ? { proxy: false } : {};
