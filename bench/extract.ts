@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createFileReader } from "../src/files/reader.ts";
 import { pdfOfPages, words } from "../test/support/files.ts";
 import { noteFigure, printResults, printSettings, roundsOf } from "./support.ts";
+import { MB } from "../src/lib/sizes.ts";
 
 /** How long the thread that serves everybody is held up while ten large PDFs are read at once, against nothing to do. */
 const ROUNDS = roundsOf(5);
@@ -12,7 +13,6 @@ const FILE_BYTES = 20 * 1_048_576;
 const LINES = 20;
 const IDLE_MS = 2_000;
 const NS_PER_MS = 1e6;
-const MB = 1_048_576;
 
 const pdf = largePdf();
 printSettings({

@@ -43,18 +43,19 @@ import { createSender, type Sender } from "./mail/sending/send.ts";
 import type { Examination, MailToExamine } from "./inbound/examine.ts";
 import { markMissingBytes } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
+import { MB } from "./lib/sizes.ts";
 
 /** The threads for long texts, and what the process may grow by while one text is worked on. */
-const TEXT_THREADS = { size: THREADS_FOR_ALL, memoryBytes: 512 * 1_048_576 };
+const TEXT_THREADS = { size: THREADS_FOR_ALL, memoryBytes: 512 * MB };
 /** One of the two threads is always left for other accounts. */
 const BODY_THREADS = { size: 2 };
 /**
  * Room for six of the largest calls, each of which takes twice its length as sent: with mail and runs they fit in two
  * gigabytes.
  */
-const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
+const BODY_MEMORY = { budget: 512 * MB, small: 524_288 };
 /** Room for some hundred pages of lists. */
-const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
+const ANSWER_MEMORY = { budget: 256 * MB, small: 262_144 };
 
 /**
  * Measured: with twice as many ends of runs at once, a flood of mail is accepted at three quarters of the rate; with

@@ -41,6 +41,7 @@ import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
 import { watchFiles } from "./tls/files.ts";
 import { certificateWarning, keepCertificateLater, keepCertificateSoon } from "./tls/keep.ts";
+import { MB } from "./lib/sizes.ts";
 
 /** How long a stop lets calls over HTTP wait for their result, and then how long for their answers to go out. */
 const CALLS_MS = 5_000;
@@ -258,7 +259,7 @@ async function diskState(app: App): Promise<string> {
 async function diskSpace(app: App): Promise<string> {
   for (const dir of await dataDisks(app.config)) {
     const { bytes, files } = await freeOn(dir);
-    if (bytes < MIN_FREE_BYTES) return `only ${Math.floor(bytes / 1_048_576)} MB are free in ${dir}`;
+    if (bytes < MIN_FREE_BYTES) return `only ${Math.floor(bytes / MB)} MB are free in ${dir}`;
     if (files !== null && files < MIN_FREE_FILES)
       return `only ${files} more files can be made in ${dir} (inodes): delete files on its disk`;
   }

@@ -16,8 +16,9 @@ import {
 } from "./llm-faults.ts";
 import { type ChatMessage, type ToolOffer, toolsToWire, toWire } from "./llm-messages.ts";
 import { endpointOf, MODEL_KINDS, type ModelConnection } from "./providers.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 4 * MB;
 const MAX_CLIENTS = 200;
 
 export interface CompletionInput {

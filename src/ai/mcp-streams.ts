@@ -10,15 +10,16 @@ import {
   TOO_LARGE,
   TOO_MANY_PARTS,
 } from "./mcp-faults.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** Bytes of the longest answer, and of the longest event of a stream, that are read. */
-export const MAX_ANSWER_BYTES = 8 * 1_048_576;
+export const MAX_ANSWER_BYTES = 8 * MB;
 export const MAX_REFUSAL_BYTES = 65_536;
 /** Limits of a whole stream: many small events cost time as well. */
 const MAX_STREAM_BYTES = 2 * MAX_ANSWER_BYTES;
 const MAX_STREAM_EVENTS = 10_000;
 /** Bytes and events that a stream which lasts as long as its session may bring each second. */
-const SESSION_BYTES_PER_SECOND = 2 * 1_048_576;
+const SESSION_BYTES_PER_SECOND = 2 * MB;
 const SESSION_EVENTS_PER_SECOND = 100;
 /** Bytes that are read in one turn of the event loop. */
 const PIECE_BYTES = 16_384;

@@ -7,8 +7,9 @@ import type { Snapshot } from "../db/snapshot.ts";
 import { type ZipEntry, zipOf } from "../lib/zip.ts";
 import { keyFiles, segmentCopies } from "./contents.ts";
 import { type ArchiveEntry, DATABASE, MANIFEST, type Manifest, manifestOf } from "./manifest.ts";
+import { MB } from "../lib/sizes.ts";
 
-const READ_BYTES = 1024 * 1024;
+const READ_BYTES = MB;
 
 interface Content {
   name: string;

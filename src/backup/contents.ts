@@ -3,8 +3,9 @@ import { join } from "node:path";
 import type { Snapshot } from "../db/snapshot.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 import { isKeyFile, isSegment, segmentName } from "./manifest.ts";
+import { MB } from "../lib/sizes.ts";
 
-const CHUNK_BYTES = 1024 * 1024;
+const CHUNK_BYTES = MB;
 const ZEROS = Buffer.alloc(CHUNK_BYTES);
 
 /** Returns the keys and certificates of a data folder, as paths within it. */

@@ -13,9 +13,10 @@ import {
   notABackup,
   parseManifest,
 } from "./manifest.ts";
+import { MB } from "../lib/sizes.ts";
 
 const MAX_ENTRIES = 1_000_000;
-const MAX_MANIFEST_BYTES = 256 * 1024 * 1024;
+const MAX_MANIFEST_BYTES = 256 * MB;
 /**
  * Bits for the file type in the mode, which is the upper half of the external attributes; the value for a regular file.
  */

@@ -16,13 +16,14 @@ import { DATABASE, isSegment, type Manifest, notABackup, segmentName } from "./m
 import { type Archive, openArchive } from "./read-archive.ts";
 import { keptBeside, POINTS } from "./restore-points.ts";
 import { exchange, finishExchange, workFolder } from "./swap.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** What a restore replaces besides the database and the mails. */
 const KEYS = ["master.key", "smtp-certificate.json", "tls", "dkim"];
 /** Files that SQLite keeps beside a database, and the note of lost commits. */
 const COMPANIONS = ["-wal", "-shm", "-journal", "-lost"];
 /** Bytes that stay free on the disk. */
-const SPARE_BYTES = 64 * 1_048_576;
+const SPARE_BYTES = 64 * MB;
 
 export interface Restored {
   manifest: Manifest;
@@ -160,7 +161,7 @@ async function refuseTooLarge(dir: string, { entries }: Manifest): Promise<void>
   const needed = entries.reduce((sum, { size }) => sum + size, 0) + SPARE_BYTES;
   const { bavail, bsize } = await statfs(dir);
   if (bavail * bsize >= needed) return;
-  const mb = (bytes: number): number => Math.ceil(bytes / 1_048_576);
+  const mb = (bytes: number): number => Math.ceil(bytes / MB);
   throw new AppError(
     "unavailable",
     `There is no room to restore into ${dir}: it takes ${mb(needed)} MB, and ${mb(bavail * bsize)} MB are free.`,

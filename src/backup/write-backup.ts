@@ -17,6 +17,7 @@ import { backupFault, NO_ROOM_FIX, streamFault } from "./faults.ts";
 import { DRAFT } from "./kept.ts";
 import type { Manifest } from "./manifest.ts";
 import { DAY_MS } from "../lib/durations.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** How long to wait for a lock: an eraser of deleted mail finishes soon. */
 const LOCK_WAIT_MS = 20_000;
@@ -129,7 +130,7 @@ async function roomKeeper({ dir, database }: BackupSource, folder: string): Prom
     if (free - bytes >= LEFT_BYTES) return;
     throw new AppError(
       "unavailable",
-      `There is no room for a backup in ${folder}: it would leave less than ${LEFT_BYTES / 1_048_576} MB on a disk with data of the server, which needs them to take mail.`,
+      `There is no room for a backup in ${folder}: it would leave less than ${LEFT_BYTES / MB} MB on a disk with data of the server, which needs them to take mail.`,
       { fix: NO_ROOM_FIX },
     );
   };

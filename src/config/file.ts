@@ -4,8 +4,9 @@ import { parse, TomlError } from "smol-toml";
 import { readTable } from "./load.ts";
 import type { Reading } from "./load.ts";
 import { messageOf } from "../errors.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = MB;
 
 /** Reads a TOML file into `reading`. `file` is the path as the operator wrote it, relative to `cwd`. */
 export function readConfigFile(reading: Reading, file: string, cwd: string): void {

@@ -37,8 +37,9 @@ import {
   whole,
 } from "./keys.ts";
 import type { Section, ValuesOf } from "./keys.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 256 * MB;
 const MAX_CONNECTIONS = 100_000;
 const MAX_KEPT_DAYS = 36_500;
 const MAX_MEMORY_MB = 1_048_576;

@@ -3,19 +3,20 @@ import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
 import { startWorker } from "../lib/worker.ts";
 import type { SharedRead } from "./shared-read.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** Size of the write-ahead log from which on it is copied back into the database. */
-const CHECKPOINT_FROM_BYTES = 4 * 1024 * 1024;
+const CHECKPOINT_FROM_BYTES = 4 * MB;
 /**
  * Under unbroken load the worker never copies quite all of the log. From this size on the writing thread copies the
  * rest.
  */
-const OVERGROWN_BYTES = 32 * 1024 * 1024;
+const OVERGROWN_BYTES = 32 * MB;
 /**
  * Size to which SQLite cuts a log that begins anew. A smaller file keeps its blocks, because syncing a growing file
  * costs more.
  */
-const KEPT_BYTES = 64 * 1024 * 1024;
+const KEPT_BYTES = 64 * MB;
 const LOOK_EVERY_MS = 250;
 /** How long a stop waits for a checkpoint: a thread that ends inside SQLite can take the process with it. */
 const FINISH_MS = 10_000;

@@ -1,4 +1,5 @@
 import type Sqlite from "better-sqlite3";
+import { MB } from "../lib/sizes.ts";
 
 /**
  * SQLite's default page size. A database with another one makes the counts below slightly wrong, which does no harm.
@@ -8,7 +9,7 @@ const PAGE_BYTES = 4_096;
  * A database up to this size that cannot return free pages yet is rewritten once, at the start; that takes less than a
  * second.
  */
-const MAX_REWRITTEN_BYTES = 64 * 1024 * 1024;
+const MAX_REWRITTEN_BYTES = 64 * MB;
 /** Pages moved in one transaction. */
 const PAGES_AT_ONCE = 64;
 /** Pages that stay free for new mail: a file that shrinks and grows all day only wears out the disk. */

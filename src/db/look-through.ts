@@ -8,11 +8,12 @@ import { KEEPERS, placesOfIndexAlone } from "./segment-rows.ts";
 import { StorageError } from "./storage-faults.ts";
 import { renewTextIndex } from "./text-index.ts";
 import type { StorageWatch, WatchLog } from "./watch.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** Up to this size a database is looked through on this thread: to start another one takes longer. */
-const SMALL_BYTES = 1_048_576;
+const SMALL_BYTES = MB;
 /** Up to this size a database is written anew, which takes some seconds. */
-const WRITTEN_ANEW_BYTES = 256 * 1_048_576;
+const WRITTEN_ANEW_BYTES = 256 * MB;
 
 /**
  * `mended`: indexes were made anew. `worn`: every row is there and found, and only what is noted of free room is wrong.

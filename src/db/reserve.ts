@@ -5,8 +5,8 @@ import { messageOf } from "../errors.ts";
 import { databasePath } from "./database-path.ts";
 import { StorageError } from "./storage-faults.ts";
 import type { WatchLog } from "./watch.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 /** With less free space, a mail of the largest size would not fit. */
 export const MIN_FREE_BYTES = 64 * MB;
 /** With fewer free inodes, creating a file cannot be relied on: a log, a segment, a backup. */

@@ -1,8 +1,9 @@
 import ICAL from "ical.js";
 import { counted, type Extract, type FileToRead, MAX_FILE_CHARS } from "./reading.ts";
 import { decodeText } from "./text.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MAX_CALENDAR_BYTES = 4 * 1_048_576;
+const MAX_CALENDAR_BYTES = 4 * MB;
 const KINDS: Record<string, string> = { vevent: "Event", vtodo: "Task", vjournal: "Note" };
 /** Properties of an entry (RFC 5545 §3.8) in the order in which they are shown, with their labels. */
 const FIELDS: Record<string, string> = {

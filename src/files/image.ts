@@ -1,9 +1,10 @@
 import { type Extract, Unreadable } from "./reading.ts";
+import { MB } from "../lib/sizes.ts";
 
 const MAX_PIXELS = 50_000_000;
 /** Longer side of a picture for a model: every provider scales larger ones down. */
 const MAX_SIDE_PX = 1_568;
-const MAX_IMAGE_BYTES = 5 * 1_048_576;
+const MAX_IMAGE_BYTES = 5 * MB;
 const JPEG_QUALITY = 85;
 
 const TOO_LARGE = "has more than 50 megapixels";

@@ -3,8 +3,8 @@ import { createFairPool, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
 import type { WorkProblem } from "../lib/worker-pool.ts";
 import { counted, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 /** Time for one file, after which its thread is ended, and for all files of a message together. */
 const READ_FILE_WITHIN_MS = 10_000;
 const READ_ALL_WITHIN_MS = 30_000;

@@ -1,4 +1,6 @@
-export const MAX_FILE_BYTES = 10 * 1_048_576;
+import { MB } from "../lib/sizes.ts";
+
+export const MAX_FILE_BYTES = 10 * MB;
 /** Characters of base64, with room for line breaks. */
 const MAX_WRITTEN_CHARS = 1.5 * MAX_FILE_BYTES;
 export const MAX_FILES = 10;

@@ -1,7 +1,7 @@
 import { inflateRawSync } from "node:zlib";
 import { Unreadable } from "./reading.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 const MAX_ENTRIES = 5_000;
 const MAX_UNPACKED_BYTES = 200 * MB;
 /**

@@ -5,8 +5,8 @@ import { type ReadCall, readCall } from "./call-body.ts";
 import { badJson, readJson } from "./json-text.ts";
 import { isFor, isLike } from "./request.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
 const MAX_UPLOAD_BODY_BYTES = MB / 2;

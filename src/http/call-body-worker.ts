@@ -1,8 +1,9 @@
 import { readCall } from "./call-body.ts";
+import { MB } from "../lib/sizes.ts";
 
 declare const self: Worker;
 
-const LARGE_BYTES = 1_048_576;
+const LARGE_BYTES = MB;
 
 self.addEventListener("message", ({ data }: MessageEvent<Uint8Array<ArrayBuffer>>) => {
   const call = readCall(Buffer.from(data.buffer, data.byteOffset, data.byteLength));

@@ -6,9 +6,10 @@ import { steerToNewest } from "../net/steer-port.ts";
 import type { Certificate } from "../tls/pem.ts";
 import { callersWaiting } from "./callers.ts";
 import type { Elysia } from "elysia";
+import { MB } from "../lib/sizes.ts";
 
 /** Size beyond which Bun closes the connection without a word; our own limits are below it and answer with an error. */
-const MAX_REQUEST_BYTES = 64 * 1_048_576;
+const MAX_REQUEST_BYTES = 64 * MB;
 const IDLE_SECONDS = 240;
 const OPTIONS = { idleTimeout: IDLE_SECONDS, maxRequestBodySize: MAX_REQUEST_BYTES, development: false };
 

@@ -9,9 +9,10 @@ import { createArrivals } from "../net/arrivals.ts";
 import { takeRawMail } from "./raw-mail.ts";
 import { MailTakenShape } from "./shapes.ts";
 import { inboundSecret, readEnvelope, refuseUnsigned } from "./raw-mail-signature.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** Above this size Bun closes the connection before anybody can say why. */
-const MAX_REQUEST_BYTES = 63 * 1_048_576;
+const MAX_REQUEST_BYTES = 63 * MB;
 /** Memory for bodies whose sender is not known yet, as a number of mails of the largest size. */
 const LARGEST_AT_ONCE = 8;
 const RETRY_SECONDS = 10;

@@ -3,10 +3,11 @@ import { parseJson } from "../lib/foreign-json.ts";
 import { networkWords, readCapped } from "../net/responses.ts";
 import type { Delivery } from "./decide.ts";
 import type { Author } from "./examine.ts";
+import { MB } from "../lib/sizes.ts";
 
 /** How long a mail waits for the spam filter; then it is accepted as if there were none. */
 const WITHIN_MS = 2_000;
-const MAX_ANSWER_BYTES = 1_048_576;
+const MAX_ANSWER_BYTES = MB;
 const SHOWN_SYMBOLS = 5;
 const MAX_SYMBOL_CHARS = 60;
 

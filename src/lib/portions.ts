@@ -1,5 +1,7 @@
+import { MB } from "./sizes.ts";
+
 /** The size of a portion: read and turned into JSON in a few milliseconds, during which everybody else waits. */
-export const PORTION_BYTES = 1_048_576;
+export const PORTION_BYTES = MB;
 
 /** Splits rows, in their order, into portions of at most `PORTION_BYTES`; a larger row is a portion of its own. */
 export function portionsOf<Row extends { bytes: number }>(rows: Row[]): Row[][] {

@@ -19,11 +19,12 @@ import {
   type SegmentRange,
   writeAll,
 } from "./segment-files.ts";
+import { MB } from "./sizes.ts";
 
 export type { MayErase, Position, SegmentFile, SegmentRange } from "./segment-files.ts";
 
 /** Size at which a new segment file is begun. */
-const SEGMENT_BYTES = 256 * 1024 * 1024;
+const SEGMENT_BYTES = 256 * MB;
 
 /** Returns where the bytes of a row lie: one range, or none for bytes that are not in segments. */
 export function rangesOf(stored: {

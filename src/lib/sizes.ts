@@ -1,5 +1,5 @@
-const KB = 1_024;
-const MB = 1_048_576;
+export const KB = 1_024;
+export const MB = 1_048_576;
 
 /** Returns a number of bytes for people: "30 MB", "1.5 MB", "4 KB". */
 export function sizeInWords(bytes: number): string {

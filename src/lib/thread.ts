@@ -2,6 +2,7 @@ import { ASK, type NumberedInput, type NumberedOutput } from "./answer-inputs.ts
 import { createFairPool } from "./fair-pool.ts";
 import { startWorker } from "./worker.ts";
 import type { WorkOutcome } from "./worker-pool.ts";
+import { MB } from "./sizes.ts";
 
 /** How often a busy thread is asked whether its event loop turns, and how many questions it may leave unanswered. */
 const ASK_MS = 250;
@@ -18,7 +19,6 @@ const SUSPECT_MS = 120_000;
 /** How long an input that is worked on alone may take, and how much longer for each megabyte. */
 const ALONE_MS = 5_000;
 const ALONE_MS_PER_MB = 500;
-const MB = 1_048_576;
 /** A thread without work is ended, so that an idle server stays small. */
 const IDLE_MS = 60_000;
 

@@ -47,8 +47,7 @@ import { settleLostNow } from "../resources/schedules/lost-answer.ts";
 import { planSchedules } from "../resources/schedules/plan-all.ts";
 import { giveUpSchedule, runScheduleNow } from "../resources/schedules/run-due.ts";
 import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
-
-const MB = 1_048_576;
+import { MB } from "../lib/sizes.ts";
 
 /**
  * Mails sent at once. Waiting for other mail servers takes long, and a slow one must not delay mail to others. While

@@ -18,8 +18,8 @@ import type { RoomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, sentencesToRepeat, warningStep } from "./steps.ts";
 import { type Guarded, workOnText } from "./text-work.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 /** Base64 makes the files a third larger, and many mail servers take no more than 20 MB. */
 const MAX_MAILED_BYTES = 10 * MB;
 

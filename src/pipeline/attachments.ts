@@ -4,11 +4,10 @@ import type { ReadFor } from "../files/reader.ts";
 import { counted, type FileReading, type FileToRead, notRead } from "../files/reading.ts";
 import { shownName, shownType } from "../files/shown-name.ts";
 import type { StepDraft } from "./steps.ts";
+import { KB, MB } from "../lib/sizes.ts";
 
 /** More than these are not shown to a model. */
 const MAX_IMAGES = 8;
-const KB = 1_024;
-const MB = KB * KB;
 
 export interface NamedImage extends ModelImage {
   filename: string;

@@ -45,6 +45,7 @@ import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
 import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
 import { whyUnanswered } from "./unanswered.ts";
+import { MB } from "../lib/sizes.ts";
 
 /**
  * How long closing a run may hold its turn. One that takes longer waits for a thread or the disk, and lets others pass.
@@ -52,7 +53,7 @@ import { whyUnanswered } from "./unanswered.ts";
 const TURN_MS = 1_000;
 
 /** The most that is kept of a result. */
-const MAX_RESULT_BYTES = 1_048_576;
+const MAX_RESULT_BYTES = MB;
 const CUT = "The result was cut here: at most 1 MB of one is kept.";
 
 /** How a run ended, before it is written down. */

@@ -2,8 +2,8 @@ import { AppError, invalid } from "../errors.ts";
 import { MAX_FILE_BYTES, type SentFile } from "../files/sent-file.ts";
 import type { FileInput } from "./call-shapes.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 const MAX_TOTAL_BYTES = 25 * MB;
 const MAX_NAME_CHARS = 255;
 

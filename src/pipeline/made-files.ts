@@ -2,8 +2,8 @@ import type { ToolFile } from "../trust/guard/tool.ts";
 import { safeFilename } from "../trust/shown/attachment-name.ts";
 import { endingOf, type FileType, MEDIA_TYPES, TEXT_TYPES } from "./file-types.ts";
 import { linkGuard, type Trust } from "../trust/shown/links.ts";
+import { MB } from "../lib/sizes.ts";
 
-const MB = 1_048_576;
 export const MAX_MADE_FILES = 10;
 export const MAX_TEXT_BYTES = MB;
 const MAX_MADE_BYTES = 10 * MB;

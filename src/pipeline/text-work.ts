@@ -18,6 +18,7 @@ import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "..
 import { type ShownCall, shownArguments } from "../trust/shown/shown-call.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
 import { hashesToNote } from "./written-texts.ts";
+import { MB } from "../lib/sizes.ts";
 
 /**
  * The kinds of work on texts that others wrote, by name. Inputs and outputs are plain data, as they may go to a thread
@@ -167,7 +168,6 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
 /** Milliseconds after which work on a text is given up, and its thread ended. */
 const WORK_WITHIN_MS = 3_000;
 const MORE_MS_PER_MB = 2_000;
-const MB = 1_048_576;
 
 /**
  * Does a piece of work on texts of others without holding up everybody else: long work goes to a thread, where it waits

@@ -9,9 +9,10 @@ import { AcmeError, type AcmeProblem } from "./acme-error.ts";
 import { readCaFile } from "./ca-file.ts";
 import { accountKey } from "./store.ts";
 import { timeoutSignal } from "../lib/wait-limit.ts";
+import { MB } from "../lib/sizes.ts";
 
 const REQUEST_MS = 30_000;
-const MAX_ANSWER_BYTES = 1_048_576;
+const MAX_ANSWER_BYTES = MB;
 const NO_ACCOUNT = "urn:ietf:params:acme:error:accountDoesNotExist";
 const BAD_NONCE = "urn:ietf:params:acme:error:badNonce";
 

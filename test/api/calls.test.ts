@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const FILE = { filename: "a.txt", content_type: "text/plain", data: btoa("hello") };
 
 test("runs an instruction through the only inbox and answers in exactly the documented shape", async () => {

@@ -2,9 +2,8 @@ import { expect, test } from "bun:test";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";
+import { KB, MB } from "../../src/lib/sizes.ts";
 
-const KB = 1_024;
-const MB = 1_048_576;
 const JSON_TYPE = "application/json";
 
 interface Large {

@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { freshCode } from "./browser.ts";
 import { LISTEN, openDoor } from "./door.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 type Send = (path: string, init?: RequestInit) => Promise<Answer>;
 
 /** Elysia takes other ways through its code when it listens: each claim holds for both. */

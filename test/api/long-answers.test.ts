@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 /** So many answers of each kind, of about a megabyte, are asked for. */
 const ANSWERS = 200;
 

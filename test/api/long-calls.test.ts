@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { readCall } from "../../src/http/call-body.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const DEMO = { llm: { kind: "demo" as const } };
 const FILE = { filename: "a.bin", content_type: "application/octet-stream" };
 const BYTES = Buffer.alloc(MB, "Mailwright ");

@@ -9,8 +9,7 @@ import { type Caller, testApp, type TestApp, setWorker } from "../support/app.ts
 import { fileOf, pdfOfPages, zlibBlanks } from "../support/files.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";
-
-const MB = 1_048_576;
+import { MB } from "../../src/lib/sizes.ts";
 
 /** A model that answers nothing to whoever asks for something that hangs, until it is let go. */
 function hangingModel() {

@@ -9,8 +9,8 @@ import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
 import { seedFrom } from "../support/chance.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const SEED = seedFrom("FUZZ_SEED", "storage");
 const ONE_MB = { plans: { team: { storage_mb: 1 } } };
 /** An answer is to be next to nothing of what it stores. */

@@ -8,8 +8,8 @@ import { freeOn } from "../../src/db/reserve.ts";
 import { memoryDisk, whyNoMounts } from "../faults/disks.ts";
 import { backupLab, NOW } from "../support/backups.ts";
 import { Writable } from "node:stream";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const LEFT_MB = 128;
 const reason = await whyNoMounts("tmpfs");
 const never = new AbortController().signal;

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { memoryGroup } from "./memory-group.ts";
 import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const CALLS = 32;
 /** With room for the mails that may come at the same time. */
 const MEMORY_MB = 1_300;

@@ -6,8 +6,8 @@ import { untilIdle } from "./load.ts";
 import { sha256 } from "../../src/lib/sha256.ts";
 import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const FILE_BYTES = 9 * MB;
 const CONNECTIONS = 100;
 /** An account has no more than 64 long requests in hand until their answers begin. */

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { MB } from "../../src/lib/sizes.ts";
 
 const ROOT = "/sys/fs/cgroup";
-const MB = 1_048_576;
 
 interface MemoryGroup extends Disposable {
   /** Counts from now on what this process and its threads take. */

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { freshId, mailroom } from "../support/mailroom.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { newestCode, openBrowser, subjectsTo } from "../api/browser.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
 const EVE = "eve@example.net";
-const MB = 1_048_576;
 
 async function jobs({ app }: TestApp): Promise<string[]> {
   return (await app.db.selectFrom("jobs").select("kind").execute()).map(({ kind }) => kind);

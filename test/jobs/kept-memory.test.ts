@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { heavyBehind } from "../../src/db/due-jobs.ts";
 import { plansOf } from "../support/query-plans.ts";
 import { gate, setUp, use } from "./work-room.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const SMALL = MB;
 const ROOM = { slots: 512, bytes: 128 * MB };
 

@@ -5,8 +5,8 @@ import { sql } from "kysely";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { deliver, smtpClient } from "../support/smtp-client.ts";
+import { KB } from "../../src/lib/sizes.ts";
 
-const KB = 1_024;
 const sender = "ada@example.com";
 
 describe("the dialogue", () => {

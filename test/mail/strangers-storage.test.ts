@@ -14,8 +14,8 @@ import {
 import { rawMail } from "../support/mails.ts";
 import { signedRoom } from "../support/signed-room.ts";
 import { smtpClient } from "../support/smtp-client.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 /** Four fifths of a plan that stores 1 MB. */
 const SHARE = Math.floor(0.8 * MB);
 const EVE = "Eve <eve@example.net>";

@@ -3,8 +3,8 @@ import { simpleParser } from "mailparser";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const EVE = "Eve <eve@example.net>";
 
 /** A room for 1 MB whose model makes files of so many bytes, then says `answer`. */

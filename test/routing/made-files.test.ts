@@ -17,8 +17,8 @@ import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.t
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { ownMs } from "../support/own-time.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const OPEN: Trust = { tainted: false, trusted_text: "", material: "" };
 const TAINTED: Trust = {
   tainted: true,

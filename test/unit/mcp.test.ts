@@ -15,8 +15,8 @@ import {
 } from "../support/mcp-server.ts";
 import { startOldStandIn } from "../support/old-mcp-server.ts";
 import { until } from "../support/until.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
-const MB = 1_048_576;
 const NEVER = new AbortController().signal;
 const QUICK_CALLS = { call_ms: 300, longest_call_ms: 600 };
 const QUICK = { connect_ms: 300, list_ms: 300, ...QUICK_CALLS };

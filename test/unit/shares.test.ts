@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { memberOf } from "../../src/jobs/queue.ts";
 import { createUses, fullTargets, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
 import { seedFrom } from "../support/chance.ts";
+import { MB } from "../../src/lib/sizes.ts";
 
 const SEED = seedFrom("FUZZ_SEED", "shares");
-const MB = 1_048_576;
 
 /** Accounts that ask for slots as they like; `ask` says whether one was given, `end` ends the oldest. */
 function pool(given: Partial<Room>) {

@@ -12,9 +12,10 @@ import { hasReplyMark } from "../../trust/own-words/subject-mark.ts";
 import { mayAnswer } from "./thread-fields.ts";
 import type { PackedMail } from "./winmail.ts";
 import { inSignedForm, type SignedForm } from "./signed-form.ts";
+import { MB } from "../../lib/sizes.ts";
 
-const MAX_TEXT_CHARS = 1024 * 1024;
-const MAX_HTML_CHARS = 4 * 1024 * 1024;
+const MAX_TEXT_CHARS = MB;
+const MAX_HTML_CHARS = 4 * MB;
 const MAX_SUBJECT_CHARS = 998;
 /**
  * Bytes of the beginning of a mail that are read instead when the whole is over a limit, the second if the first still

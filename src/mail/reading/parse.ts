@@ -3,13 +3,13 @@ import { createFairPool, THREADS_FOR_ALL } from "../../lib/fair-pool.ts";
 import type { WorkProblem } from "../../lib/worker-pool.ts";
 import type { Doubt } from "../../trust/own-words/reply-doubt.ts";
 import type { SignedForm } from "./signed-form.ts";
+import { MB } from "../../lib/sizes.ts";
 
 /** Bytes of a mail that are copied in one turn of the event loop: allocating 30 MB at once can take 100 ms. */
-const COPIED_AT_ONCE = 1_048_576;
+const COPIED_AT_ONCE = MB;
 /** Milliseconds after which reading a mail is given up, and its thread ended. */
 const READ_WITHIN_MS = 2_000;
 const MORE_MS_PER_MB = 100;
-const MB = 1024 * 1024;
 
 export type ParseProblem = "too_slow" | "too_many_parts" | "too_deep" | "headers_too_large" | "crashed";
 

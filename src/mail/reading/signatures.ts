@@ -6,6 +6,7 @@ import type { Check, Envelope } from "./authenticate.ts";
 import { domainOf, inSameHands, isSameDomain } from "../../net/domain-owner.ts";
 import type { HeaderField } from "./header-block.ts";
 import { formVerified, type SignedForm } from "./signed-form.ts";
+import { MB } from "../../lib/sizes.ts";
 
 export const MAX_SIGNATURES = 10;
 /** The longest signature that is checked; a 4096-bit one over a long list of fields takes about 2 KB. */
@@ -18,7 +19,7 @@ const PIECE_BYTES = 32_768;
  * The longest line that is checked: canonicalizing takes time with the square of its length. SMTP allows 1,000 octets
  * (RFC 5321 §4.5.3.1.6).
  */
-const MAX_LINE_BYTES = 1_048_576;
+const MAX_LINE_BYTES = MB;
 
 export interface SignatureCheck extends Check {
   /** What each aligned valid signature covers, and its domain. */

@@ -4,6 +4,7 @@ import { AppError, invalid } from "../../errors.ts";
 import { sha256 } from "../../lib/sha256.ts";
 import { mailPage } from "./page.ts";
 import type { Written } from "./written.ts";
+import { MB } from "../../lib/sizes.ts";
 
 export interface OutgoingAttachment {
   filename: string;
@@ -50,7 +51,7 @@ const FOOTER_CHARACTERS = 1_000;
 const SUBJECT_CHARACTERS = 250;
 const NAME_CHARACTERS = 100;
 const FILE_NAME_CHARACTERS = 150;
-const ATTACHMENTS_BYTES = 25 * 1024 * 1024;
+const ATTACHMENTS_BYTES = 25 * MB;
 /** Limit of a Message-ID: lines have at most 998 octets (RFC 5322 §2.1.1), and an id cannot be folded. */
 const MESSAGE_ID_OCTETS = 900;
 const LAST_REFERENCES = 20;

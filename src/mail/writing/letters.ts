@@ -6,6 +6,7 @@ import { serviceKeys } from "./dkim-keys.ts";
 import { type QueuedMail, sendLater } from "../sending/outgoing.ts";
 import { bounceAddress, newMessageId } from "./own-ids.ts";
 import { written } from "./written.ts";
+import { MB } from "../../lib/sizes.ts";
 
 /**
  * A letter is a mail that the server writes by itself, such as a sign-in code: it answers nothing and belongs to no
@@ -29,7 +30,7 @@ export interface Letter {
 }
 
 /** Bytes of a mail that most mail providers still take once it is encoded as a file. */
-export const MAX_ENCLOSED_BYTES = 15 * 1_048_576;
+export const MAX_ENCLOSED_BYTES = 15 * MB;
 
 /** Returns a complete mail as an attachment, of a type that no mail program opens by itself. */
 export function enclosed(bytes: Buffer): OutgoingAttachment {

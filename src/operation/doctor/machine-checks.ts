@@ -15,8 +15,8 @@ import { suspectsWarning } from "../../jobs/suspects.ts";
 import { measureMail, currentMissingBytesWarning } from "../../db/missing-bytes.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
+import { MB } from "../../lib/sizes.ts";
 
-const MB = 1_048_576;
 /** Limits below which the operator is warned. */
 const LOW_FREE_BYTES = 1_024 * MB;
 const LOW_FREE_FILES = 10_000;

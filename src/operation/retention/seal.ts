@@ -3,9 +3,10 @@ import type { Db } from "../../db/database.ts";
 import { KEEPERS, type Keeper } from "../../db/segment-rows.ts";
 import { type Position, rangesOf } from "../../lib/segments.ts";
 import { checksumOf, isLost, type Kept, KEPT, readBytes } from "../../resources/messages/stored-bytes.ts";
+import { MB } from "../../lib/sizes.ts";
 
 /** How many bytes one call reads at most, so that nobody notices it. */
-const SEALED_BYTES = 64 * 1_048_576;
+const SEALED_BYTES = 64 * MB;
 const LOOKED_AT = 20_000;
 /** Rows that one query reads. */
 const ROWS = 200;

@@ -11,9 +11,10 @@ import { readOrMiss, sealOlder } from "./seal.ts";
 import { markMissingBytes } from "../../db/missing-bytes.ts";
 import { type Kept, KEPT, storeBytes } from "../../resources/messages/stored-bytes.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
+import { MB } from "../../lib/sizes.ts";
 
 /** How many bytes one sweep moves, so that nobody notices it. */
-const MOVED_BYTES = 64 * 1_048_576;
+const MOVED_BYTES = 64 * MB;
 /** Rows that are looked up at once. */
 const ROWS = 20;
 /** A file is emptied when less than this part of it is in use. */

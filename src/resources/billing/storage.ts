@@ -4,8 +4,8 @@ import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { planLimits } from "./plans.ts";
+import { MB } from "../../lib/sizes.ts";
 
-const MB = 1_048_576;
 /** How much of an account's bound the mail of others may fill: whoever writes to it must not keep its owner out. */
 export const STRANGERS_PERCENT = 80;
 

@@ -4,8 +4,9 @@ import { parseForeign, whyNotParsed } from "../../lib/json-depth.ts";
 import { quote, errorTextOf } from "../../lib/quote.ts";
 import { networkFault, readCapped } from "../../net/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
+import { MB } from "../../lib/sizes.ts";
 
-const MAX_ANSWER_BYTES = 1_048_576;
+const MAX_ANSWER_BYTES = MB;
 /** Limit of the parts of an answer: some providers list hundreds of models, and describe each at length. */
 const MAX_ANSWER_PARTS = 100_000;
 

@@ -12,8 +12,9 @@ import type { Args } from "./api-arguments.ts";
 import { ApiFault, refusalFault, type Speaker, tokenFault, wireFault } from "./api-faults.ts";
 import { freshToken } from "./tokens.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
+import { MB } from "../../lib/sizes.ts";
 
-const MAX_ANSWER_BYTES = 4 * 1_048_576;
+const MAX_ANSWER_BYTES = 4 * MB;
 /** The most parts of an answer: a page of notes may have a hundred blocks, each of many pieces of text. */
 const MAX_ANSWER_PARTS = 100_000;
 /** The longest name, id or escaped path in a URL. */

@@ -14,13 +14,14 @@ import { mayRetry, type Retry } from "./may-retry.ts";
 import { metadataOf, pairIn } from "./metadata.ts";
 import { type ActivityStatus, statesOf } from "./states.ts";
 import { type ActivityView, viewActivity } from "./view.ts";
+import { MB } from "../../lib/sizes.ts";
 
 /** The most messages that one page looks at where no index answers all of its filters. */
 const MAX_LOOKED_AT = 2_000;
 /** Messages that are looked up at once where their words are read. */
 const READ_AT_ONCE = 100;
 /** The most bytes of words that one page reads, give or take one portion. */
-const MAX_READ_BYTES = 32 * 1_048_576;
+const MAX_READ_BYTES = 32 * MB;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 

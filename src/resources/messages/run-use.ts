@@ -4,9 +4,10 @@ import type { MessageRow, UserRow } from "../../db/schema.ts";
 import { isCausedByStranger } from "../../db/strangers.ts";
 import type { Use } from "../../jobs/shares.ts";
 import type { AcceptedCall } from "../../inbound/accept.ts";
+import { MB } from "../../lib/sizes.ts";
 
 /** Bytes that a run holds in memory beside its input: the prompt and the answers. */
-const RUN_BYTES = 2 * 1_048_576;
+const RUN_BYTES = 2 * MB;
 const COPIES = 4;
 
 /** What a run of an account uses of the worker while it works on `bytes` of input; `strangers`: they caused it. */

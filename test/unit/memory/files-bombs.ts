@@ -20,13 +20,13 @@ import {
   zlibBlanks,
 } from "../../support/files.ts";
 import { watchThread } from "../../support/own-time.ts";
+import { MB } from "../../../src/lib/sizes.ts";
 
 /**
  * How long one bomb may take, so that a row of them does not take long; honest files have the time they have in
  * earnest.
  */
 const BOMB_WITHIN_MS = 500;
-const MB = 1_048_576;
 /** The longest any other session may be held up (goals: 60 ms), generously. */
 const MAX_HOLD_MS = 250;
 const MAX_GROWTH_BYTES = 900 * MB;

@@ -4,6 +4,7 @@ import { plainText } from "../../../lib/split-words.ts";
 import { type Fields, type Span, spansOf } from "./fits.ts";
 import type { SearchQuery } from "./query.ts";
 import { knownFields } from "./waiting.ts";
+import { MB } from "../../../lib/sizes.ts";
 
 /** A part of a text in which something was found. */
 export interface Highlight {
@@ -22,7 +23,7 @@ const BEFORE_CHARS = 60;
 const SHOWN_CHARS = 240;
 /** How much text of one field is looked through, and of all messages of a page. */
 const MAX_FIELD_CHARS = 16_384;
-const MAX_PAGE_CHARS = 1_048_576;
+const MAX_PAGE_CHARS = MB;
 
 type Known = Pick<MessageRow, "id" | "subject" | "sender" | "instruction" | "result" | "command" | "tags">;
 

@@ -8,6 +8,7 @@ import { wordsOf } from "../material.ts";
 import { tagsOf } from "../tags-of.ts";
 import { isLost, KEPT, readBytes } from "../stored-bytes.ts";
 import { storedAuth } from "../stored-auth.ts";
+import { MB } from "../../../lib/sizes.ts";
 
 /** The most characters that are indexed of one message, and of a field of which there may be much. */
 const MAX_CHARS = 65_536;
@@ -20,7 +21,7 @@ const MAX_LINE_CHARS = 2_000;
 const MAX_WORDS = 2_500;
 /** How many files are read of one message, and how large they may be. */
 const MAX_FILES = 10;
-const MAX_FILE_BYTES = 5 * 1_048_576;
+const MAX_FILE_BYTES = 5 * MB;
 /** Files with nothing to read in them. */
 const NO_TEXT = /^(?:image|audio|video)\//;
 
