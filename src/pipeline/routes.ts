@@ -41,8 +41,8 @@ const CALL: Description = {
     "RateLimit-Policy": "How many calls a minute allows.",
     RateLimit: "How many of them are left.",
     "Idempotent-Replayed": "`true` on the answer to a retry.",
-    Location: "Of a 202: where the result will be.",
-    "Retry-After": "Of a 202: seconds until it is worth asking.",
+    Location: "With a 202: where the result will be.",
+    "Retry-After": "With a 202: seconds until it is worth asking.",
   },
 };
 

@@ -46,8 +46,8 @@ export const AdminUserShape = t.Object(
     created: moment("When the account was made"),
     credits: t.Object({
       allowance: count("Credits of the plan for this period."),
-      used: count("Of them, those that are spent or set aside."),
-      topup: count("Of those that were bought, what is left."),
+      used: count("Credits of the allowance that are spent or set aside."),
+      topup: count("Credits that were bought and are left."),
       remaining: count("Credits left."),
       unlimited: t.Boolean({ description: "Whether the plan has no cap." }),
     }),
@@ -79,7 +79,8 @@ const outgoing = {
   status: mailStatus,
   subject: t.Nullable(
     t.String({
-      description: "Of your own mails and of those in the capture box; null of what is another account's.",
+      description:
+        "Shown of your own mails and of those in the capture box; null of what is another account's.",
       examples: ["Re: Lunch"],
     }),
   ),
@@ -147,7 +148,10 @@ export const OverviewShape = t.Object(
         half_within_seconds: t.Nullable(seconds("Half of them took no longer.")),
         most_within_seconds: t.Nullable(seconds("Nine of ten took no longer.")),
       },
-      { description: "Of the last runs since the server was started, from a message to its answer." },
+      {
+        description:
+          "How long the last runs since the start of the server took, from a message to its answer.",
+      },
     ),
     refusals: t.Array(
       t.Object({
@@ -162,7 +166,7 @@ export const OverviewShape = t.Object(
     }),
     mail_files: t.Object(
       {
-        live_bytes: count("Of mails and files that are kept."),
+        live_bytes: count("Bytes of mails and files that are kept."),
         free_bytes: count("What is on the disk beyond that, and is given back with the hour."),
       },
       { description: "Large mails and files, which lie beside the database." },
@@ -186,7 +190,7 @@ export const OverviewShape = t.Object(
           suppressed: count("Not sent."),
         }),
       },
-      { description: "Of what began since midnight, UTC." },
+      { description: "What began since midnight, UTC." },
     ),
     warnings: t.Array(t.String(), {
       description: "What needs somebody's care. `mailwright doctor` looks further.",
@@ -201,7 +205,7 @@ export const DaysShape = t.Array(
     {
       day: t.String({ format: "date", description: "In UTC.", examples: ["2026-01-15"] }),
       messages: count("Messages of every source, refused ones too."),
-      mails_in: count("Of them, those that came by mail."),
+      mails_in: count("Messages that came by mail."),
       mails_out: count("Mails handed over, or kept where outgoing mail is captured."),
       input_tokens: count("Tokens read by models."),
       output_tokens: count("Tokens written by models."),
@@ -226,7 +230,7 @@ export const ExaminationShape = t.Object(
         found: t.String({ examples: ["70,340 MB are free in /var/lib/mailwright."] }),
         mend: t.Nullable(t.String({ description: "What to do about it.", examples: ["Make room."] })),
       }),
-      { description: "Of the last look that has ended since the server was started." },
+      { description: "What the last look found that has ended since the server was started." },
     ),
   },
   { $id: "Examination" },
@@ -246,7 +250,7 @@ export const BackupsShape = t.Object(
       BACKUP_STATES.map((state) => t.Literal(state)),
       {
         description:
-          "Of the one that is made now, or next. `queued`: about to begin. `held`: once its kind is released. `failed`: the last try; it is made again at `next_at`.",
+          "The state of the one that is made now, or next. `queued`: about to begin. `held`: once its kind is released. `failed`: the last try; it is made again at `next_at`.",
       },
     ),
     next_at: t.Nullable(moment("When the next one is made")),

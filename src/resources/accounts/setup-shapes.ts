@@ -8,11 +8,11 @@ export const SetupShape = t.Object(
 
 export const ServerShape = t.Object(
   {
-    version: t.String({ description: "Of the program.", examples: ["0.1.0"] }),
+    version: t.String({ description: "The version of the program.", examples: ["0.1.0"] }),
     registration: t.Union([t.Literal("open"), t.Literal("closed")], {
       description: "Whether a stranger can get an account.",
     }),
-    domain: t.String({ description: "What addresses of inboxes end with.", examples: ["mail.example.com"] }),
+    domain: t.String({ description: "The domain of inbox addresses.", examples: ["mail.example.com"] }),
     chosen_addresses: t.Union([t.Literal("own_domains"), t.Literal("everywhere")], {
       description: "Where the whole address of an inbox may be chosen (`local_part` of `POST /inboxes`).",
     }),
@@ -27,5 +27,8 @@ export const ServerShape = t.Object(
 
 export const SignedInShape = t.Object(
   { me: t.Nullable(MeShape) },
-  { $id: "SignedIn", description: "The account whose credential came along; null without a living one." },
+  {
+    $id: "SignedIn",
+    description: "The account whose credential came along; null where the session or key is not valid.",
+  },
 );

@@ -30,8 +30,8 @@ export const MeShape = t.Object(
       allowance: count(
         "Credits of the plan for this period; 1,000,000,000, and more once those are used, where they are `unlimited`.",
       ),
-      used: count("Of them, those that are spent or set aside for a run."),
-      topup: count("Of the credits that were bought, those that are left; they do not expire."),
+      used: count("Credits of the allowance that are spent or set aside for a run."),
+      topup: count("Credits that were bought and are left; they do not expire."),
       remaining: count("Credits left: `allowance` - `used` + `topup`."),
       unlimited: t.Boolean({
         description: "Whether the plan has no cap: then `remaining` never comes to an end.",

@@ -15,7 +15,7 @@ export const approvalStatus = t.Union(
 
 const hash = t.String({
   pattern: "^[0-9a-f]{64}$",
-  description: "Of all that is consented to: the call, its arguments, the tool and where it is.",
+  description: "A digest of all that is consented to: the call, its arguments, the tool and where it is.",
   examples: ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
 });
 

@@ -62,7 +62,7 @@ const DESCRIBED = {
     description: "For Stripe alone, whose signature it needs. Any event that is properly signed is fine.",
     answers: { 200: EventTakenShape },
     errors: ["billing_not_configured", "invalid_signature"],
-    headers: { "Stripe-Signature": "Of the body, as it was sent." },
+    headers: { "Stripe-Signature": "The signature of the body, as it was sent." },
     open: true,
   }),
 };

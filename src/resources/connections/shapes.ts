@@ -100,13 +100,10 @@ export const ConnectionTestShape = t.Object(
     }),
     account: t.Nullable(t.String({ description: "Whose credential it is, such as octocat." }), NONE),
     server_info: t.Nullable(
-      t.Object(
-        { name: t.String(), version: t.String() },
-        { description: "Of an MCP server: what it says it is." },
-      ),
+      t.Object({ name: t.String(), version: t.String() }, { description: "What an MCP server says it is." }),
       NONE,
     ),
-    tools: t.Array(t.String(), { description: "Of an MCP server.", maxItems: 200, examples: [[]] }),
+    tools: t.Array(t.String(), { description: "The tools of an MCP server.", maxItems: 200, examples: [[]] }),
     error: t.Nullable(
       t.Object({
         code: words(...PING_CODES),

@@ -15,7 +15,7 @@ const head = {
 export const ConversationShape = t.Object(
   {
     ...head,
-    subject: subject("Of its first message."),
+    subject: subject("The subject of its first message."),
     latest_sender: t.Nullable(
       t.String({
         description: "Who wrote the message of the last reply; null for a call.",
@@ -30,7 +30,7 @@ export const ConversationShape = t.Object(
       description: "What became of its newest message; null while it has none.",
     }),
     latest_reply_status: t.Nullable(replyStatus, {
-      description: "Of the mail that answers the newest message, as `reply_status` there.",
+      description: "The state of the mail that answers the newest message, as `reply_status` there.",
     }),
   },
   { $id: "Conversation" },
@@ -58,7 +58,7 @@ const TurnShape = t.Object(
 export const ConversationDetailShape = t.Object(
   {
     ...head,
-    subject: subject("Of its first message; empty if that one's sender may not instruct."),
+    subject: subject("The subject of its first message; empty if that one's sender may not instruct."),
     turns: t.Array(TurnShape, {
       description: "The newest 200, or fewer long ones, the oldest of them first.",
     }),

@@ -11,7 +11,7 @@ const DnsRecordShape = t.Object(
         "What to publish. For `spf` this is the record that is there already, with this server added.",
       examples: ["mailwright-verify=q8k2v5c0x7n4m1z9s6d3f0g7h2j5l8p1"],
     }),
-    priority: t.Nullable(t.Integer({ description: "Of an MX record." })),
+    priority: t.Nullable(t.Integer({ description: "The priority of an MX record." })),
     purpose: t.Union(
       ["ownership", "inbound_mx", "spf", "dkim", "dmarc"].map((name) => t.Literal(name)),
       { description: "`dkim`: one record for each key, those that sign in front, RSA before Ed25519." },
@@ -34,7 +34,7 @@ const ServiceRecordShape = t.Object(
     value: t.Nullable(
       t.String({ description: "What to publish; null where only you know it.", examples: ["203.0.113.7"] }),
     ),
-    priority: t.Nullable(t.Integer({ description: "Of an MX record." })),
+    priority: t.Nullable(t.Integer({ description: "The priority of an MX record." })),
     purpose: t.Union(
       ["address", "inbound_mx", "spf", "dkim", "dmarc", "ptr", "mta_sts", "mta_sts_host", "tls_rpt"].map(
         (name) => t.Literal(name),

@@ -42,7 +42,7 @@ const confirmBody = t.Object({
   code: t.String({ maxLength: 16_384, description: "As the provider sent it." }),
   state: t.String({ maxLength: 200, description: "As the provider sent it." }),
   iss: t.Optional(t.String({ maxLength: 2_048, description: "As the provider sent it, if it did." })),
-  proof: t.String({ maxLength: 100, description: "Of the page: it asked this browser." }),
+  proof: t.String({ maxLength: 100, description: "The proof of the page that it asked this browser." }),
 });
 const providerParams = t.Object({
   provider: t.String({

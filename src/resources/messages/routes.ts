@@ -167,7 +167,7 @@ const LIST = describe({
   tag: "Messages",
   summary: "The activity log, newest first",
   description:
-    "All filters that are given must hold; `rejected` also finds what was left out by a rule. A page looks at 2,000 messages at most, and shows about 1 MB: where a combination of filters finds little, or results are long, or older messages are not taken into the search yet, it may have fewer items than `limit`, or none, and still a `next_cursor`. Only `next_cursor: null` says that there is nothing more.",
+    "All filters that are given must hold; `rejected` also finds what was left out. A page looks at 2,000 messages at most, and shows about 1 MB: where a combination of filters finds little, or results are long, or older messages are not taken into the search yet, it may have fewer items than `limit`, or none, and still a `next_cursor`. Only `next_cursor: null` says that there is nothing more.",
   answers: { 200: pageShape(ActivityShape) },
   errors: ["invalid_cursor"],
 });

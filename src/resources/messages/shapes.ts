@@ -66,7 +66,7 @@ export const replyStatus = t.Union(
   ["none", "queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name)),
   {
     description:
-      "Of the mail that answers: `sent` is handed over to the next server or, where outgoing mail is captured, kept; `deferred` is tried again later, by this server or, once it was handed over, by another one that said so; six days after that it counts as `sent` if it has not come back.",
+      "The state of the mail that answers: `sent` is handed over to the next server or, where outgoing mail is captured, kept; `deferred` is tried again later, by this server or, once it was handed over, by another one that said so; six days after that it counts as `sent` if it has not come back.",
   },
 );
 

@@ -27,8 +27,8 @@ export const RecipeShape = t.Object(
 const SkippedShape = t.Object(
   {
     type: t.Union([t.Literal("context"), t.Literal("inbox")]),
-    slug: t.Optional(t.String({ description: "Of a context." })),
-    label: t.Optional(t.String({ description: "Of an inbox." })),
+    slug: t.Optional(t.String({ description: "The slug of a context." })),
+    label: t.Optional(t.String({ description: "The label of an inbox." })),
     reason: t.Literal("exists"),
   },
   { examples: [{ type: "context", slug: "email-summary", reason: "exists" }] },

@@ -150,7 +150,7 @@ const DESCRIBED = {
   counts: describe({
     tag,
     summary: "How many deliveries have failed, or wait",
-    description: "Of the last 30 days.",
+    description: "Deliveries of the last 30 days.",
     answers: { 200: CountsShape },
   }),
   list: describe({ tag, summary: "List your webhook endpoints", answers: { 200: t.Array(EndpointShape) } }),

@@ -67,7 +67,7 @@ const DeliveryMembers = {
     }),
     NONE,
   ),
-  duration_ms: t.Nullable(t.Integer({ description: "Of the last attempt.", examples: [42] })),
+  duration_ms: t.Nullable(t.Integer({ description: "How long the last attempt took.", examples: [42] })),
   url: t.String({
     description: "Where it goes, or went.",
     examples: ["https://hooks.example.com/mailwright"],
