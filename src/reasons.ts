@@ -223,8 +223,8 @@ const LEFT_OUT = {
     many: "their senders take no answers",
   },
   own_address: {
-    one: "It was left out, because it says to be from an address of this server.",
-    many: "they say to be from an address of this server",
+    one: "It was left out, because it claims to be from an address of this server.",
+    many: "they claim to be from an address of this server",
   },
   junk: {
     one: "It was left out, because the spam filter of this server took it for junk.",

@@ -7,6 +7,7 @@ import type { ServerInfo, Session } from "./mcp-session.ts";
 import type { Tool, ToolListing, ToolOutcome } from "../trust/guard/tool.ts";
 
 const LIST_KEPT_MS = 300_000;
+/** How many answers of more than 256 KB are held at once, of all tool servers. */
 const LARGE_ANSWERS = 8;
 
 /** A tool server as described by a connection. */
@@ -81,7 +82,7 @@ export function createMcpPool({ nowMs = Date.now, ...options }: McpPoolOptions =
             return entry.list;
           },
         );
-        return { ok: true, tools: tools.map((tool) => callable(sessions, server, tool)), left_out };
+        return { ok: true, tools: tools.map((tool) => toolOf(sessions, server, tool)), left_out };
       });
     },
     inspect(server, signal) {
@@ -96,12 +97,13 @@ export function createMcpPool({ nowMs = Date.now, ...options }: McpPoolOptions =
   };
 }
 
-function callable(sessions: SessionPool, server: McpServer, tool: ListedTool): Tool {
+function toolOf(sessions: SessionPool, server: McpServer, tool: ListedTool): Tool {
   return {
     target: server.target,
     ...tool,
     foreign: true,
     async call(args, signal) {
+      // Widened, since the compiler does not see that `call` sets it.
       let asked = false as boolean;
       const call = (session: Session): Promise<ToolOutcome> => {
         asked = true;

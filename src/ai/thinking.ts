@@ -18,8 +18,8 @@ const MARKS: readonly (readonly [string, string])[] = [
 const SPACE = /\s/;
 
 /**
- * Returns the answer below the thinking that it begins with; empty where there is nothing but thinking. What the model was
- * shown matters only for a mark that ends thinking without a beginning: it may be quoted.
+ * Returns the answer without the thinking in front of it; empty where there is only thinking. `shown` is what the model
+ * was given: a closing mark without an opening one that stands there too may be quoted, and then nothing is cut.
  */
 export function withoutThinking(text: string, shown: readonly { content: string }[]): string {
   let at = afterSpace(text, 0);
@@ -41,8 +41,8 @@ function marksAt(text: string, at: number) {
 const END = "</think>";
 
 /**
- * Returns where thinking ends whose opening mark stands in the prompt, since some chat templates write it there; 0
- * where there is none. An answer that is about such marks names the opening one before, or quotes the closing one. Where
+ * Returns the end of thinking whose opening mark the chat template wrote into the prompt; 0 where there is none. An
+ * answer that is about such marks names the opening one before, or quotes the closing one. Where
  * the model was shown the mark nothing is left out: else whoever wrote it could have the answer cut.
  */
 function afterUnopened(text: string, shown: readonly { content: string }[]): number {

@@ -21,9 +21,8 @@ const HEAVY = sql.raw("weight > 2500000");
 const WAITS = sql.raw("status = 'pending' and later = 1");
 
 /**
- * Returns as JSON at most `limit` lines (values of `account`) that have a ready job, sorted, beginning at `from`; none
- * while the kind is on hold (`held_kinds`). Each line is found by an index seek behind the one before, however many
- * jobs lie between.
+ * Returns up to `limit` lines (accounts) with a ready job as sorted JSON, from `from` on; none while the kind is on hold
+ * (`held_kinds`). Each line is found by an index seek behind the one before, however many jobs lie between.
  * `next_at` is the unix second at which the next job of the kind that `ripen` has not seen is due; null for none.
  */
 export const readyLines = prepared(
@@ -82,8 +81,7 @@ export const dueOfLines = prepared((db, { kind, lines, now, limit, weight, full_
       select due.id from jobs as due
       where due.kind = ${kind} and ${READY} and ${ACCOUNT} = listed.value and due.run_at <= ${now}
         and due.weight <= ${weight}
-        and (due.target is null or (due.target not in (select value from json_each(${full_targets}))
-          and listed.value || char(10) || due.target not in (select value from json_each(${full_targets}))))
+        and ${isFree(sql.raw("listed.value"), sql.raw("due.target"), full_targets)}
       order by due.run_at, due.id limit ${limit}
     )
     order by job.run_at, job.id`,
@@ -106,8 +104,7 @@ export const heavyBehind = prepared(
       db,
       sql`select id, payload, attempts, failures, account, account_slots, weight, target from jobs indexed by jobs_heavy
     where kind = ${kind} and ${READY} and ${HEAVY} and ${ACCOUNT} > ${from} and run_at <= ${now}
-      and (target is null or (target not in (select value from json_each(${full_targets}))
-        and ${ACCOUNT} || char(10) || target not in (select value from json_each(${full_targets}))))
+      and ${isFree(ACCOUNT, sql.raw("target"), full_targets)}
     order by ${ACCOUNT}, run_at, id limit 1`,
     ),
 );
@@ -128,6 +125,12 @@ export const jobInLane = prepared((db, { lane }: { lane: string }) =>
     sql`select id from jobs where lane = ${lane} and status in ('pending', 'running') limit 1`,
   ),
 );
+
+/** The condition that a job's target takes one more, of this line as well. */
+function isFree(line: RawBuilder<unknown>, target: RawBuilder<unknown>, full_targets: string) {
+  return sql`(${target} is null or (${target} not in (select value from json_each(${full_targets}))
+    and ${line} || char(10) || ${target} not in (select value from json_each(${full_targets}))))`;
+}
 
 function statement<Row>(db: Db, query: RawBuilder<unknown>): Compilable<Row> {
   return { compile: () => (query as RawBuilder<Row>).compile(db) };

@@ -1,9 +1,11 @@
 import { storedJson } from "../lib/stored-json.ts";
 import type { InboxRow } from "./schema.ts";
 
-/** The tools that an inbox may use. `targets: null` means all of them, and so does a missing scope. */
-export interface StoredScope {
+/** What an inbox lets tools do; none (null) lets them do all. */
+export interface Scope {
+  /** Targets that the inbox may use; with an empty list only the model works, null allows every target. */
   targets: string[] | null;
+  /** Targets whose writing tools may run on untrusted mail without being named. */
   autonomous: string[];
 }
 
@@ -41,6 +43,6 @@ export function allowlistOf(inbox: Pick<InboxRow, "allowlist_senders">): string[
 }
 
 /** Returns which tools an inbox may use; null for all. A damaged scope allows none. */
-export function scopeOf({ scope }: Pick<InboxRow, "scope">): StoredScope | null {
-  return scope === null ? null : storedJson<StoredScope>(scope, { targets: [], autonomous: [] });
+export function scopeOf({ scope }: Pick<InboxRow, "scope">): Scope | null {
+  return scope === null ? null : storedJson<Scope>(scope, { targets: [], autonomous: [] });
 }

@@ -1,9 +1,9 @@
 import { startWorker } from "../lib/worker.ts";
 import type { Damage } from "./examine.ts";
 
-/** The index of words of a million messages takes twenty seconds of it. */
+/** How long a look may take; the index of words of a million messages takes twenty seconds. */
 const LOOK_MS = 60_000;
-/** How long to look for all faults, which reads every page. Nobody waits for it. */
+/** How long a look for all faults may take, which reads every page. Nobody waits for it. */
 const LOOK_AT_ALL_MS = 600_000;
 
 /** SQLITE_IOERR, the low byte of an extended error code such as SQLITE_IOERR_READ. */
@@ -24,10 +24,10 @@ export interface Look {
 
 /** Returns the faults of a database file, checked on another thread; null when that takes too long. */
 export function findFaults(path: string): Promise<string[] | null> {
-  return look({ path, look_for: "faults" }, SENTENCES);
+  return look({ path, look_for: "faults" }, AS_SENTENCES);
 }
 
-/** As `findFaults`, with indexes that do not fit their tables, without values of single rows, and with what can be done about it. */
+/** As `findFaults`; also compares indexes with tables, leaves out values of single rows, and says what can be mended. */
 export function findDamage(path: string): Promise<Damage | null> {
   return look({ path, look_for: "damage" }, { limit_ms: LOOK_AT_ALL_MS, failed: nothingKnown });
 }
@@ -45,10 +45,10 @@ export const OF_ONE_ROW = /^(?:NULL value in |CHECK constraint failed in |(?:non
  * takes too long.
  */
 export function findOrphans(path: string): Promise<string[] | null> {
-  return look({ path, look_for: "orphans" }, SENTENCES);
+  return look({ path, look_for: "orphans" }, AS_SENTENCES);
 }
 
-const SENTENCES = { limit_ms: LOOK_MS, failed: (fault: string) => [fault] };
+const AS_SENTENCES = { limit_ms: LOOK_MS, failed: (fault: string) => [fault] };
 
 async function look<Answer>(
   asked: Look,

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { splitListen } from "../config/forms.ts";
 import { messageOf } from "../errors.ts";
 import { handleLimit, handlesInUse } from "../lib/handles.ts";
-import { inNetworks, inTurns, networksAround } from "../net/networks.ts";
+import { inNetworks, networksAround, spreadByNetwork } from "../net/networks.ts";
 import {
   openTakenConnections,
   type TakenConnection,
@@ -107,7 +107,7 @@ function leastEntitled(connections: TakenConnection[], count: number): TakenConn
   }));
   known.sort((a, b) => a.connection.idle_ms - b.connection.idle_ms);
   const stay = Math.max(0, known.length - count);
-  return inTurns(known, ({ networks }) => networks)
+  return spreadByNetwork(known, ({ networks }) => networks)
     .slice(stay)
     .map(({ connection }) => connection);
 }

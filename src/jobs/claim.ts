@@ -96,7 +96,7 @@ export async function claimPending<K extends JobKind>(
     if (first !== null) {
       uses.add(useOf(first));
       await take(first);
-      Object.assign(claimed, { all: look.all, next_at: look.next_at });
+      Object.assign(claimed, { all: look.is_all, next_at: look.next_at });
       continue;
     }
     const each = Math.min(left.limit, jobsOfEach(look.lines.length));
@@ -108,16 +108,21 @@ export async function claimPending<K extends JobKind>(
       weight: Math.floor(largestJob(uses, room)),
       full_targets: JSON.stringify(fullTargets(uses, room)),
     });
-    const { chosen, full, hidden } = choose(turns.inOrder(look, due), { ...left, room, uses, all: look.all });
+    const { chosen, full, hidden } = choose(turns.inOrder(look, due), {
+      ...left,
+      room,
+      uses,
+      all: look.is_all,
+    });
     for (const row of chosen) {
       await take(row);
       kept.passed(row);
     }
     turns.took(chosen);
     turns.settle(look, new Set([...chosen].map(lineOfRow)), jobs.length < limit);
-    Object.assign(claimed, { full, all: look.all, next_at: look.next_at });
+    Object.assign(claimed, { full, all: look.is_all, next_at: look.next_at });
     // Behind the jobs that were passed over, or taken, there may be others of their account that have room.
-    const more = !look.all || hidden || chosen.size >= each;
+    const more = !look.is_all || hidden || chosen.size >= each;
     if (chosen.size === 0 || !more) break;
   }
   return claimed;

@@ -6,7 +6,7 @@ import { isTime } from "../lib/is-time.ts";
 import { JOB_KINDS, JOB_RULES, type JobKind } from "./kinds.ts";
 
 /** Why a mail that was queued for delivery waits while outgoing mail is captured. */
-export const HELD_HERE =
+export const HELD_WHILE_CAPTURED =
   'outbound.mode is "capture"; what was queued for delivery waits for "relay" or "direct"';
 
 /**
@@ -38,7 +38,7 @@ export async function restingKinds({
   config,
 }: Pick<App, "db" | "config">): Promise<Map<JobKind, string>> {
   const resting = new Map<JobKind, string>();
-  if (config.outbound.mode === "capture") resting.set("send_mail", HELD_HERE);
+  if (config.outbound.mode === "capture") resting.set("send_mail", HELD_WHILE_CAPTURED);
   for (const { kind, since } of await heldKinds(db))
     resting.set(
       kind as JobKind,

@@ -39,19 +39,20 @@ export interface KeptMemory {
 export function createKeptMemory(uses: Uses): KeptMemory {
   let kept: { id: string; place: Parameters<Uses["add"]>[0] } | null = null;
   /** Bytes of the jobs started since the last large one had its turn. */
-  let passed = 0;
-  /** The line (account) that was looked at last. */
+  let bytes_since = 0;
+  /** The account that was looked at last. */
   let from = "";
 
   const find = async (tx: Db, { kind, now, uses: running, room }: Asked): Promise<void> => {
     const full_targets = JSON.stringify(fullTargets(running, room));
     const [row] = await heavyBehind(tx, { kind, from, now, full_targets });
-    if (row === undefined && from === "") passed = 0;
+    // The whole queue has no large job: nothing is owed.
+    if (row === undefined && from === "") bytes_since = 0;
     from = row?.account ?? "";
     if (row === undefined) return;
     const use = useOf(row);
     const weight = memoryOf(use, room);
-    if (passed < weight || !mayHaveKept(use, { uses: running, room })) return;
+    if (bytes_since < weight || !mayHaveKept(use, { uses: running, room })) return;
     kept = { id: row.id, place: { share: null, weight, target: null } };
     uses.add(kept.place);
   };
@@ -59,12 +60,12 @@ export function createKeptMemory(uses: Uses): KeptMemory {
   const end = (): void => {
     if (kept !== null) uses.remove(kept.place);
     kept = null;
-    passed = 0;
+    bytes_since = 0;
   };
 
   return {
     async next(tx, asked) {
-      if (kept === null && passed > HEAVY_BYTES) await find(tx, asked);
+      if (kept === null && bytes_since > HEAVY_BYTES) await find(tx, asked);
       if (kept === null) return null;
       const [row] = await readyJob(tx, { id: kept.id });
       if (row === undefined || (await isBehindHousehold(tx, asked.kind, row))) {
@@ -76,7 +77,7 @@ export function createKeptMemory(uses: Uses): KeptMemory {
       return row;
     },
     passed({ weight }) {
-      if (kept === null) passed += weight;
+      if (kept === null) bytes_since += weight;
     },
   };
 }

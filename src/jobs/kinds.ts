@@ -62,12 +62,12 @@ export interface JobPayloads {
   mail_returns: { user_id: string };
   /** Cancels the subscription of a deleted account. */
   close_customer: { customer_id: string };
-  /** Renews the TLS certificate when it is due. */
-  keep_certificate: { directory: string; names: string[] };
   /** Has the message of a schedule worked on at its next time. */
   run_schedule: { schedule_id: string };
   /** `schedule`: as it was configured when the backup was planned. */
   make_backup: { schedule: string };
+  /** Renews the TLS certificate when it is due. */
+  keep_certificate: { directory: string; names: string[] };
   /**
    * Fetches events of the payment provider that may not have reached this server. `since`: everything paid before is
    * known; `after`: the account that was checked last.
@@ -88,7 +88,7 @@ interface JobRule<K extends JobKind> {
    * none is needed.
    */
   names: (string & keyof JobPayloads[K]) | null;
-  /** Whether the kind is held when the operator names none, and after a restore. */
+  /** Whether `mailwright queue hold` without a kind holds it, and a restore. */
   held_by_default: boolean;
   /** What jobs of this kind are called in the dashboard. */
   shown: string;
@@ -107,7 +107,7 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     max_failures: 8,
     names: "message_id",
     held_by_default: true,
-    shown: "answers",
+    shown: "messages to work on",
   },
   send_mail: {
     lease_seconds: 900,
@@ -191,7 +191,7 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     max_failures: NEVER_GIVEN_UP,
     names: "inbox_id",
     held_by_default: false,
-    shown: "inboxes that go on",
+    shown: "inboxes to resume",
   },
   erase_account: {
     lease_seconds: 900,
@@ -205,14 +205,14 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     max_failures: NEVER_GIVEN_UP,
     names: null,
     held_by_default: false,
-    shown: "what has been kept for long enough",
+    shown: "clean-up",
   },
   fan_out_event: {
     lease_seconds: 120,
     max_failures: 8,
     names: "event_id",
     held_by_default: true,
-    shown: "news for webhooks",
+    shown: "events for webhooks",
   },
   deliver_webhooks: {
     // Deliveries count their own attempts. A job starts attempts for five minutes, and a time-out may be ten.
@@ -248,7 +248,7 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     max_failures: NEVER_GIVEN_UP,
     names: "customer_id",
     held_by_default: false,
-    shown: "what deleted accounts pay for",
+    shown: "subscriptions to cancel",
   },
   run_schedule: {
     lease_seconds: 300,
@@ -277,7 +277,7 @@ export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
     max_failures: NEVER_GIVEN_UP,
     names: null,
     held_by_default: false,
-    shown: "questions to the payment provider",
+    shown: "payment look-ups",
   },
 };
 

@@ -9,7 +9,7 @@ import { DEAD, shareOf, UNCLAIMED } from "./queue.ts";
 import { endLost, type JobHandlers, UNREADABLE } from "./run-job.ts";
 
 /**
- * Mends jobs whose rows are damaged so that they would never be begun. One whose kind or state is none is set aside, as nobody
+ * Mends jobs whose rows are damaged so that they would never be begun. One whose kind or status is unknown is set aside, as nobody
  * knows what it is for or how far it was; any other begins anew.
  */
 export async function mendJobs(app: App, tx: Db, handlers: JobHandlers): Promise<void> {
@@ -31,6 +31,7 @@ export async function mendJobs(app: App, tx: Db, handlers: JobHandlers): Promise
       .where("id", "=", id)
       .execute();
     const share = row.account === null ? null : shareOf(row.account, null);
+    // Nobody can say what a job of an unknown kind was for, so every kind looks for rows without a job.
     for (const one of is_known ? [kind as JobKind] : JOB_KINDS)
       await endLost(app, tx, handlers[one], { share });
   }
@@ -57,7 +58,7 @@ export function lookThroughDaily(app: App): () => Promise<void> {
   };
 }
 
-/** Has a claim find a damaged job: at its time, or now where there is none any more. */
+/** Makes a damaged job claimable again: at its time if that can be read, else now. */
 async function beginAnew(app: App, tx: Db, row: JobRow): Promise<void> {
   const lost = JOB_COUNTS.filter((name) => typeof row[name] !== "number");
   const is_time = typeof row.run_at === "number" && row.run_at <= PAUSED_AT;

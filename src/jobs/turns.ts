@@ -4,8 +4,8 @@ import { shareOf } from "./queue.ts";
 
 /** How many lines (each the due jobs of one account) one search covers. */
 export const LINES_AT_ONCE = 32;
-/** For how many pairs of account and target the last visit is remembered. */
-const VISITS_KNOWN = 1_000;
+/** For how many pairs of account and target the last use is remembered. */
+const USES_KNOWN = 1_000;
 /** How many jobs one search marks as due; if there are more, another follows at once. */
 const RIPENED_AT_ONCE = 256;
 
@@ -16,7 +16,7 @@ export interface Look {
   /** How many of `lines` are there because it is their turn. */
   in_turn: number;
   /** Whether no other line has a due job. */
-  all: boolean;
+  is_all: boolean;
   /** The unix second at which the next job falls due; null for none. */
   next_at: number | null;
 }
@@ -51,7 +51,7 @@ export function createTurns(): Turns {
   /** The lines that have had their turn in this round. */
   let served = new Set<string>();
   const asked = new Set<string>();
-  const visits = createVisits();
+  const uses = createTargetUses();
 
   const ask = (line: string): void => {
     if (asked.size < LINES_AT_ONCE) asked.add(line);
@@ -74,59 +74,64 @@ export function createTurns(): Turns {
         next = await nextLines(tx, kind);
       }
       const { lines, next_at } = next;
-      const all = lines.length < LINES_AT_ONCE;
-      if (all) {
+      const is_all = lines.length < LINES_AT_ONCE;
+      if (is_all) {
         asked.clear();
-        return { lines, in_turn: lines.length, all, next_at };
+        return { lines, in_turn: lines.length, is_all, next_at };
       }
       const wanted = [...lines, ...asked];
       asked.clear();
       // Adds the lines of households: jobs of strangers start only if it is known what their household waits for.
       const households = wanted.map((line) => shareOf(line, null).account);
-      return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
+      return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, is_all, next_at };
     },
-    inOrder({ lines, in_turn, all }, due) {
-      if (all && served.size === 0) return visits.inOrder(due);
+    inOrder({ lines, in_turn, is_all }, due) {
+      if (is_all && served.size === 0) return uses.inOrder(due);
       const first = new Set(lines.slice(0, in_turn).filter((line) => !served.has(line)));
       const { true: early = [], false: late = [] } = Object.groupBy(due, ({ account }) =>
         first.has(account ?? "") ? "true" : "false",
       );
-      return visits.inOrder([...early, ...late]);
+      return uses.inOrder([...early, ...late]);
     },
-    took: (rows) => visits.add(rows),
-    settle({ lines, in_turn, all }, given, isLeft) {
-      if (all && isLeft) {
-        from = "";
-        served.clear();
-        return;
-      }
-      const turn = lines.slice(0, in_turn);
-      const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
-      // When a line has its second turn in a round, those still waiting were passed over because they lacked something.
-      const second = [...given].some((line) => served.has(line) || !turn.includes(line));
-      const next = isLeft || second ? undefined : turn.find((line) => !had.has(line));
-      served = next === undefined ? new Set() : had;
-      if (all) from = "";
-      else from = next ?? behind(turn.at(-1) ?? "");
+    took: (rows) => uses.add(rows),
+    settle(look, given, isLeft) {
+      ({ from, served } = nextTurn(look, { served, given, isLeft }));
     },
     ask,
   };
 }
 
+/** Returns where the next search begins, and who has had their turn by then. */
+function nextTurn(
+  { lines, in_turn, is_all }: Look,
+  { served, given, isLeft }: { served: ReadonlySet<string>; given: ReadonlySet<string>; isLeft: boolean },
+): { from: string; served: Set<string> } {
+  if (is_all && isLeft) return { from: "", served: new Set() };
+  const turn = lines.slice(0, in_turn);
+  const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
+  // When a line has its second turn in a round, those still waiting were passed over for want of memory or of a free target.
+  const is_second = [...given].some((line) => served.has(line) || !turn.includes(line));
+  const next = isLeft || is_second ? undefined : turn.find((line) => !had.has(line));
+  return {
+    from: is_all ? "" : (next ?? behind(turn.at(-1) ?? "")),
+    served: next === undefined ? new Set() : had,
+  };
+}
+
 /** Remembers the order in which accounts used targets. */
-function createVisits() {
-  const visits = new Map<string, number>();
+function createTargetUses() {
+  const uses = new Map<string, number>();
   let count = 0;
-  const last = (one: Waiting): number => visits.get(placeOf(one)) ?? 0;
+  const last = (one: Waiting): number => uses.get(placeOf(one)) ?? 0;
   return {
     add(rows: Iterable<Waiting>): void {
       for (const row of rows) {
         if (row.target === null) continue;
         const place = placeOf(row);
-        visits.delete(place);
-        visits.set(place, ++count);
-        const [oldest = ""] = visits.keys();
-        if (visits.size > VISITS_KNOWN) visits.delete(oldest);
+        uses.delete(place);
+        uses.set(place, ++count);
+        const [oldest = ""] = uses.keys();
+        if (uses.size > USES_KNOWN) uses.delete(oldest);
       }
     },
     /**
@@ -134,7 +139,7 @@ function createVisits() {
      * the target has in the order.
      */
     inOrder<Row extends Waiting>(due: Row[]): Row[] {
-      if (visits.size === 0) return due;
+      if (uses.size === 0) return due;
       const sorted = new Map<string | null, Iterator<Row>>();
       for (const [target, rows] of Map.groupBy(due, (row) => row.target))
         if (target !== null) sorted.set(target, rows.toSorted((a, b) => last(a) - last(b)).values());

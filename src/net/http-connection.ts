@@ -55,17 +55,20 @@ interface Exchange {
   request: HttpRequest;
   resolve: (answer: HttpAnswer) => void;
   reject: (fault: unknown) => void;
-  timers: WaitLimit[];
+  /** Ends it when the time for the answer is up. */
+  answering: WaitLimit;
+  /** Ends it when the time for connecting is up; absent once connected. */
+  connecting?: WaitLimit;
   /** All bytes received, with interim responses, trailers and chunk framing. */
-  came: number;
+  received_bytes: number;
   /** How many bytes of the body are still to be kept. */
-  wanted: number;
+  body_bytes_left: number;
   /** Alternating names and values. */
   raw_headers: string[];
   body: Buffer[];
   /** The status; 0 before it is known. */
   status: number;
-  keeps: boolean;
+  may_keep: boolean;
   is_complete: boolean;
 }
 
@@ -97,11 +100,11 @@ export function httpConnection(
   };
   const endAfter = (ms: number) => waitLimit(Math.max(0, ms), () => end(tooLate()));
 
-  report(parser, () => current);
+  readInto(parser, () => current);
   socket.once(ready, () => {
     is_ready = true;
     if (!current) return;
-    current.timers.pop()?.clear();
+    current.connecting?.clear();
     write(current);
   });
   socket.on("data", (part: Buffer) => {
@@ -109,7 +112,7 @@ export function httpConnection(
     if (!current || heard === "unsent") return end(noAnswer("ECONNRESET"));
     heard = "answered";
     const ending = takePart(parser, current, part);
-    if (ending) end(ending.fault, ending.keeps);
+    if (ending) end(ending.fault, ending.may_keep);
   });
   socket.on("error", (error) => void (fault = error));
   socket.once("close", () => {
@@ -120,13 +123,13 @@ export function httpConnection(
   return {
     send(request) {
       const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
-      const timers = [endAfter(request.timeout_ms)];
-      const exchange = { ...newExchange(request), resolve, reject, timers };
+      const answering = endAfter(request.timeout_ms);
+      const exchange: Exchange = { ...newExchange(request), resolve, reject, answering };
       current = exchange;
       heard = "unsent";
       parser.initialize(HTTPParser.RESPONSE, {}, MAX_HEAD_BYTES);
       if (is_ready) soon(() => write(exchange));
-      else timers.push(endAfter(request.connect_ms));
+      else exchange.connecting = endAfter(request.connect_ms);
       return promise;
     },
     get heard() {
@@ -158,7 +161,8 @@ function soon(write: () => void): void {
 }
 
 function settle(exchange: Exchange, why: Error | undefined): void {
-  for (const timer of exchange.timers) timer.clear();
+  exchange.answering.clear();
+  exchange.connecting?.clear();
   if (exchange.status > 0) exchange.resolve(answerOf(exchange));
   else exchange.reject(why);
 }
@@ -168,31 +172,31 @@ function takePart(
   parser: HTTPParser,
   exchange: Exchange,
   part: Buffer,
-): { fault?: Error; keeps: boolean } | null {
-  exchange.came += part.length;
+): { fault?: Error; may_keep: boolean } | null {
+  exchange.received_bytes += part.length;
   const read = parser.execute(part);
-  if (read instanceof Error) return { fault: read, keeps: false };
-  if (exchange.is_complete) return { keeps: exchange.keeps };
-  if (exchange.wanted <= 0) return { keeps: false };
-  const is_over = exchange.came > exchange.request.max_bytes + MAX_HEAD_BYTES;
-  return is_over ? { fault: noAnswer("EMSGSIZE"), keeps: false } : null;
+  if (read instanceof Error) return { fault: read, may_keep: false };
+  if (exchange.is_complete) return { may_keep: exchange.may_keep };
+  if (exchange.body_bytes_left <= 0) return { may_keep: false };
+  const is_over = exchange.received_bytes > exchange.request.max_bytes + MAX_HEAD_BYTES;
+  return is_over ? { fault: noAnswer("EMSGSIZE"), may_keep: false } : null;
 }
 
 function newExchange(request: HttpRequest) {
   return {
     request,
-    came: 0,
-    wanted: request.max_bytes,
+    received_bytes: 0,
+    body_bytes_left: request.max_bytes,
     raw_headers: [],
     body: [],
     status: 0,
-    keeps: false,
+    may_keep: false,
     is_complete: false,
   };
 }
 
-/** Lets the parser fill in the current exchange. Interim responses are skipped (RFC 9110 §15.2). */
-function report(parser: HTTPParser, current: () => Exchange | null): void {
+/** Has the parser fill in the current exchange. Interim responses are skipped (RFC 9110 §15.2). */
+function readInto(parser: HTTPParser, current: () => Exchange | null): void {
   const unended = (): Exchange | null => {
     const exchange = current();
     return exchange?.is_complete === false ? exchange : null;
@@ -200,23 +204,23 @@ function report(parser: HTTPParser, current: () => Exchange | null): void {
   parser[HTTPParser.kOnMessageBegin] = () => {
     const exchange = current();
     // A second answer without a request.
-    if (exchange?.is_complete === true) exchange.keeps = false;
+    if (exchange?.is_complete === true) exchange.may_keep = false;
   };
   parser[HTTPParser.kOnHeaders] = (raw) => void unended()?.raw_headers.push(...raw);
   parser[HTTPParser.kOnHeadersComplete] = (...head) => {
-    const [, , raw = [], , , status, , is_upgrade, keeps] = head;
+    const [, , raw = [], , , status, , is_upgrade, may_keep] = head;
     const exchange = unended();
     if (!exchange) return 0;
     const is_interim = status < 200 && status !== SWITCHING_PROTOCOLS;
     exchange.raw_headers.push(...raw);
     if (is_interim) exchange.raw_headers = [];
-    else Object.assign(exchange, { status, keeps: keeps && !is_upgrade });
+    else Object.assign(exchange, { status, may_keep: may_keep && !is_upgrade });
     return is_upgrade ? 2 : 0;
   };
   parser[HTTPParser.kOnBody] = (part) => {
     const exchange = unended();
     exchange?.body.push(part);
-    if (exchange) exchange.wanted -= part.length;
+    if (exchange) exchange.body_bytes_left -= part.length;
   };
   parser[HTTPParser.kOnMessageComplete] = () => {
     const exchange = current();

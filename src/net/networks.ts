@@ -78,16 +78,19 @@ function startOf(client: ipaddr.IPv4 | ipaddr.IPv6, bits: number): string {
 }
 
 /**
- * Sorts what clients hold by how long it may stay: everybody's first, then everybody's second, and so on, also for
- * networks within networks. So the last item is of the network that holds the most. `items` are in the order in which
- * those of one client may stay.
+ * Orders what clients hold so that each network has its first item, then each its second, and so on, also within
+ * networks. The last item is of the network that holds the most. Items of one client keep their order.
  */
-export function inTurns<Item>(items: Item[], networksOf: (item: Item) => string[], depth = 0): Item[] {
+export function spreadByNetwork<Item>(
+  items: Item[],
+  networksOf: (item: Item) => string[],
+  depth = 0,
+): Item[] {
   const [first] = items;
   if (first === undefined || networksOf(first)[depth] === undefined) return items;
   const rounds: Item[][] = [];
   for (const group of Map.groupBy(items, (item) => networksOf(item)[depth]).values())
-    for (const [round, item] of inTurns(group, networksOf, depth + 1).entries())
+    for (const [round, item] of spreadByNetwork(group, networksOf, depth + 1).entries())
       (rounds[round] ??= []).push(item);
   return rounds.flat();
 }

@@ -101,7 +101,7 @@ type Room = Pick<JobHandler<JobKind>, "slots" | "bytes" | "target_slots">;
 /** For work that would stay half done if it were dropped. */
 const MUST_BE_DONE = { drop: null, revive: retryInPlace } as const;
 
-/** One row for each kind of job. */
+/** One row for each kind of job, in the order of `JOB_RULES`. */
 const JOBS: { [K in JobKind]: JobUse<K> } = {
   route_message: {
     run: runNow,
@@ -113,16 +113,6 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     drop: dropRun,
     drop_lost: (app, tx, job, error) => endOrphans(app, tx, job, { reason: DROPPED_REASON, error }),
     revive: runAgain,
-  },
-  replay_message: {
-    run: replayNow,
-    giveUp: giveUpReplay,
-    lost: endLostReplays,
-    room: { slots: REPLAY_SLOTS },
-    about: (db, { message_id }) => aboutMessage(db, { message_id }),
-    drop: dropReplay,
-    drop_lost: endLostReplays,
-    revive: refuseRetry,
   },
   send_mail: {
     run: (to, job, signal) => sendNow(to, job, { signal, review: atSending }),
@@ -158,6 +148,18 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     drop: dropTelling,
     revive: retryInPlace,
   },
+  check_domain: {
+    run: checkNow,
+    room: { slots: CHECKING_SLOTS },
+    about: aboutDomain,
+    ...MUST_BE_DONE,
+  },
+  check_service_keys: {
+    run: checkServiceKeysNow,
+    room: ONE,
+    about: ofNobody("look for the records of the server's own DKIM keys"),
+    ...MUST_BE_DONE,
+  },
   mail_code: {
     run: mailCodeNow,
     room: { slots: CODE_SLOTS },
@@ -176,6 +178,16 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     room: ONE,
     about: ofNobody("erase what is left of a deleted inbox or webhook"),
     ...MUST_BE_DONE,
+  },
+  replay_message: {
+    run: replayNow,
+    giveUp: giveUpReplay,
+    lost: endLostReplays,
+    room: { slots: REPLAY_SLOTS },
+    about: (db, { message_id }) => aboutMessage(db, { message_id }),
+    drop: dropReplay,
+    drop_lost: endLostReplays,
+    revive: refuseRetry,
   },
   erase_messages: {
     run: eraseDeletedNow,
@@ -200,18 +212,6 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
     plan: purgeLater,
     room: ONE,
     about: ofNobody("take away what was kept for long enough"),
-    ...MUST_BE_DONE,
-  },
-  check_domain: {
-    run: checkNow,
-    room: { slots: CHECKING_SLOTS },
-    about: aboutDomain,
-    ...MUST_BE_DONE,
-  },
-  check_service_keys: {
-    run: checkServiceKeysNow,
-    room: ONE,
-    about: ofNobody("look for the records of the server's own DKIM keys"),
     ...MUST_BE_DONE,
   },
   fan_out_event: {

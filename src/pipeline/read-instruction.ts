@@ -15,8 +15,7 @@ import {
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
-import { scopeOf } from "../db/inbox-columns.ts";
-import type { Scope } from "../trust/guard/guard.ts";
+import { type Scope, scopeOf } from "../db/inbox-columns.ts";
 import type { Command, Parsed, ParseOptions } from "./command.ts";
 import { instructionOf, macroOf, macroWordsOf } from "./macro.ts";
 import { lessening, readTyped, type Typed } from "./read-typed.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientNetwork, inTurns, networksAround } from "../../src/net/networks.ts";
+import { clientNetwork, networksAround, spreadByNetwork } from "../../src/net/networks.ts";
 
 const around: [string, string[]][] = [
   ["192.0.2.77", ["192.0.2.0", "192.0.2.77"]],
@@ -23,7 +23,7 @@ test("turns go round the networks, and within each of them round its own", () =>
     ["lone-1", "lone", "sixth"],
   ] as const;
   const networksOf = ([line, place]: (typeof held)[number]): string[] => [place.slice(0, 4), place, line];
-  const order = inTurns([...held], networksOf).map(([, , name]) => name);
+  const order = spreadByNetwork([...held], networksOf).map(([, , name]) => name);
   expect(order).toEqual(["first", "fifth", "fourth", "sixth", "third", "second"]);
-  expect(inTurns([], networksOf)).toEqual([]);
+  expect(spreadByNetwork([], networksOf)).toEqual([]);
 });

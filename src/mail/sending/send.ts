@@ -1,4 +1,4 @@
-import { HELD_HERE } from "../../jobs/holds.ts";
+import { HELD_WHILE_CAPTURED } from "../../jobs/holds.ts";
 import type { Resolver } from "../../net/dns.ts";
 import type { Share } from "../../jobs/queue.ts";
 import type { Log } from "../../lib/log.ts";
@@ -120,7 +120,7 @@ export function createSender(options: SenderOptions): Sender {
   if (options.mode === "relay") return relaySender(options, timeouts);
   if (options.mode === "direct") return directSender(options, timeouts);
   return {
-    send: () => Promise.resolve({ status: "deferred", response: HELD_HERE }),
+    send: () => Promise.resolve({ status: "deferred", response: HELD_WHILE_CAPTURED }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

@@ -7,7 +7,7 @@ import { eraseRestLater } from "../../jobs/erase.ts";
 import { addressOf, retireAddress } from "./addresses.ts";
 import { leaveDefault } from "./default-inbox.ts";
 import { ownInbox } from "./inboxes.ts";
-import { lookAtWaiting, resumeLater } from "./pause.ts";
+import { lookAtWaitingLater, resumeLater } from "./pause.ts";
 import { NOTHING_SET } from "./settings.ts";
 
 /** Rows of each table that names an inbox which one step changes. */
@@ -30,7 +30,7 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     await leaveDefault(tx, caller.user, row.id);
     // Mail that waited for it must not wait for ever: it ends, and its senders are told.
     if (row.paused !== null) await resumeLater(app, tx, row.id);
-    await lookAtWaiting(app, tx, row.id);
+    await lookAtWaitingLater(app, tx, row.id);
     if (await clearInbox(tx, row)) await eraseRestLater(app, tx, { inbox_id: row.id });
   });
 }

@@ -19,14 +19,14 @@ import {
 } from "./addresses.ts";
 import { listedIn } from "../contexts/scope.ts";
 import { defaultInboxId, setDefault } from "./default-inbox.ts";
-import { lookAtWaiting, resumeLater } from "./pause.ts";
+import { lookAtWaitingLater, resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxPatch, NewInbox } from "./body-shapes.ts";
 import { sha256 } from "../../lib/sha256.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { rulesOf, storedRules, viewRule } from "./rules/rules.ts";
 import { tellIfWidened } from "./widened.ts";
-import { columnsOf, DEFAULT_POLICY, NOTHING_SET, policyOf } from "./settings.ts";
+import { columnsOf, NEW_INBOX, policyOf } from "./settings.ts";
 
 export type InboxView = ReturnType<typeof viewInbox>;
 
@@ -57,20 +57,13 @@ export async function createInbox(app: App, caller: Caller, input: NewInbox): Pr
     const made = await addInbox(app, tx, caller.user, input);
     const after = await ownInbox(tx, caller.user, made.id);
     const is_default = input.is_default === true;
-    await tellIfWidened(app, tx, caller, { before: BLANK, after: { ...after, is_default } });
+    await tellIfWidened(app, tx, caller, {
+      before: { ...NEW_INBOX, is_default: false },
+      after: { ...after, is_default },
+    });
     return made;
   });
 }
-
-/** What a new inbox of which nothing is said may do. */
-const BLANK = {
-  ...NOTHING_SET,
-  context_ids: null,
-  every_context: 1,
-  reply_enabled: 1,
-  inbound_policy: JSON.stringify(DEFAULT_POLICY),
-  is_default: false,
-};
 
 /** As `createInbox`, in the transaction of the caller. */
 export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
@@ -78,22 +71,18 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
   const limits = planLimits(app.config, user.plan);
   refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
   const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
-  const initial = { inbound_policy: JSON.stringify(DEFAULT_POLICY), context_ids: null };
-  const columns = await columnsOf(app, tx, { user, settings, before: initial });
+  const columns = await columnsOf(app, tx, { user, settings, before: NEW_INBOX });
   const address =
     chosen === undefined
       ? await tokenAddress(tx, { prefix: prefixOf(wanted ?? settings.label ?? ""), domain })
       : await chosenAddress(app, tx, { chosen, domain, domain_id });
   const row: InboxRow = {
-    ...initial,
+    ...NEW_INBOX,
     id: app.newId(),
     user_id: user.id,
     ...address,
     domain,
     domain_id,
-    ...NOTHING_SET,
-    every_context: 1,
-    reply_enabled: 1,
     deleted_at: null,
     rotations: 0,
     created: app.now(),
@@ -155,7 +144,7 @@ export async function patchInbox(
       after: { ...changed, is_default },
     });
     if (row.paused !== null && changed.paused === null) await resumeLater(app, tx, row.id);
-    if (changed.rules !== row.rules) await lookAtWaiting(app, tx, row.id);
+    if (changed.rules !== row.rules) await lookAtWaitingLater(app, tx, row.id);
     await setDefault(tx, user, { id, is_default: settings.is_default });
     return inboxView(app, tx, user, changed);
   });

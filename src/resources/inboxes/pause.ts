@@ -26,6 +26,6 @@ export async function resumeLater(app: App, tx: Db, inbox_id: string): Promise<v
  * Has what waits in an inbox by a rule looked at soon: the rule may be another one, or gone, as the inbox may be. As much
  * as one likes may wait, so that a job does it.
  */
-export async function lookAtWaiting(app: App, tx: Db, inbox_id: string): Promise<void> {
+export async function lookAtWaitingLater(app: App, tx: Db, inbox_id: string): Promise<void> {
   if (await hasWaiting(tx, inbox_id)) await resumeLater(app, tx, inbox_id);
 }

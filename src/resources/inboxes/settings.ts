@@ -1,5 +1,5 @@
 import { storedJson } from "../../lib/stored-json.ts";
-import type { Scope } from "../../trust/guard/guard.ts";
+import type { Scope } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import { onlyListed } from "../contexts/scope.ts";
@@ -29,7 +29,7 @@ export interface InboundPolicy {
   process_unauthenticated: boolean;
 }
 
-export const DEFAULT_POLICY: InboundPolicy = {
+const DEFAULT_POLICY: InboundPolicy = {
   reply_to_unauthenticated: false,
   process_bulk: false,
   process_unauthenticated: false,
@@ -50,6 +50,15 @@ export const NOTHING_SET = {
   paused: null,
   default_instruction: null,
   rules: "[]",
+} satisfies Partial<InboxRow>;
+
+/** The settings of a new inbox of which nothing is said. */
+export const NEW_INBOX = {
+  ...NOTHING_SET,
+  context_ids: null,
+  every_context: 1,
+  reply_enabled: 1,
+  inbound_policy: JSON.stringify(DEFAULT_POLICY),
 } satisfies Partial<InboxRow>;
 
 interface Change {

@@ -26,7 +26,7 @@ export function richTextOf(tokens: Token[]): RichText[] {
     else if (mark !== undefined) marks.delete(mark);
     else if (type === "link_open") link = addressIn(attrs, "href");
     else if (type === "link_close") link = null;
-    // Only the words of a picture are kept: whoever looks at the page would fetch it from its address.
+    // A picture becomes its words with a link to it: shown as a picture, it would be fetched by whoever opens the page.
     else if (type === "image") texts.push(...textsOf(content, marks, addressIn(attrs, "src")));
     else if (type === "code_inline") texts.push(...textsOf(content, new Set([...marks, "code"]), link));
     else texts.push(...textsOf(type.endsWith("break") ? "\n" : content, marks, link));

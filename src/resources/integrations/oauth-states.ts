@@ -42,6 +42,7 @@ export async function keepState(app: App, caller: Caller, given: NewState): Prom
     connection_id: given.connection_id,
     sealed: app.secrets.seal(JSON.stringify(given.trip), state_hash),
     cookie_hash: null,
+    // Rounded up: no state counts as older than it is.
     created: app.after(0),
     session_id: session?.id ?? null,
     api_key: shownKey(await keyMarksOf(app.db, key_id)),

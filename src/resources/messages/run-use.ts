@@ -8,9 +8,10 @@ import { MB } from "../../lib/sizes.ts";
 
 /** Bytes that a run holds in memory beside its input: the prompt and the answers. */
 const RUN_BYTES = 2 * MB;
+/** How many copies of its input a run holds at once. */
 const COPIES = 4;
 
-/** What a run of an account uses of the worker while it works on `bytes` of input; `strangers`: they caused it. */
+/** Returns what a run with `bytes` of input takes of the worker. `strangers`: mail of strangers caused it. */
 export function runUse(
   app: App,
   user: UserRow,

@@ -68,9 +68,9 @@ const STATES: Record<MessageState, StateFacts> = {
     activity: "rejected",
     run: "skipped",
     event: "message.skipped",
-    ended: "was left out by a rule",
+    ended: "was left out",
     no_retry: {
-      message: "This mail was left out by a rule, so there is nothing to try again.",
+      message: "This mail was left out, so there is nothing to try again.",
       fix: "See its reason. If it should be worked on, change what left it out and have it written anew: the same mail, sent once more, is known here.",
     },
   },

@@ -1,6 +1,6 @@
 import type { NewContext } from "../contexts/shapes.ts";
 import type { Plan } from "../../db/schema.ts";
-import type { Scope } from "../../trust/guard/guard.ts";
+import type { Scope } from "../../db/inbox-columns.ts";
 import { READING_RECIPES } from "./reading.ts";
 import { WRITING_RECIPES } from "./writing.ts";
 

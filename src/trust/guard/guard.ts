@@ -7,19 +7,12 @@ import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isAtOwn } from "./strange-address.ts";
 import { sitesOf, textsOf } from "./tells.ts";
+import type { Scope } from "../../db/inbox-columns.ts";
 import { objectionToOrder } from "./written-orders.ts";
 import { type Listed, listedIn, type Told, toldBeside } from "./told-beside.ts";
 import type { GivenIds } from "./given-ids.ts";
 import { MAX_OF_SITE, type Unfit, unfitAddress, type Writing } from "./unfurled.ts";
 import { looksByName } from "./looks.ts";
-
-/** What an inbox lets tools do. */
-export interface Scope {
-  /** Targets that the inbox may use; with an empty list only the model works, null allows every target. */
-  targets: string[] | null;
-  /** Targets whose writing tools may run on untrusted mail without being named. */
-  autonomous: string[];
-}
 
 /**
  * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together

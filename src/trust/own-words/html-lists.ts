@@ -16,8 +16,8 @@ export function listOf({ name, attributes }: HtmlElement): ListMarks | null {
   return { next: start >= 0 && start <= MAX_ITEM ? start : 1 };
 }
 
-/** Returns the mark of the next list item. */
-export function nextMark(list: ListMarks): string {
+/** Returns the mark of the next list item, and counts on. */
+export function takeMark(list: ListMarks): string {
   if (list.next === null) return "- ";
   list.next += 1;
   return `${list.next - 1}. `;

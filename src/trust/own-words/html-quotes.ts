@@ -5,16 +5,11 @@ import { hasLine, type HtmlElement, namesOf } from "./html-style.ts";
 const QUOTE_NAME =
   /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
 const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", "fieldset", "details"]);
-/**
- * Elements that hold a quote if they have a border at the top or left, and elements that do if the border is at the
- * left only.
- */
+/** Elements that hold a quote if they have a border at the top or left. */
 const LINED = new Set(["div", "p", "table"]);
+/** Elements that hold a quote if they have a border at the left only. */
 const BARRED = new Set(["section", "article", "aside", "span", "td"]);
-/**
- * Elements that contain the attribution of their quote, so that text above is the sender's. Never true of a bare
- * blockquote.
- */
+/** Elements that hold the attribution as well as the quote, so that the text above is the sender's. A bare blockquote never does. */
 const NAMES_ITS_AUTHOR =
   /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
 /** Names of elements above a quote, not around it. */
@@ -30,7 +25,7 @@ const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignatur
 /** What an element is to a quote: the quote itself, its attribution, or what surrounds both and the answers below. */
 export type QuotePart = "quote" | "attribution" | "around";
 
-/** Returns what an element is to a quote, if mail programs use it for one. */
+/** Returns what an element is to a quote; to be asked only about one of which `isQuote` is true. */
 export function quotePartOf({ name, attributes }: HtmlElement): QuotePart {
   const names = namesOf(attributes);
   if (ATTRIBUTION_NAME.test(names)) return "attribution";

@@ -13,7 +13,7 @@ import {
 import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
 import { isBookmarked, pictureIn, type ShownPicture } from "./html-pictures.ts";
 import { addLeads, leadOf, leadsOf } from "./html-leads.ts";
-import { listOf, type ListMarks, nextMark } from "./html-lists.ts";
+import { listOf, type ListMarks, takeMark } from "./html-lists.ts";
 import {
   isQuote,
   isSignature,
@@ -194,7 +194,7 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   if (CELLS.has(name)) addText(walk, " ");
-  if (name === "li") addText(walk, nextMark(list));
+  if (name === "li") addText(walk, takeMark(list));
 }
 
 /** Ends own words at an element in which browsers may see another text than we do. */
