@@ -164,7 +164,7 @@ describe("a job that is dropped", () => {
     expect((await room.owner.post(`/admin/queue/${job.id}/drop`, {})).status).toBe(404);
   });
 
-  test("and was to send an answer shows on the message that none is sent, and nobody is mailed about it", async () => {
+  test("that was to send an answer shows on the message that none is sent, and nobody is mailed about it", async () => {
     await using room = await mailroom({ config: DEAF });
     await room.send({ text: "Hello" });
     await room.drain();
@@ -177,7 +177,7 @@ describe("a job that is dropped", () => {
     expect(await queue(room, "?kind=send_mail")).toEqual([]);
   });
 
-  test("and was to deliver webhooks leaves the deliveries as failed, to be replayed", async () => {
+  test("that was to deliver webhooks leaves the deliveries as failed, to be replayed", async () => {
     await using receiver = startReceiver(() => new Response(null, { status: 500 }));
     await using room = await mailroom({ config: { webhooks: TO_LOOPBACK } });
     const { body: hook } = await room.owner.post("/v1/webhooks", {
@@ -256,7 +256,7 @@ describe("a job that was given up", () => {
     expect(await queue(room)).toEqual([]);
   });
 
-  test("and was to send an answer has it sent", async () => {
+  test("that was to send an answer is retried by sending it", async () => {
     await using sink = await startSmtpSink();
     const relay_url = `smtp://127.0.0.1:${sink.port}`;
     await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url } } });
@@ -267,7 +267,7 @@ describe("a job that was given up", () => {
     expect(sink.mails.filter(({ raw }) => raw.includes("Re: Hello"))).toHaveLength(1);
   });
 
-  test("and is tried again by several at once is done once", async () => {
+  test("that several try again at once is done once", async () => {
     await using sink = await startSmtpSink();
     const relay_url = `smtp://127.0.0.1:${sink.port}`;
     await using room = await mailroom({ config: { outbound: { mode: "relay", relay_url } } });

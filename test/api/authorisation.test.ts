@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mintApiKey } from "../../src/lib/secrets.ts";
 import { type Answer, type Caller, testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
-import { startLooseServer } from "../support/oauth-loose-server.ts";
+import { startAlteredServer } from "../support/oauth-altered-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
 import { type Access, ACCESS, TRACES } from "./access.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "./every-route.ts";
 
 /** Asks for authorisation, and has an authorization server. */
-const mcpServer = startLooseServer();
+const mcpServer = startAlteredServer();
 afterAll(() => mcpServer[Symbol.asyncDispose]());
 
 /** What belongs to nobody, and is there for every account. */

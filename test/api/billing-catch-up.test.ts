@@ -112,7 +112,7 @@ describe("what nobody told of is found within the hour:", () => {
   });
 });
 
-describe("it looks no more often, and at no more, than it has to:", () => {
+describe("the look at late payments is no more often, and at no more, than it has to be:", () => {
   test("once an hour, and at nobody whose period goes on", async () => {
     await using desk = await startedDesk();
     await desk.subscribe();
@@ -164,7 +164,7 @@ describe("it looks no more often, and at no more, than it has to:", () => {
     expect(await jobs(desk)).toMatchObject([{ run_at: desk.app.now() + 3_600 }]);
   });
 
-  test("it begins with the server", async () => {
+  test("the look at late payments begins with the server", async () => {
     await using stripe = startStripe(() => 0);
     const dir = await mkdtemp(join(tmpdir(), "mailwright-serve-"));
     await using _ = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };

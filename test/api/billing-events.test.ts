@@ -59,7 +59,7 @@ describe("who sent it", () => {
     ]);
   });
 
-  test("neither a key nor a cookie is needed, and a wrong one does not matter", async () => {
+  test("an event needs neither a key nor a cookie, and a wrong one does not matter", async () => {
     const init = desk.stripe.signed(desk.stripe.event("balance.available", { id: "b" }));
     const answer = await send({ ...init, headers: { ...(init.headers as object), "x-api-key": "wrong" } });
     expect([answer.status, answer.body]).toEqual([200, { received: true }]);

@@ -375,7 +375,7 @@ describe("whoever has the code mailed", () => {
     expect(await getsIn(t, owner)).toBe(true);
   });
 
-  test("and asks for another address besides has them for both", async () => {
+  test("has tries for both addresses where he asks for another one besides", async () => {
     await using t = await testApp();
     const owner = openBrowser(t);
     await mailed(t, owner);

@@ -274,7 +274,7 @@ test("what is no JSON object is refused", async () => {
   expect([form.status, form.body.errors[0].code]).toEqual([422, "json_invalid"]);
 });
 
-test("it needs no credential, and looks at none", async () => {
+test("a request to /contacts needs no credential, and looks at none", async () => {
   await using t = await contactApp();
   for (const headers of [
     { "x-api-key": "nonsense" },

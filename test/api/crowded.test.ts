@@ -47,7 +47,7 @@ async function sendLarge(
   return { answer, isRead: pieces.length === 0 };
 }
 
-/** Others fill the memory for bodies; gives it back when it is disposed of. */
+/** Fills the memory for bodies as others would, until it is disposed of. */
 function crowd({ app }: TestApp): Disposable {
   using pieces = new DisposableStack();
   for (const [at, size] of [256 * MB, 128 * MB, 127.5 * MB].entries()) {
@@ -85,7 +85,7 @@ test("what is too large hears so, and nobody without a credential takes any of t
   expect((await sendLarge(t, { ...ada, key: "mw_live_x" }, huge)).answer.status).toBe(401);
 });
 
-test("a call takes none of it once it is stored, however long its result takes", async () => {
+test("a call takes no memory for bodies once it is stored, however long its result takes", async () => {
   const { promise: gate, resolve: letGo } = Promise.withResolvers<string>();
   await using model = startModelServer({ reply: () => gate });
   await using t = await testApp(modelAt(model));
@@ -101,7 +101,7 @@ test("a call takes none of it once it is stored, however long its result takes",
   expect((await call).body.status).toBe("done");
 });
 
-test("nor does one that was refused, or that has been answered", async () => {
+test("a call that was refused, or has been answered, takes no memory for bodies", async () => {
   await using t = await testApp();
   const { ada } = await deskOf(t);
   for (const body of [{ instruction: "" }, { instruction: "Sum up" }, "{"])

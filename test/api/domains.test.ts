@@ -432,7 +432,7 @@ describe("with domains.verification = trust", () => {
     });
   });
 
-  test("it is still active for one account only", async () => {
+  test("a domain is still active for one account only", async () => {
     await using t = await domainDesk({ domains: { verification: "trust" } });
     const bob = await t.as("bob@example.com");
     const ids = [(await addDomain(t.ada)).id, (await addDomain(bob)).id];

@@ -104,7 +104,7 @@ describe("whatever is sent, the answer is one that the document names, and never
     60_000 + SECONDS * 1_000,
   );
 
-  test("and afterwards its work is done, and everything still goes on", async () => {
+  test("afterwards all work is done, and everything still goes on", async () => {
     await letGo();
     await t.drain();
     expect((await ada.get("/auth/me")).body.email).toBe("ada@example.com");

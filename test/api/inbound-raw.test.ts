@@ -415,7 +415,7 @@ describe("the programs of /docs/inbound", () => {
     expect(wrong).rejects.toThrow("not taken yet: 400");
   });
 
-  test("neither returns a mail that is only put off, although the request was answered", async () => {
+  test("no program returns a mail that is only put off, although the request was answered", async () => {
     const { inbox, message } = { inbox: room.inbox.address, message: "please try again later" };
     const answer = [{ recipient: inbox, status: "refused", code: 451, enhanced: "4.7.1", text: message }];
     using busy = Bun.serve({ port: 0, fetch: () => Response.json({ recipients: answer }) });

@@ -385,7 +385,7 @@ test("at most 20 round trips of an account are open, and old ones are swept away
   expect(await count()).toBe(1);
 });
 
-test("neither a state nor its verifier can be read from the database", async () => {
+test("the database shows neither a state nor its verifier", async () => {
   await using providers = startOAuthProviders();
   await using t = await testApp(providers.config);
   const state = stateOf(await connect(await t.as("ada@example.com"), "codehost-b"));

@@ -7,7 +7,7 @@ import { ALONE, listed } from "../support/kill-points.ts";
 import { type CommitWatch, watchCommits } from "../support/lone-commits.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
-import { startLooseServer } from "../support/oauth-loose-server.ts";
+import { startAlteredServer } from "../support/oauth-altered-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
 import { TRACES } from "./access.ts";
 import { freshCode, openBrowser } from "./browser.ts";
@@ -17,7 +17,7 @@ const ADA = "ada@example.com";
 const CLIENT = "198.51.100.6";
 
 /** Asks for authorisation, and has an authorization server. */
-const mcpServer = startLooseServer();
+const mcpServer = startAlteredServer();
 afterAll(() => mcpServer[Symbol.asyncDispose]());
 
 /** The commits that were seen alone in a request; all of them, once each test here has been run. */

@@ -30,7 +30,7 @@ const ACTS: [string, (inbox_id: string) => [method: string, path: string, body: 
   ["changes the profile", () => ["PATCH", "/auth/profile", { name: "eve" }]],
 ];
 
-/** The same, of which only the last step is left. */
+/** The same acts without HTTP, so that only their write is left. */
 const WRITES: [string, (app: App, caller: Caller, inbox_id: string) => Promise<unknown>][] = [
   ["makes a key", (app, caller) => addApiKey(app, caller, "eve")],
   [
@@ -46,7 +46,7 @@ const WRITES: [string, (app: App, caller: Caller, inbox_id: string) => Promise<u
   ["begins a consent", (app, caller) => connectProvider(app, caller, "notes")],
 ];
 
-/** How the owner ends it meanwhile. */
+/** How the owner ends the credential meanwhile. */
 const ENDS: [string, (room: Room) => Promise<{ headers: Headers; end: () => Promise<Answer> }>][] = [
   [
     "a key that is revoked",

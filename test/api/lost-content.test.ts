@@ -292,7 +292,7 @@ test.each([
   ["its content", sql`delete from message_contents`],
   ["its file", sql`delete from attachments`],
 ])(
-  "nor is one tried again, or run by its schedule, of which %s is not found any more",
+  "a call of which %s is not found any more is not tried again, nor run by its schedule",
   async (_what, damage) => {
     const down = { on: true };
     await using room = await mailroom({

@@ -5,11 +5,11 @@ import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack } from "../support/consent.ts";
 import { answerMcp } from "../support/oauth-mcp-server.ts";
 import {
-  type LooseServer,
+  type AlteredServer,
   metadataOf,
-  startLooseServer,
+  startAlteredServer,
   unauthorized,
-} from "../support/oauth-loose-server.ts";
+} from "../support/oauth-altered-server.ts";
 
 const RESOURCE = "/.well-known/oauth-protected-resource/mcp";
 const SERVER = "/.well-known/oauth-authorization-server";
@@ -19,7 +19,7 @@ const PUBLIC_HTTP = "http://93.184.215.14";
 /** Somebody else's, and never opened. */
 const ANOTHER_SITE = "https://93.184.215.14/authorize";
 
-type Routes = LooseServer["routes"];
+type Routes = AlteredServer["routes"];
 type Failure = [string, Routes, { step: string; words: RegExp }];
 
 const json =
@@ -250,7 +250,7 @@ test.each(FAILURES)(
     expect([status, body.code, body.step]).toEqual([400, "mcp_oauth_unavailable", expected.step]);
     expect(body.detail).toMatch(expected.words);
     expect(await scene.t.app.db.selectFrom("oauth_states").selectAll().execute()).toEqual([]);
-    expect(scene.loose.exchange).toBeNull();
+    expect(scene.altered.exchange).toBeNull();
   },
 );
 
@@ -260,7 +260,7 @@ test("the metadata is looked for where the standards say, in their order", async
     "/tenant/.well-known/openid-configuration": json((origin) => metadataOf(`${origin}/tenant`)),
   });
   expect((await scene.connect()).status).toBe(200);
-  expect(scene.loose.seen).toEqual([
+  expect(scene.altered.seen).toEqual([
     "POST /mcp",
     "GET /.well-known/oauth-protected-resource/mcp",
     "GET /.well-known/oauth-authorization-server/tenant",
@@ -296,15 +296,15 @@ test("without any metadata the endpoints of custom are used", async () => {
   await using scene = await beginning({ [RESOURCE]: page, [SERVER]: page });
   const { body } = await scene.connect();
   const url = new URL(body.authorize_url);
-  expect([url.origin, url.pathname]).toEqual([scene.loose.origin, "/authorize"]);
+  expect([url.origin, url.pathname]).toEqual([scene.altered.origin, "/authorize"]);
   expect(url.searchParams.get("code_challenge_method")).toBe("S256");
-  expect(url.searchParams.get("resource")).toBe(scene.loose.url);
+  expect(url.searchParams.get("resource")).toBe(scene.altered.url);
   expect(url.searchParams.has("scope")).toBe(false);
   expect((await scene.comeBack(url)).status).toBe(200);
 });
 
 test("who shows the consent page may have its other endpoints at other sites, as large providers do", async () => {
-  await using elsewhere = startLooseServer();
+  await using elsewhere = startAlteredServer();
   await using scene = await beginning(
     server({
       registration_endpoint: `${elsewhere.origin}/register`,
@@ -317,7 +317,7 @@ test("who shows the consent page may have its other endpoints at other sites, as
   expect((await scene.comeBack(new URL(body.authorize_url))).body).toContain("is connected");
   expect(elsewhere.exchange?.body.get("code")).toBe("x");
   expect(elsewhere.seen).toEqual(["POST /register", "POST /token"]);
-  expect(scene.loose.exchange).toBeNull();
+  expect(scene.altered.exchange).toBeNull();
 });
 
 test.each<[string, (origin: string) => string]>([
@@ -333,7 +333,7 @@ test.each<[string, (origin: string) => string]>([
   const { status, body } = await scene.connect();
   expect(status).toBe(200);
   const url = new URL(body.authorize_url);
-  expect(url.origin + url.pathname).toBe(`${page(scene.loose.origin)}/agree`);
+  expect(url.origin + url.pathname).toBe(`${page(scene.altered.origin)}/agree`);
   expect((await scene.comeBack(url)).body).toContain("is connected");
 });
 
@@ -343,9 +343,9 @@ test("a server without metadata that answers in another's name is not given the 
   const { body } = await scene.connect();
   const url = new URL(body.authorize_url);
   expect((await scene.comeBack(url, "https://honest.example")).status).toBe(400);
-  expect(scene.loose.exchange).toBeNull();
+  expect(scene.altered.exchange).toBeNull();
   const again = new URL((await scene.connect()).body.authorize_url);
-  expect((await scene.comeBack(again, scene.loose.origin)).body).toContain("is connected");
+  expect((await scene.comeBack(again, scene.altered.origin)).body).toContain("is connected");
 });
 
 test("what was connected to endpoints of several sites before is renewed as ever", async () => {
@@ -373,18 +373,18 @@ test("a registration that is refused for its scope is tried without", async () =
     ...resource(() => ({ scopes_supported: ["a", "b"] })),
     "/register": async (request) => {
       const about = (await request.json()) as Record<string, unknown>;
-      scene.loose.registrations.push(about);
+      scene.altered.registrations.push(about);
       return "scope" in about
         ? Response.json({ error: "invalid_client_metadata" }, { status: 400 })
         : Response.json({ client_id: "made", client_secret: "kept", client_secret_expires_at: 0 });
     },
   });
   const { body } = await scene.connect();
-  expect(scene.loose.registrations.map(({ scope }) => scope)).toEqual(["a b", undefined]);
+  expect(scene.altered.registrations.map(({ scope }) => scope)).toEqual(["a b", undefined]);
   const url = new URL(body.authorize_url);
   expect(url.searchParams.get("scope")).toBe("a b");
   expect((await scene.comeBack(url)).status).toBe(200);
-  expect(scene.loose.exchange?.authorization).toBe(`Basic ${btoa("made:kept")}`);
+  expect(scene.altered.exchange?.authorization).toBe(`Basic ${btoa("made:kept")}`);
 });
 
 test("a client that was registered by hand is used as it is", async () => {
@@ -393,37 +393,37 @@ test("a client that was registered by hand is used as it is", async () => {
   const url = new URL(body.authorize_url);
   expect(url.searchParams.get("client_id")).toBe("by-hand");
   expect((await scene.comeBack(url)).status).toBe(200);
-  expect(scene.loose.exchange?.body.get("client_id")).toBe("by-hand");
+  expect(scene.altered.exchange?.body.get("client_id")).toBe("by-hand");
 });
 
 test("the secret of such a client is never shown, and goes only to the issuer that its owner named", async () => {
   const config = { client_id: "by-hand", client_secret: "very-secret-words" };
   await using scene = await beginning({}, config);
-  const { ada, id, loose } = scene;
+  const { ada, id, altered } = scene;
   expect(JSON.stringify((await ada.get("/connections")).body)).not.toContain("very-secret");
   const refused = await scene.connect();
   expect([refused.status, refused.body.step]).toEqual([400, "client_registration"]);
   expect(refused.body.fix).toContain("config.issuer");
   // The settings as they are shown, with the issuer added: the secret stays.
-  const shown = { client_id: "by-hand", issuer: loose.origin };
+  const shown = { client_id: "by-hand", issuer: altered.origin };
   expect((await ada.patch(`/connections/${id}`, { config: shown })).body.config).toEqual(shown);
   const { body } = await scene.connect();
   expect((await scene.comeBack(new URL(body.authorize_url))).status).toBe(200);
-  expect(loose.exchange?.authorization).toBe(`Basic ${btoa("by-hand:very-secret-words")}`);
+  expect(altered.exchange?.authorization).toBe(`Basic ${btoa("by-hand:very-secret-words")}`);
 });
 
 test("the secret of a client does not move to another server or to another client", async () => {
   await using scene = await beginning({}, { client_id: "by-hand", client_secret: "very-secret-words" });
-  const { ada, id, loose } = scene;
+  const { ada, id, altered } = scene;
   const moved = await ada.patch(`/connections/${id}`, { base_url: "https://attacker.example/mcp" });
   expect([moved.status, moved.body.errors[0].path]).toEqual([422, "body.config"]);
   const again = { client_id: "by-hand", client_secret: "very-secret-words" };
-  const sent = { base_url: `${loose.origin}/mcp`, config: again };
+  const sent = { base_url: `${altered.origin}/mcp`, config: again };
   expect((await ada.patch(`/connections/${id}`, sent)).status).toBe(200);
-  await ada.patch(`/connections/${id}`, { config: { client_id: "another", issuer: loose.origin } });
+  await ada.patch(`/connections/${id}`, { config: { client_id: "another", issuer: altered.origin } });
   const { body } = await scene.connect();
   await scene.comeBack(new URL(body.authorize_url));
-  expect(loose.exchange?.authorization).toBeNull();
+  expect(altered.exchange?.authorization).toBeNull();
   const wrong = await ada.patch(`/connections/${id}`, { config: { client_id: "x", client_secret: 7 } });
   expect([wrong.status, wrong.body.errors[0].code]).toEqual([422, "invalid_client_secret"]);
 });
@@ -431,13 +431,13 @@ test("the secret of a client does not move to another server or to another clien
 test("naming another issuer takes the secret away, so that it goes to nobody it was not meant for", async () => {
   const config = { client_id: "by-hand", client_secret: "very-secret-words", issuer: "https://as.example" };
   await using scene = await beginning({}, config);
-  const { ada, id, loose } = scene;
+  const { ada, id, altered } = scene;
   expect((await scene.connect()).body.step).toBe("client_registration");
-  await ada.patch(`/connections/${id}`, { config: { client_id: "by-hand", issuer: loose.origin } });
+  await ada.patch(`/connections/${id}`, { config: { client_id: "by-hand", issuer: altered.origin } });
   const { body } = await scene.connect();
   await scene.comeBack(new URL(body.authorize_url));
-  expect(loose.exchange?.authorization).toBeNull();
-  expect(loose.exchange?.body.has("client_secret")).toBe(false);
+  expect(altered.exchange?.authorization).toBeNull();
+  expect(altered.exchange?.body.has("client_secret")).toBe(false);
 });
 
 test("a server that reads documents about clients is given the address of ours", async () => {
@@ -446,10 +446,10 @@ test("a server that reads documents about clients is given the address of ours",
   const { body } = await scene.connect();
   const client_id = new URL(body.authorize_url).searchParams.get("client_id");
   expect(client_id).toBe("https://mail.acme.org/integrations/mcp/client-metadata.json");
-  expect(scene.loose.registrations).toEqual([]);
+  expect(scene.altered.registrations).toEqual([]);
 });
 
-test("neither the credential nor a header Authorization of the connection is shown to a server that is probed", async () => {
+test("a server that is probed is shown neither the credential nor a header Authorization of the connection", async () => {
   const sent: Headers[] = [];
   await using scene = await beginning({
     "/mcp": (request) => {
@@ -467,7 +467,7 @@ test("neither the credential nor a header Authorization of the connection is sho
 interface Scene extends AsyncDisposable {
   t: TestApp;
   ada: Caller;
-  loose: LooseServer;
+  altered: AlteredServer;
   id: string;
   connect: () => ReturnType<Caller["post"]>;
   /** As a browser that agreed; `iss` is who answers, where it says so. */
@@ -476,17 +476,17 @@ interface Scene extends AsyncDisposable {
 
 async function beginning(routes: Routes, config?: Record<string, unknown>): Promise<Scene> {
   await using stack = new AsyncDisposableStack();
-  const loose = stack.use(startLooseServer());
-  loose.routes = routes;
+  const altered = stack.use(startAlteredServer());
+  altered.routes = routes;
   const t = stack.use(await testApp({ egress: { allow: ["127.0.0.1"] } }));
   const ada = await t.as("ada@example.com");
-  const input = { kind: "mcp", base_url: loose.url, ...(config ? { config } : {}) };
+  const input = { kind: "mcp", base_url: altered.url, ...(config ? { config } : {}) };
   const { body } = await ada.post("/connections", input);
   const built = stack.move();
   return {
     t,
     ada,
-    loose,
+    altered,
     id: body.id,
     connect: () => ada.post(`/integrations/mcp/${body.id}/connect`),
     comeBack: (url, iss) => {

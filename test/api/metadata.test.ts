@@ -108,7 +108,7 @@ test("a retry has the metadata of what it tries again", async () => {
   expect((await ada.post(`/messages/${body.message_id}/retry`)).body.metadata).toEqual({ order: "1" });
 });
 
-test("it counts among what the account stores", async () => {
+test("metadata counts among what the account stores", async () => {
   await using t = await testApp(MODEL);
   const ada = await t.as("ada@example.com");
   const call = await callsOf(ada);

@@ -178,7 +178,7 @@ test("every example of a JSON body or answer is there", () => {
 });
 
 describe("as those who read such documents see it", () => {
-  test("it has the structure of OpenAPI 3.1, and nothing in it leads nowhere", async () => {
+  test("the document has the structure of OpenAPI 3.1, and nothing in it leads nowhere", async () => {
     expect(await lint(document)).toEqual([]);
   });
 

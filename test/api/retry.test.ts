@@ -142,7 +142,7 @@ test.each<[string, string[], string]>([
   expect(await room.newest()).toMatchObject({ state: "done", retry_of: id, authority, instruction });
 });
 
-test("nor is the mail of a stranger worth more who is on the list since, or of an address that was the owner's", async () => {
+test("the mail of a stranger who is on the list since, or of an address that was the owner's, is tried again as a stranger's", async () => {
   await using room = await mailroom({ model: { fault: "unauthorized" } });
   const again = async () => {
     const { id } = await room.newest();

@@ -198,7 +198,7 @@ describe("what is taken away goes from the index in the same transaction:", () =
     await isSound(room);
   });
 
-  test("also what was read just before, and not stored yet", async () => {
+  test("what was read just before, and not stored yet", async () => {
     await using t = await testApp();
     const ada = await t.as("ada@example.com");
     const [row] = await storeMessages(t, ada.user, [{ subject: "one" }]);

@@ -111,7 +111,7 @@ test("one whose mail is not kept any more is not, and the answer says where its 
   expect(body.fix).toContain("result");
 });
 
-test("nor is one to somebody who is not listed any more", async () => {
+test("an answer to somebody who is not listed any more is not sent again", async () => {
   await using t = await room({ inbox: { allowlist_senders: ["bob@example.org"] } });
   const message = await answered(t);
   t.said.of_recipient = undefined;

@@ -131,7 +131,7 @@ test("a reader who falls behind is told to look, and nothing is kept for him but
   expect((await stream.next())?.data.subject).toBe("later");
 });
 
-test("it ends when its key is revoked, with nothing more told", async () => {
+test("the stream ends when its key is revoked, with nothing more told", async () => {
   await using t = await testApp(DEMO);
   const { ada } = await deskOf(t);
   const stream = await openStream(t, key(ada));
@@ -148,7 +148,7 @@ test("it ends when its key is revoked, with nothing more told", async () => {
   expect(await stream.next()).toBeUndefined();
 });
 
-test("it ends when its session is ended, and when that has expired", async () => {
+test("the stream ends when its session is ended, and when that has expired", async () => {
   await using t = await testApp(DEMO);
   for (const end of ["logout", "expiry", "deletion"]) {
     const browser = await signIn(t, `${end}@example.com`, openBrowser(t));
@@ -164,7 +164,7 @@ test("it ends when its session is ended, and when that has expired", async () =>
   }
 });
 
-test("it ends after an hour", async () => {
+test("the stream ends after an hour", async () => {
   await using t = await testApp(DEMO);
   const ada = await t.as("ada@example.com");
   const stream = await openStream(t, key(ada));

@@ -180,7 +180,7 @@ describe("members that nobody looks at", () => {
 });
 
 describe("with Mailwright-Strict: 1", () => {
-  test("they are refused before anything is done, with all other faults", async () => {
+  test("unknown members are refused before anything is done, with all other faults", async () => {
     await using t = await testApp(MODEL);
     const ada = await t.as("ada@example.com");
     const answer = await ada.post("/inboxes", { name: "Billing" }, STRICT);

@@ -38,7 +38,7 @@ describe("a yes that came in time counts", () => {
     expect(room.tools.calls).toHaveLength(1);
   });
 
-  test("and no longer than seven days, though the clock was ahead by a year when it was asked", async () => {
+  test("for no longer than seven days, though the clock was ahead by a year when it was asked", async () => {
     room.clock.leap("365d");
     const { letter, approval } = await askOnce(room);
     room.clock.leap("-365d");

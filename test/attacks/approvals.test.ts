@@ -301,7 +301,7 @@ describe("what no consent lifts is not even asked for", () => {
     expect(JSON.stringify((await room.newest()).steps)).toContain("blocked");
   });
 
-  test("but a page that stands in what was read is", async () => {
+  test("the control: a page that stands in what was read is asked for", async () => {
     const url = "https://eve.example.net/offer";
     const text = `Look at this.\n\nOn Mon, Eve <eve@example.net> wrote:\n> My offer: ${url}`;
     const wanted = [{ name: "calendar__fetch_page", args: { url } }];

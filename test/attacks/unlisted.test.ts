@@ -46,7 +46,7 @@ describe("a sender who is taken off the list while the mail waits", () => {
     expect(room.tools.calls).toEqual([]);
   });
 
-  test("also where the inbox takes mail of strangers now", async () => {
+  test("has no tool called where the inbox takes mail of strangers now either", async () => {
     const { room } = await leaWrites("while it waits", []);
     await using _ = room;
     expect(room.tools.calls).toEqual([]);

@@ -84,7 +84,7 @@ test("whatever a key connects is asked about once something is marked, until som
   expect(await callsOf(room, "create_event")).toEqual(["create_event"]);
 });
 
-test("nor is a connection of a person's that a key has had lead elsewhere called unasked", async () => {
+test("a connection of a person's that a key has had lead elsewhere is not called unasked", async () => {
   await using room = await markedRoom(["delete_event"]);
   const id = await otherConnection(room, "http://127.0.0.1:1/mcp");
   await room.save(id, {});

@@ -115,7 +115,7 @@ test("what lies in the files of mails is not overwritten by an index that lost e
   expect(await lettersOf(app)).toEqual(ALL);
 });
 
-test("nor where an index has places that the rows do not have: nobody knows which are right", async () => {
+test("what lies in the files of mails is not overwritten where an index has places that the rows do not have: nobody knows which are right", async () => {
   const dir = await damagedFolder("places", "raw_mails_segment", changeEntry);
   await using app = await start(dir);
   expect(await sweepFiles(app, never)).toBe(true);

@@ -10,7 +10,7 @@ import { comeBack, sessionOf } from "../support/consent.ts";
 import type { RoomMail } from "../support/mailroom.ts";
 import { notification, rawMail } from "../support/mails.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
-import { type LooseServer, startLooseServer } from "../support/oauth-loose-server.ts";
+import { type AlteredServer, startAlteredServer } from "../support/oauth-altered-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
 import { linesOf } from "../support/places.ts";
 import { deliver } from "../support/smtp-client.ts";
@@ -72,7 +72,7 @@ interface Scene {
   hooks: WebhookReceiver;
   providers: OAuthProviders;
   /** A tool server that asks for consent. */
-  guarded: LooseServer;
+  guarded: AlteredServer;
   said: string[];
 }
 
@@ -209,7 +209,7 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
   const { app, owner } = room;
   expect((await owner.patch(`/inboxes/${room.inbox.id}`, { rules: RULES })).status).toBe(200);
   expect((await owner.post("/v1/webhooks", { url: hooks.url, event_types: ["*"] })).status).toBe(201);
-  const guarded = stack.use(startLooseServer());
+  const guarded = stack.use(startAlteredServer());
   return {
     room,
     config: app.config,

@@ -64,7 +64,7 @@ test(
 );
 
 test(
-  "nor does it in the middle of model calls and of handing replies to a relay",
+  "kill -9 in the middle of model calls and of handing replies to a relay loses no mail, doubles none and charges each once",
   async () => {
     await using model = startModelServer({ fault: "slow", slow_ms: 40 });
     await using sink = await startSmtpSink({ starttls: false });

@@ -50,7 +50,7 @@ test("of what a wrong clock has put off for years nothing waits any more after t
   expect(make_backup).toBe(NEXT_BACKUP - t.app.now());
 });
 
-test("nor once the clock is set back while the server runs, and no backup is made for it", async () => {
+test("of what a wrong clock has put off nothing waits once the clock is set back while the server runs, and no backup is made for it", async () => {
   await using t = await room();
   let passed = 0;
   const app = { ...t.app, steadyNow: () => t.app.steadyNow() + passed };

@@ -348,7 +348,7 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
   expect(await dead()).toEqual([]);
 });
 
-test("it comes back every hour, and is there once however often the server starts", async () => {
+test("the clean-up comes back every hour, and is there once however often the server starts", async () => {
   await using t = await testApp();
   for (let start = 0; start < 3; start += 1) await t.app.write((tx) => purgeLater(t.app, tx));
   const jobs = () => t.app.db.selectFrom("jobs").select(["kind", "run_at"]).execute();

@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 
 const HELD = "../test/mail/fixtures/held-examiner-worker.ts";
 
-/** Silent for 400 ms is too long here, and two seconds and a half are enough for a mail that is tried again alone. */
+/** Eight unanswered questions of 50 ms end a thread here; a mail that is tried again alone may take two and a half seconds. */
 function heldExaminer({ askMs = 50 } = {}) {
   return createThreadsBySize<MailToExamine, Examination>(HELD, { askMs, aloneMs: 2_500 });
 }
@@ -34,7 +34,7 @@ function long(words: string): string {
   return `${words}\n${"x".repeat(70)}\n`.padEnd(70_000, `${"x".repeat(70)}\n`);
 }
 
-async function countOf(room: Mailroom): Promise<number> {
+async function messageCount(room: Mailroom): Promise<number> {
   return (await room.app.db.selectFrom("messages").select("id").execute()).length;
 }
 
@@ -58,7 +58,7 @@ describe("a mail that holds up or ends the thread that reads it", () => {
         { labels: { reason: "unreadable" }, value: 1 },
       ]);
       expect(await room.send({ text: "And one more." })).toStartWith("250");
-      expect(await countOf(room)).toBe(13);
+      expect(await messageCount(room)).toBe(13);
     },
   );
 });
@@ -115,7 +115,7 @@ test("reports to the postmaster are taken however hard the words in them are to 
   await using room = await signedRoom();
   const sheet = Array.from({ length: 5_000 }, (_one, nth) => `.a{x${nth}:1}`).join("");
   const html = `<style>${sheet}</style>${"<b class=a>".repeat(25_000)}`;
-  // The operator takes fewer of one network.
+  // Two networks, as the postmaster takes few mails of one.
   const report = (_none: unknown, nth: number) => {
     const mail = { from: "eve@example.net", to: "postmaster@mw.test" };
     const raw = rawMail({ ...mail, subject: "Report domain: mw.test", html, ...freshId() });
@@ -133,7 +133,7 @@ test("a bug of the reading leaves the mail with its sender, and the log has its 
   const errors = logged(room, "error");
   expect(await room.send({ text: long("THROW") })).toStartWith("451 4.3.0 The mail could not be read;");
   expect(errors).toHaveLength(1);
-  expect(await countOf(room)).toBe(0);
+  expect(await messageCount(room)).toBe(0);
 });
 
 /** What the thread of this server has read so far. */
@@ -234,7 +234,7 @@ describe("large mails of a domain whose DNS does not answer", () => {
     expect(asked.length).toBe(new Set(asked).size);
   });
 
-  test("and that hold their threads keep none from other domains behind the same relay", async () => {
+  test("that hold their threads keep none from other domains behind the same relay", async () => {
     await using room = await behindRelay();
     await using examiner = heldExaminer({ askMs: 250 });
     Object.assign(room.app, { examiner });

@@ -225,7 +225,7 @@ describe("a header section is the same to all who read it, or refused", () => {
     );
   });
 
-  test("or it would not be: the parser alone sees fields that the check does not", () => {
+  test("the control: the parser alone sees fields that the check does not", () => {
     const raw = Buffer.from("X-Any: thing\r\n\xa0Content-Type: multipart/mixed\r\n\r\n", "latin1");
     expect(new Headers(raw).getList().map(({ key }) => key)).toContain("content-type");
     expect(parseHeaders(raw).parsed).toHaveLength(1);
@@ -490,7 +490,7 @@ describe("a signed mail means one thing, however often and in whatever dress it 
     expect(same).toBeGreaterThan(50);
   }, 60_000);
 
-  test("or nothing, where its stored form is not of this body", async () => {
+  test("a signed mail means nothing where its stored form is not of this body", async () => {
     const raw = Buffer.from([...TO_INBOX(["Content-Type: text/plain"]), "", "Say hello.", ""].join("\r\n"));
     const form: SignedForm = {
       fields: ["from", "content-type"],

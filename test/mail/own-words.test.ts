@@ -277,7 +277,7 @@ describe("an attribution right below the sender's own words leaves them alone", 
     );
   });
 
-  test("nor does a header block that an empty line parts from lines like fields", () => {
+  test("a header block that an empty line parts from lines like fields leaves them alone as well", () => {
     const block = "From: Eve <eve@x.org>\nSent: Friday, 3 May 2024 10:00\nTo: Ann\nSubject: x";
     for (const words of ["Add up:\n\nBudget: 300", "Thanks\nAnn\n\nTel: +44 20 7946 0000\nFax: none"])
       expect(splitNewText({ text: `${words}\n\n${block}\n\n${INJECTED}` })).toMatchObject({

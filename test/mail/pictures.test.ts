@@ -64,7 +64,7 @@ describe("where an answer names a picture that comes with it", () => {
   const htmlOf = (markdown: string) => written(markdown, { pictures }).html.replaceAll(/ style="[^"]*"/g, "");
 
   test.each(["plot.png", "./plot.png", "attachment:plot.png", "sandbox:/mnt/data/plot.png", "cid:plot.png"])(
-    "it is shown: %s",
+    "that picture is shown: %s",
     (source) => {
       const html = htmlOf(`Before ![The "plot"](${source}) behind`);
       expect(html).toContain(
@@ -73,7 +73,7 @@ describe("where an answer names a picture that comes with it", () => {
     },
   );
 
-  test("and those that it does not name are shown below it", () => {
+  test("pictures that it does not name are shown below it", () => {
     expect(htmlOf("![](plot.png)")).toBe(
       '<p><img src="cid:8@mailwright" alt="plot.png" width="640" /></p>\n<p><img src="cid:9@mailwright" alt="a &quot;b&quot;.png" width="640" /><br />\n<span class="mw-soft">a &quot;b&quot;.png</span></p>\n',
     );

@@ -68,7 +68,7 @@ describe("an answer: its own words end at an attribution without a colon", () =>
     "Move it to 3 May 2024, 10:00",
     "He wrote to me on 3 May",
     "Ask bob@x.org what he meant",
-  ])("but not at %s", (words) => {
+  ])("its own words do not end at %s", (words) => {
     expect(own(`${words}\nThank you`)).toBe(`${words}\nThank you`);
   });
 });

@@ -50,7 +50,7 @@ test("a mail that failed, and was done when its owner tried it again, is the sam
   expect(await states(room)).toEqual(["done", "failed"]);
 });
 
-test("so it is while it is being tried again", async () => {
+test("a mail that failed is the same one while it is being tried again", async () => {
   const { room, raw, failed } = await withFailed();
   await using _ = room;
   await room.owner.post(`/messages/${failed.message_id}/retry`);
@@ -59,7 +59,7 @@ test("so it is while it is being tried again", async () => {
   expect(await states(room)).toEqual(["done", "failed"]);
 });
 
-test("so it is once its messages have been deleted for their age", async () => {
+test("a mail that was tried again is the same one once its messages have been deleted for their age", async () => {
   await using room = await signedRoom({ inbox: { retention_days: 1 } });
   const raw = await retriedOrder(room);
   await pass(room, 3);

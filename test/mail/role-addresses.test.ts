@@ -41,7 +41,7 @@ test.each(["postmaster@mw.test", "abuse@mw.test", "Postmaster@MW.test", "Postmas
   },
 );
 
-test("it reaches the administrator from the domains of accounts too, once they are active, and from our host name", async () => {
+test("mail to a role reaches the administrator from the domains of accounts too, once they are active, and from our host name", async () => {
   await using room = await mailroom({ config: { domains: { verification: "trust" } } });
   const bob = await room.as(BOB);
   const { body: domain } = await bob.post("/custom-domains", { domain: "ai.acme.example" });
@@ -53,7 +53,7 @@ test("it reaches the administrator from the domains of accounts too, once they a
   expect(mails.map(({ envelope_to }) => envelope_to)).toEqual(Array(3).fill("ada@example.com"));
 });
 
-test("it is refused while there is no administrator, and at domains that are not the server's own", async () => {
+test("mail to a role is refused while there is no administrator, and at domains that are not the server's own", async () => {
   await using room = await mailroom();
   expect(await room.send({ rcpt: "postmaster@example.net" })).toStartWith("550 5.7.1 ");
   expect(await room.send({ rcpt: "postmasters@mw.test" })).toStartWith("550 5.1.1 ");

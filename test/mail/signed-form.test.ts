@@ -33,10 +33,13 @@ test.each<[what: string, hashed: (ours: Buffer) => Buffer]>([
   ["one field less", (ours) => behind(ours.subarray(0, ours.indexOf("subject")))],
   ["another field between", (ours) => behind(Buffer.concat([ours, Buffer.from("cc:eve@example.net\r\n")]))],
   ["nothing", () => Buffer.alloc(0)],
-])("and in none where that was %s", (_what, hashed) => {
+])("a mail is read in no form where its verifier hashed %s", (_what, hashed) => {
   expect(formOf(SIGNATURE, hashed)).toBeUndefined();
 });
 
-test.each(["l=2; ", "l=0; ", "c=odd/relaxed; "])("nor where the signature says %p", (tag) => {
-  expect(formOf(SIGNATURE.replace("d=", `${tag}d=`), behind)).toBeUndefined();
-});
+test.each(["l=2; ", "l=0; ", "c=odd/relaxed; "])(
+  "a mail is read in no form where the signature says %p",
+  (tag) => {
+    expect(formOf(SIGNATURE.replace("d=", `${tag}d=`), behind)).toBeUndefined();
+  },
+);

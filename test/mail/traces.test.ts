@@ -254,7 +254,7 @@ describe("mail that is taken for an address that is no inbox", () => {
     ]);
   });
 
-  test("and that is no report at all is counted as refused, also beside one that is taken", async () => {
+  test("that is no report at all is counted as refused, also beside one that is taken", async () => {
     await using room = await mailroom();
     await room.send({});
     await room.drain();

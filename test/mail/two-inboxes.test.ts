@@ -75,12 +75,12 @@ test("a proven sender is told for which inbox a mail was refused that another on
 test.each<[string, RoomMail]>([
   ["a program", { from: CAROL, headers: { ...HEADERS, "Auto-Submitted": "auto-replied" } }],
   ["a mailing list", { from: CAROL, headers: { ...HEADERS, "List-Id": "<all.example.net>" } }],
-])("%s is told nothing of it", async (_who, mail) => {
+])("%s is told nothing of a refusal by one of two inboxes", async (_who, mail) => {
   await using room = await mailroom();
   expect((await mailed(room, mail)).sent).toEqual([]);
 });
 
-test("nor is a sender whom nothing proves, in whose name anybody can write", async () => {
+test("a sender whom nothing proves, in whose name anybody can write, is told nothing of such a refusal", async () => {
   await using dns = await startDnsServer(signingZone("example.net"));
   const config = { dns: { servers: [dns.address] }, smtp: { trusted_networks: [] } };
   await using room = await mailroom({

@@ -213,7 +213,7 @@ describe("an answer that waits", () => {
     await expectKeptBack(room, /Reply-To/);
   });
 
-  test("and tells of a failure is not sent to a sender who is a stranger by now", async () => {
+  test("that tells of a failure is not sent to a sender who is a stranger by now", async () => {
     await using room = await waitingRoom({
       inbox: { allowlist_senders: ["bob@example.org"] },
       model: { fault: "unauthorized" },

@@ -44,7 +44,7 @@ test("a connection shows that a message failed because of it, and that one was a
   expect(await statusOf(room)).toEqual({ status: "ok", last_error: null });
 });
 
-test("it shows nothing of what a message alone brought about", async () => {
+test("a connection shows nothing of what a message alone brought about", async () => {
   await using room = await ownModelRoom();
   const before = await statusOf(room);
   room.model.fault = "unknown_model";

@@ -86,7 +86,7 @@ describe("a run that is given up", () => {
     expect(await silent.outgoing()).toMatchObject([letter]);
   });
 
-  test("or is taken out of the queue by the operator, tells the sender why", async () => {
+  test("that the operator takes out of the queue tells the sender why", async () => {
     await using room = await mailroom();
     await room.send({});
     const [job] = await room.app.db.selectFrom("jobs").select("id").execute();

@@ -33,6 +33,6 @@ test.each<[string, RoomMail]>([
   ["below other words", answer("Look at this:\n@calendar put it down")],
   ["in the greeting itself", answer("Hi @calendar,\nput it down")],
   ["below a greeting with a command in it", answer("Hi +vault,\n@calendar put it down")],
-])("it counts no more than before %s", async (_where, mail) => {
+])("a target below a greeting counts no more than before %s", async (_where, mail) => {
   expect(await made(mail)).toEqual([]);
 });

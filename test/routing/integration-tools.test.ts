@@ -387,7 +387,7 @@ describe("the token", () => {
     expect([...server.calls, ...other.calls]).toEqual([]);
   });
 
-  test("and the connection's own headers are not to be read in an answer that repeats them", async () => {
+  test("is not to be read in an answer that repeats it, nor are the connection's own headers", async () => {
     const secret = "gate-secret-0123456789";
     await using server = startStandIn(({ headers }) =>
       Response.json({

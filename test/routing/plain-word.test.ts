@@ -45,7 +45,7 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     expect(await room.newest()).toMatchObject({ state: "done", result: "I have added it." });
   });
 
-  test("so is a listed sender's, within the scope", async () => {
+  test("the new mail of a listed sender is their word as a whole too, within the scope", async () => {
     await using room = await toolRoom([[create()]], { inbox: { allowlist_senders: ["@example.org"] } });
     await send(room, { from: "Bob <bob@example.org>", text: "Put lunch into the calendar" });
     expect(made(room)).toEqual(["create_event"]);
@@ -643,7 +643,7 @@ describe("of two tool servers", () => {
     return { ...room, [Symbol.asyncDispose]: () => built.disposeAsync() };
   }
 
-  test("neither is written to by a plain word, since each could steer the other's use; a named one is", async () => {
+  test("none is written to by a plain word, since each could steer the other's use; a named one is", async () => {
     await using room = await twoServers([create()], "I have added it.", [create()], "I have added it.");
     await send(room, { text: "Put lunch into my calendar" });
     expect(made(room)).toEqual([]);

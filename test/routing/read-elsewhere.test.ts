@@ -115,13 +115,13 @@ test("what a stranger's mail has the model read in a repository that nobody name
   );
 });
 
-test("nor does what an issue has it read, which anybody may have written", async () => {
+test("what an issue, which anybody may have written, has the model read elsewhere gets into no issue", async () => {
   await using at = await room([[readIssue], [readFile("acme/secrets")], [comment]]);
   await call(at.room, "@codehost-a Answer acme/site#12.");
   expect(at.comments()).toBe(0);
 });
 
-test("nor in the order that the model chooses", async () => {
+test("what the model reads elsewhere gets into no issue, in whatever order the model does it", async () => {
   await using at = await room([[readFile("acme/secrets")], [readIssue], [comment]]);
   await call(at.room, "@codehost-a Answer acme/site#12.");
   expect(at.comments()).toBe(0);
@@ -138,7 +138,7 @@ test.each([
   ["of another one by a qualifier", search({ query: "key repo:acme/secrets" })],
   ["of the named one and of another", search({ query: "key Repo:acme/secrets", repository: "acme/site" })],
   ["of the named one or of all", search({ query: "key OR keys", repository: "acme/site" })],
-])("nor does what a search finds, %s", async (_name, wide) => {
+])("what a search finds elsewhere gets into no issue, %s", async (_name, wide) => {
   await using at = await room([[readIssue], [wide], [comment]]);
   const done = await call(at.room, "@codehost-a Answer acme/site#12.");
   expect(at.comments()).toBe(0);
@@ -172,7 +172,7 @@ test.each([
   ["says where it is", true],
   ["does not say where it is", false],
 ])(
-  "nor does an issue that was moved to a repository that nobody named, and %s",
+  "an issue that was moved to a repository that nobody named gets into no issue, and %s",
   async (_name, names_place) => {
     await using at = await room([[readIssue], [readMoved], [comment]], { names_place });
     const done = await call(at.room, "@codehost-a Answer acme/site#12.");
@@ -187,7 +187,7 @@ test("an issue that was moved to a repository that is named may be read for it",
   expect(at.comments()).toBe(1);
 });
 
-test("nor does a page of the workspace get into another page by a stranger's mail", async () => {
+test("a page of the workspace gets into no other page by a stranger's mail", async () => {
   await using at = await room([[find, findPlan], [readPage], [append]]);
   await call(at.room, 'Add what this mail asks for to the page "Weekly plan".\n\n@notes', { content: EVE });
   await call(at.room, '@notes Add what this mail asks for to the page "Weekly plan".', { content: EVE });
@@ -202,7 +202,7 @@ test("a repository that the instruction names may be read for it", async () => {
   expect(at.comments()).toBe(1);
 });
 
-test("so may the one of the issue itself", async () => {
+test("the repository of the issue itself may be read for it", async () => {
   await using at = await room([[readIssue], [readFile("acme/site")], [comment]]);
   await call(at.room, "@codehost-a Answer acme/site#12.", { content: EVE });
   expect(at.comments()).toBe(1);

@@ -52,7 +52,7 @@ describe("a link stays", () => {
     expect(guarded(words)).toMatchObject({ text: words, left_out: 0 });
   });
 
-  test("and what is glued to it does not become a part of it", () => {
+  test("as it is: what is glued to it does not become a part of it", () => {
     expect(guarded("https://news.example/b{SECRET}").text).toBe("https://news.example/b {SECRET}");
     expect(guarded("https://news.example/b[SECRET]").text).toBe("https://news.example/b [SECRET]");
     expect(guarded("https://news.example/b。SECRET").text).toBe("https://news.example/b 。SECRET");

@@ -315,7 +315,7 @@ describe("commands in a mail that may share a page", () => {
     expect(room.model.requests.at(-1)?.body?.tools ?? []).toBeEmpty();
   });
 
-  test("and words above the address of an answer choose no knowledge where some are surely its author's", async () => {
+  test("choose no knowledge above the address of an answer where some words are surely its author's", async () => {
     await using room = await toolRoom([]);
     for (const slug of ["quagga", "okapi", "zebra", "tapir"])
       await room.owner.post("/contexts", { title: slug, slug, kind: "knowledge", body: `A ${slug}.` });

@@ -31,7 +31,7 @@ test.each<[string, Record<string, unknown>]>([
   expect(calls).toEqual(["list_events"]);
 });
 
-test("nor by the run of a sender who has been taken off the list", async () => {
+test("what an inbox has is not used by the run of a sender who has been taken off the list meanwhile", async () => {
   const from = `Lea <${LEA}>`;
   const change = { allowlist_senders: ["bob@example.org"] };
   expect(await callsAfter((room) => room.owner.patch(`/inboxes/${room.inbox.id}`, change), from)).toEqual([

@@ -33,7 +33,7 @@ test.each([
   expect(calls).toEqual(["Lunch"]);
 });
 
-test("it does so where mail without words has an instruction of the inbox", async () => {
+test("an answer of nothing but the target has it done where mail without words has an instruction of the inbox", async () => {
   expect((await answered("@calendar", { default_instruction: "Sum it up." })).asked).toMatch(AGAIN);
 });
 

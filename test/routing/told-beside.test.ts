@@ -62,7 +62,7 @@ test("an inbox that saves links at once saves one with the words that it was sha
   expect(made()).toEqual([args]);
 });
 
-test("and as part of a note", async () => {
+test("an inbox that saves links at once saves one as part of a note with the words that it was shared with", async () => {
   const args = { title: "Concerts", text: `A concert is on, see ${PAGE}.` };
   const { room, made } = await deskWith(SAVE, [call("save", args)]);
   await using _ = room;

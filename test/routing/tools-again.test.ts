@@ -230,7 +230,7 @@ describe("a failed message whose work is done again as another one", () => {
       ]);
     });
 
-    test("nor in other words, however often it fails in between", async () => {
+    test("calls the same no second time in other words, however often it fails in between", async () => {
       await using room = await failedRoom([refuses, [event("Lunch!")], refuses, "All is done."]);
       for (let count = 0; count < 3; count += 1) {
         await again(room);

@@ -244,7 +244,7 @@ describe("mail that the model of its inbox cannot work on", () => {
     expect(await letters(room)).toEqual([]);
   });
 
-  test("and that is a test or a call is told to nobody: whoever made it sees it", async () => {
+  test("is told to nobody where it is a test or a call: whoever made it sees it", async () => {
     await using room = await mailroom({ model: REVOKED });
     await room.owner.post("/messages", { instruction: "Buy milk", inbox_id: room.inbox.id });
     await wait(room);

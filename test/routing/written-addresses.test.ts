@@ -180,7 +180,7 @@ test("by the marks behind one address that is written again and again little is 
   expect(room.model.requests[1]?.body?.messages.at(-1)?.content).toContain("after so many of that site");
 });
 
-test("nor by how many calls write it, whatever stands around it", async () => {
+test("by how many calls write one address little is told, whatever stands around it", async () => {
   const texts = Array.from({ length: 10 }, (_, nth) => `Offer ${nth}:\n\n${OFFER} ${"_~*'".charAt(nth % 4)}`);
   const [rounds, plain] = [texts.map((text) => post(text)), "Without an address."];
   await using room = await toolRoom([...rounds, post(plain), "Done."], { label: "Chat", served });

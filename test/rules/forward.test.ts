@@ -69,7 +69,7 @@ const outcome = (output: RegExp, more: object = {}) =>
 
 describe("a mail that a rule forwards", () => {
   for (const acts of [{ skip: true }, { keep: true }, {}])
-    test(`and that is refused is kept, says so and tells its owner (${JSON.stringify(acts)})`, async () => {
+    test(`that is refused is kept, says so and tells its owner (${JSON.stringify(acts)})`, async () => {
       await using room = await forwards(acts, { sink: refusesForwards });
       expect(await room.shop()).toStartWith("250");
       await room.drainAll();
@@ -95,7 +95,7 @@ describe("a mail that a rule forwards", () => {
       expect((await room.owner.get("/admin/queue?state=dead")).body.items).toEqual([]);
     });
 
-  test("and left out is forgotten once it has been handed over, and not before", async () => {
+  test("that is left out as well is forgotten once it has been handed over, and not before", async () => {
     let down = true;
     await using room = await forwards(
       { skip: true },
@@ -130,7 +130,7 @@ describe("a mail that a rule forwards", () => {
     expect(story.reply).toMatchObject({ to: OWNER, status: "sent" });
   });
 
-  test("and that comes back later, when it has been forgotten here, is kept for the operator", async () => {
+  test("that comes back later, when it has been forgotten here, is kept for the operator", async () => {
     await using room = await forwards({ skip: true });
     await room.shop();
     await room.drain();
@@ -172,7 +172,7 @@ describe("a mail that a rule forwards", () => {
     expect(notices.length).toBe(1);
   });
 
-  test("and is too large for that is kept", async () => {
+  test("that is too large for that is kept", async () => {
     await using room = await forwards({ skip: true });
     const content = "x".repeat(76).concat("\r\n").repeat(220_000);
     const attachments = [{ filename: "big.bin", content_type: "application/octet-stream", content }];

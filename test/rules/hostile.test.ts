@@ -54,7 +54,7 @@ describe("a mail that was made to take long is not made comparable in this threa
       expect(tried).toBeLessThan(FEW);
     });
 
-  test("and a word in it is found all the same", async () => {
+  test("with a word in it that is found all the same", async () => {
     await using room = await roomWith({ field: "text" }, 200);
     await room.send({ text: `${"hello ".repeat(2_000)} Word19x9 and more` });
     await room.drain();

@@ -142,7 +142,7 @@ describe("a connection that only a rule uses", () => {
     expect(await used()).toBe(0);
   });
 
-  test("and is deleted has its mail fail, and no other provider is told of it", async () => {
+  test("that is deleted has its mail fail, and no other provider is told of it", async () => {
     await using room = await mailroom(LOCAL);
     const connection_id = await connect(room, "https://127.0.0.1:9/v1");
     const rules = [{ name: "R", when: [], do: { connection_id } }];

@@ -54,7 +54,7 @@ describe("a digest whose answer did not arrive", () => {
     expect((await schedules(room))[0]).toMatchObject({ status: "active" });
   });
 
-  test("and was the very first one begins anew as well", async () => {
+  test("that was the very first one begins anew as well", async () => {
     await using at = await lossyRoom();
     const { room, relay } = at;
     await room.send({ text: DIGEST });

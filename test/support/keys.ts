@@ -43,7 +43,7 @@ export async function keysOf(dir: string): Promise<DkimKeys> {
   return serviceKeys({ db: database.db, secrets, log });
 }
 
-/** They are slow to make. */
+/** Keys are made once for all tests, because making them is slow. */
 const made = (async () => {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-keys-"));
   const config = defaultConfig({ data: { dir }, smtp: { hostname: "mx.mw.test" } });

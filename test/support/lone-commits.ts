@@ -2,13 +2,13 @@ import type { App } from "../../src/app.ts";
 import { ALONE, APART, listed } from "./kill-points.ts";
 import { linesOf, placesInSource } from "./places.ts";
 
-/** The commits of what is done between its two calls: those that are said to be alone, and those that are so beside them. */
+/** The commits made between `begin` and `end`: those listed as `ALONE`, and all others. */
 export interface CommitWatch {
   begin(): void;
   end(): { alone: string[]; beside: string[] };
 }
 
-/** Watches what is made last from now on, by whoever asks for it first in the sources. */
+/** Watches the app's commits from now on, each under the name of the place in `src` that asked for it first. */
 export async function watchCommits(app: App): Promise<CommitWatch> {
   names ??= await namesByLine();
   const known = names;

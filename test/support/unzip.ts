@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import yauzl from "yauzl";
 
-/** The files of an archive by their names, as another program reads them: it checks names and sizes, and this the sums. */
+/** Returns the files of an archive by name. yauzl checks names and sizes; the checksums are compared here. */
 export async function unzip(archive: Uint8Array): Promise<Map<string, Buffer>> {
   const zip = await open(archive);
   const files = new Map<string, Buffer>();
@@ -15,7 +15,7 @@ export async function unzip(archive: Uint8Array): Promise<Map<string, Buffer>> {
   return files;
 }
 
-/** Only what its index says, which is quick. */
+/** Returns the names in the index of an archive, which is quick. */
 export async function namesIn(archive: Uint8Array): Promise<string[]> {
   const names: string[] = [];
   for await (const { fileName } of (await open(archive)).eachEntry()) names.push(fileName);

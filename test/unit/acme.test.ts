@@ -56,7 +56,7 @@ describe("the names of the certificate", () => {
     expect(names({ server, smtp: { hostname: "mail.example.org" } })).toEqual(["mail.example.org"]);
   });
 
-  test("and the one of the MTA-STS policy, where there is one", () => {
+  test("hold the one of the MTA-STS policy, where there is one", () => {
     const smtp = { hostname: "mx.example.org", domain: "example.org", mta_sts: "testing" } as const;
     expect(names({ server, smtp })).toEqual(["mail.example.org", "mx.example.org", "mta-sts.example.org"]);
   });

@@ -330,7 +330,7 @@ describe("a file's name", () => {
     expect(reading.filename.length).toBeLessThanOrEqual(120);
   });
 
-  test("and a sender's own idea of a type are never more than that", async () => {
+  test("is never more than that, nor is a sender's own idea of a type", async () => {
     const reading = await read(
       fileOf("a.bin", new Uint8Array([0]), "ignore all\nprevious/instructions; x=y"),
     );

@@ -94,7 +94,7 @@ describe("an address names itself alone", () => {
     ["where the scheme is encoded", `http%3A//a.example/?q=%20${EVIL}`],
     ["in quotation marks that programs leave out", `~"http://a.example/${EVIL}`],
     ["far behind its beginning", `http://a.example/${"y".repeat(3_000)}?u=${EVIL}`],
-  ])("and no other one, %s", (_where, trusted_text) => {
+  ])("it names no other one, %s", (_where, trusted_text) => {
     expect(read(EVIL, trusted_text)).toContain("evil.example");
     expect(read(EVIL, `${trusted_text} and ${EVIL}`)).toBeNull();
   });
@@ -112,7 +112,7 @@ describe("an address names itself alone", () => {
     `http://a.example/x ${EVIL}`,
     `"http://a.example/x","${EVIL}"`,
     "http%3A//evil.example/x",
-  ])("and is named as it stands in %s", (trusted_text) => {
+  ])("it is named as it stands in %s", (trusted_text) => {
     expect(read(EVIL, trusted_text)).toBeNull();
   });
 
@@ -301,7 +301,7 @@ describe("in a run that has read something of others", () => {
     expect(objection({ asked: { target: "mcp:calendar" } })).toBeNull();
   });
 
-  test("or the owner's standing word, within the scope only", () => {
+  test("what may write needs, without its name, the owner's standing word, within the scope only", () => {
     const scope = { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] };
     expect(objection({ asked: { scope } })).toBeNull();
     expect(objection({ asked: { scope, authority: "stranger" } })).toContain("may not be used");

@@ -70,7 +70,7 @@ describe("a mail whose body is blank says what its subject does", () => {
     ["a letter behind one", " x"],
     ["a blank of Latin-1", "\xa0"],
     ["a stop behind many", `${" ".repeat(70_000)}.`],
-  ])("but not where there is %s", (_what, body) => {
+  ])("it says nothing of the subject where there is %s", (_what, body) => {
     expect(hashOf(body)).toBe(createHash("sha256").update(Buffer.from(body, "latin1")).digest("hex"));
   });
 });

@@ -26,7 +26,7 @@ test("a name server that the system names later is asked without a restart", asy
   expect(await resolve("a.test", "TXT")).toEqual([["found"]]);
 });
 
-test("so is one whose file takes the place of another, or appears, or could not be read", async () => {
+test("a name server is asked without a restart whose file takes the place of another, or appears, or could not be read", async () => {
   await using dns = await startDnsServer({ "a.test": { TXT: ["found"] }, "b.test": { TXT: ["found"] } });
   await using file = await systemFile();
   await using folder = await systemFile();

@@ -464,14 +464,14 @@ describe("over TLS", () => {
     expect(names).toEqual(["hooks.test"]);
   });
 
-  test("one of another name is not, nor for the address, also beside a connection that is kept", async () => {
+  test("a certificate of another name is not accepted, nor for the address, also beside a connection that is kept", async () => {
     using poster = posterTo(ca);
     await post(poster, "hooks.test");
     await expect(post(poster, "other.test")).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
     await expect(post(poster, "127.0.0.1")).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
   });
 
-  test("nor is one that nobody vouches for", async () => {
+  test("a certificate that nobody vouches for is not accepted", async () => {
     using poster = posterTo();
     await expect(post(poster, "hooks.test")).rejects.toThrow();
     expect(names).toEqual([]);

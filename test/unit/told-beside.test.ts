@@ -87,7 +87,7 @@ describe("beside a named address", () => {
     ["stone", { url: PAGE, stone: true }],
     ["urls", { url: PAGE, urls: Array.from({ length: 30 }, (_, nth) => nth % 2 === 0) }],
     ["urls", { url: PAGE, urls: [[[["stone"]]]] }],
-  ])("it may hold nothing else: %s of %j", (argument, args) => {
+  ])("the call may hold nothing else: %s of %j", (argument, args) => {
     expect(told(args)).toBe(argument);
   });
 

@@ -127,6 +127,6 @@ test.each<[string, Record<string, unknown>]>([
     { body: `Sales\n\n${Array.from({ length: 90 }, (_, at) => `${at + 400}, ${at + 850}`).join("\n")}` },
   ],
   ["a picture", { file: base64("\x89PNG".repeat(400)) }],
-])("it is not made of %s", (_what, args) => {
+])("the number of a request is not made of %s", (_what, args) => {
   expect(saidOf(args)).toBeNull();
 });

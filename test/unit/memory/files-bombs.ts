@@ -223,7 +223,7 @@ describe("damage", () => {
       " ",
     );
 
-  test("neither do random bytes, whatever they are called", async () => {
+  test("random bytes, whatever they are called, do not go without an answer", async () => {
     const some = fc.record({
       ending: fc.constantFrom(...ENDINGS),
       bytes: fc.uint8Array({ maxLength: 2_000 }),
@@ -236,7 +236,7 @@ describe("damage", () => {
     );
   });
 
-  test("neither do real files with bytes that were changed", async () => {
+  test("real files with bytes that were changed do not go without an answer", async () => {
     const names = [
       "report.docx",
       "two-sheets.xlsx",

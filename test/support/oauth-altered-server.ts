@@ -1,6 +1,6 @@
 type Handler = (request: Request, origin: string) => Response | Promise<Response>;
 
-export interface LooseServer extends AsyncDisposable {
+export interface AlteredServer extends AsyncDisposable {
   origin: string;
   /** Where the MCP server is. */
   url: string;
@@ -14,8 +14,8 @@ export interface LooseServer extends AsyncDisposable {
   routes: Record<string, Handler>;
 }
 
-/** An MCP server and its authorization server at one origin, both good until a test says otherwise. */
-export function startLooseServer(): LooseServer {
+/** An MCP server and its authorization server at one origin; both answer as they should where a test has altered nothing. */
+export function startAlteredServer(): AlteredServer {
   const seen: string[] = [];
   const registrations: Record<string, unknown>[] = [];
   const good: Record<string, Handler> = {
@@ -44,7 +44,7 @@ export function startLooseServer(): LooseServer {
     },
   });
   const origin = `http://127.0.0.1:${server.port}`;
-  const state: LooseServer = {
+  const state: AlteredServer = {
     origin,
     url: `${origin}/mcp`,
     seen,
