@@ -1,5 +1,6 @@
 import type { Site, Tool, ToolOutcome } from "../../trust/guard/tool.ts";
 import type { App } from "../../app.ts";
+import { INTEGRATION_KINDS, type IntegrationKind } from "../../config/integrations.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { ownBaseUrl } from "../connections/kinds.ts";
@@ -38,7 +39,7 @@ interface ToolSet {
   called?: (title: string, ask: Ask) => Promise<Told>;
 }
 
-const SETS: Record<string, ToolSet> = {
+const SETS: Record<IntegrationKind, ToolSet> = {
   notes: { style: NOTES, tools: NOTES_TOOLS, of_circle: true, called: notesCalled },
   "codehost-a": { style: CODEHOST_A, tools: CODEHOST_A_TOOLS, of_circle: false },
   "codehost-b": { style: CODEHOST_B, tools: CODEHOST_B_TOOLS, of_circle: false },
@@ -51,8 +52,9 @@ export function integrationTools(
   row: ConnectionRow,
   timeout_ms: number = REQUEST_TIMEOUT_MS,
 ): Tool[] {
-  const set = SETS[row.kind];
-  if (set === undefined) return [];
+  const kind = INTEGRATION_KINDS.find((one) => one === row.kind);
+  if (kind === undefined) return [];
+  const set = SETS[kind];
   const api = { app, row, style: set.style, timeout_ms };
   const site = siteOf(api);
   return set.tools.map((tool) => ({

@@ -20,8 +20,7 @@ export interface Provider {
 
 const OWN_SERVER_HINT =
   "An address in your own network has to be allowed by the server’s setting egress.allow.";
-const hosted = (kind: Connection["kind"], name: string, words: string, where: string): Provider => ({
-  kind,
+const hosted = (name: string, words: string, where: string): Omit<Provider, "kind"> => ({
   name,
   category: "llm",
   icon: Brain,
@@ -29,23 +28,22 @@ const hosted = (kind: Connection["kind"], name: string, words: string, where: st
   key: { required: true, hint: `Get one at ${where}. It is kept encrypted and never shown again.` },
 });
 
-export const PROVIDERS: Provider[] = [
-  hosted("openai", "OpenAI", "The GPT models.", "platform.openai.com"),
-  hosted("anthropic", "Anthropic", "The Claude models.", "console.anthropic.com"),
-  hosted("google", "Google Gemini", "The Gemini models.", "aistudio.google.com"),
-  hosted("mistral", "Mistral", "Models from Europe.", "console.mistral.ai"),
-  hosted("groq", "Groq", "Open models, very fast.", "console.groq.com"),
-  hosted("openrouter", "OpenRouter", "Many models behind one key.", "openrouter.ai"),
-  {
-    kind: "ollama",
+/** A row for each kind of connection. */
+const BY_KIND: Record<Connection["kind"], Omit<Provider, "kind">> = {
+  openai: hosted("OpenAI", "The GPT models.", "platform.openai.com"),
+  anthropic: hosted("Anthropic", "The Claude models.", "console.anthropic.com"),
+  google: hosted("Google Gemini", "The Gemini models.", "aistudio.google.com"),
+  mistral: hosted("Mistral", "Models from Europe.", "console.mistral.ai"),
+  groq: hosted("Groq", "Open models, very fast.", "console.groq.com"),
+  openrouter: hosted("OpenRouter", "Many models behind one key.", "openrouter.ai"),
+  ollama: {
     name: "Ollama",
     category: "llm",
     icon: Cpu,
     words: "Models on a machine of your own.",
     base_url: { required: false, placeholder: "http://localhost:11434", hint: OWN_SERVER_HINT },
   },
-  {
-    kind: "openai_compatible",
+  openai_compatible: {
     name: "Other model server",
     object: "another model server",
     label: "OpenAI-compatible server",
@@ -55,16 +53,14 @@ export const PROVIDERS: Provider[] = [
     key: { required: false, hint: "Only if that server asks for one." },
     base_url: { required: true, placeholder: "https://models.example.com/v1", hint: OWN_SERVER_HINT },
   },
-  {
-    kind: "demo",
+  demo: {
     name: "Demo model",
     object: "the demo model",
     category: "llm",
     icon: FlaskConical,
     words: "No AI at all: answers with extracts of the mail, to see how everything works.",
   },
-  {
-    kind: "mcp",
+  mcp: {
     name: "Tool server (MCP)",
     object: "a tool server (MCP)",
     label: "",
@@ -78,39 +74,40 @@ export const PROVIDERS: Provider[] = [
       hint: OWN_SERVER_HINT,
     },
   },
-  {
-    kind: "notes",
+  notes: {
     name: "Notes (Notion)",
     category: "integration",
     icon: FileText,
     words: "Reads and writes pages of your workspace.",
     key: { required: true, hint: "An integration token, if you do not sign in." },
   },
-  {
-    kind: "codehost-a",
+  "codehost-a": {
     name: "GitHub",
     category: "integration",
     icon: Code,
     words: "Looks into repositories and files issues.",
     key: { required: true, hint: "A personal access token, if you do not sign in." },
   },
-  {
-    kind: "codehost-b",
+  "codehost-b": {
     name: "GitLab",
     category: "integration",
     icon: Code,
     words: "Looks into projects and files issues.",
     key: { required: true, hint: "A personal access token, if you do not sign in." },
   },
-  {
-    kind: "sheets",
+  sheets: {
     name: "Google Sheets",
     category: "integration",
     icon: Sheet,
     words: "Reads tables and adds rows.",
     key: { required: true, hint: "An access token, if you do not sign in." },
   },
-];
+};
+
+export const PROVIDERS: Provider[] = Object.entries(BY_KIND).map(([kind, about]) => ({
+  kind: kind as Connection["kind"],
+  ...about,
+}));
 
 export const CATEGORIES: [Connection["category"], string, string][] = [
   ["llm", "Models", "Read the mail and write the answer. You need one."],
