@@ -334,12 +334,13 @@ describe("a kind that is held", () => {
     expect(body.held).toEqual([
       "deliver_webhooks",
       "fan_out_event",
+      "replay_message",
       "route_message",
       "run_schedule",
       "send_mail",
     ]);
     expect((await room.owner.post("/admin/queue/hold", { kind: "odd" })).status).toBe(422);
-    expect((await room.owner.post("/admin/queue/release", { kind: "send_mail" })).body.held).toHaveLength(4);
+    expect((await room.owner.post("/admin/queue/release", { kind: "send_mail" })).body.held).toHaveLength(5);
   });
 });
 
