@@ -104,10 +104,9 @@ const BY_KIND: Record<Connection["kind"], Omit<Provider, "kind">> = {
   },
 };
 
-export const PROVIDERS: Provider[] = Object.entries(BY_KIND).map(([kind, about]) => ({
-  kind: kind as Connection["kind"],
-  ...about,
-}));
+export const PROVIDERS: Provider[] = Object.entries(BY_KIND).map(([kind, about]) =>
+  Object.assign({ kind: kind as Connection["kind"] }, about),
+);
 
 export const CATEGORIES: [Connection["category"], string, string][] = [
   ["llm", "Models", "Read the mail and write the answer. You need one."],
