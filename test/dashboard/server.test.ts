@@ -172,7 +172,7 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     const { page } = visit;
     await choose(visit, "Waiting work");
     await page.getByRole("button", { name: "Hold the work" }).click();
-    await page.getByText(/^Held: .*answers/).waitFor();
+    await page.getByText(/^Held: .*messages to work on/).waitFor();
     await at.api("POST", "/v1/messages", { instruction: "Wait", async: true });
     await at.api("POST", "/v1/messages", { instruction: "Go away", async: true });
     await page.getByLabel("State").selectOption("Held");
