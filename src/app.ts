@@ -46,7 +46,7 @@ import { type Certificates, createCertificates } from "./tls/certificates.ts";
 import { MB } from "./lib/sizes.ts";
 
 /** The threads for long texts, and what the process may grow by while one text is worked on. */
-const TEXT_THREADS = { size: THREADS_FOR_ALL, memoryBytes: 512 * MB };
+const TEXT_THREADS = { size: THREADS_FOR_ALL, memory_bytes: 512 * MB };
 /** One of the two threads is always left for other accounts. */
 const BODY_THREADS = { size: 2 };
 /**

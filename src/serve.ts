@@ -68,17 +68,17 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const lock = lockStores(config, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
-  const isNew = hasNoServer(config);
+  const is_new = hasNoServer(config);
   const log = overrides.log ?? createLog(config.log);
   const { refuseIntake } = started.use(await keepReserve(config.data.dir, log));
-  const isMeasured = config.metrics.listen !== "" || config.metrics.token !== "";
-  const metrics = isMeasured ? started.use(await createMetrics()) : undefined;
+  const is_measured = config.metrics.listen !== "" || config.metrics.token !== "";
+  const metrics = is_measured ? started.use(await createMetrics()) : undefined;
   const worker = (to: App) => createWorker(to, jobHandlers(to));
   const app = started.use(
     await createApp(config, { ...overrides, log, lock, refuseIntake, metrics, worker }),
   );
   const data = resolve(config.data.dir);
-  if (isNew) log.info(`a new server begins in ${data}`);
+  if (is_new) log.info(`a new server begins in ${data}`);
   started.use(
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
   );

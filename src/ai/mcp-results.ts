@@ -42,9 +42,9 @@ export function outcomeOf(result: unknown, secrets: Set<string>): ToolOutcome {
   const all: unknown[] = Array.isArray(content) ? content : [];
   const parts = all.slice(0, MAX_PARTS).map((part) => textOf(part, taken));
   const structured = member(result, "structuredContent");
-  const hasText = parts.some(({ is_text }) => is_text);
+  const has_text = parts.some(({ is_text }) => is_text);
   const lines = parts.map(({ line }) => line);
-  if (!hasText && structured !== undefined) lines.push(JSON.stringify(structured));
+  if (!has_text && structured !== undefined) lines.push(JSON.stringify(structured));
   if (all.length > MAX_PARTS)
     lines.unshift(
       `(The answer has more than ${MAX_PARTS.toLocaleString("en")} parts: the other ${all.length - MAX_PARTS} were left out.)`,

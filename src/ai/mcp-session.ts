@@ -190,12 +190,14 @@ function createClient(
   greeting: Greeting,
 ): Client {
   // Over HTTP the opening has its own limit, which accounts for pauses of the process.
-  const timeoutMs = "pid" in greeting.transport ? Math.min(STDIO_PROBE_MS, waits.connect_ms) : NEVER_MS;
+  const timeout_ms = "pid" in greeting.transport ? Math.min(STDIO_PROBE_MS, waits.connect_ms) : NEVER_MS;
   return new Client(CLIENT_INFO, {
     // No capabilities: servers cannot ask for a model, folders or forms.
     capabilities: {},
     inputRequired: { autoFulfill: false },
-    versionNegotiation: greeting.is_old ? { mode: "legacy" } : { mode: "auto", probe: { timeoutMs } },
+    versionNegotiation: greeting.is_old
+      ? { mode: "legacy" }
+      : { mode: "auto", probe: { timeoutMs: timeout_ms } },
     listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged } },
     // Results go to a model as they are, so a server's schemas are never compiled.
     jsonSchemaValidator: {

@@ -59,8 +59,8 @@ export function capped(
     onEnd();
     return response;
   }
-  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-  const meter = isStream ? eventMeter(flow) : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
+  const is_stream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+  const meter = is_stream ? eventMeter(flow) : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
   const reader = response.body.getReader();
   const next = pieces(reader);
   const body = new ReadableStream<Uint8Array>({
@@ -77,7 +77,7 @@ export function capped(
           return await incoming.holds(held);
         }
         const reason = fault(who, excess);
-        if (isStream) onTooLarge(reason);
+        if (is_stream) onTooLarge(reason);
         onEnd();
         controller.error(reason);
         await reader.cancel(reason);

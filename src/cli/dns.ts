@@ -55,11 +55,11 @@ function recordsCommand(): Command {
         const policy = home.row === null ? mtaStsPolicy(app.config, app.config.smtp.mta_sts) : null;
         const host = mtaStsHost(app.config);
         if (options.zone && !options.json) return printText(zone);
-        const isUnknown = records.some(({ purpose, value }) => purpose === "address" && value === null);
+        const is_unknown = records.some(({ purpose, value }) => purpose === "address" && value === null);
         print(options, { domain: home.domain, records, mta_sts_policy: policy, zone }, [
           ...cautions(app.config.smtp),
           ...records.flatMap(recordLines),
-          ...(isUnknown ? [NAME_ADDRESS] : []),
+          ...(is_unknown ? [NAME_ADDRESS] : []),
           ...(policy === null
             ? []
             : ["", `This server answers https://${host}/.well-known/mta-sts.txt with:`, policy]),

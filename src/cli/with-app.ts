@@ -21,9 +21,9 @@ export async function withApp(
   work: (app: App, alone: boolean) => Promise<void>,
 ): Promise<void> {
   const config = configOf(options);
-  const isNamed = isPlaceGiven(options, config);
-  if (options.create === undefined || (options.create !== true && !isNamed)) refuseMissing(options, config);
-  else if (!isNamed && hasNoServer(config))
+  const is_named = isPlaceGiven(options, config);
+  if (options.create === undefined || (options.create !== true && !is_named)) refuseMissing(options, config);
+  else if (!is_named && hasNoServer(config))
     console.error(
       `Note: a new server begins in ${resolve(config.data.dir)}: there was none, and neither a config.toml is here nor a folder named.`,
     );

@@ -26,14 +26,14 @@ export function readEnvironment(
 ): void {
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined || !isSetting(name, value)) continue;
-    const isFile = name.endsWith(FILE_SUFFIX);
-    const plain = isFile ? name.slice(0, -FILE_SUFFIX.length) : name;
+    const is_file = name.endsWith(FILE_SUFFIX);
+    const plain = is_file ? name.slice(0, -FILE_SUFFIX.length) : name;
     const found = findKey(plain);
     if (found === undefined) reading.problems.push(`${name}: ${unknownVariable(plain)}`);
-    else if (isFile && env[plain] !== undefined)
+    else if (is_file && env[plain] !== undefined)
       reading.problems.push(`${name}: ${plain} is set too; remove one of the two`);
     else if (found.named.every((one) => meets(reading, one.node, { ...one, source: name })))
-      readVariable(reading, found, { name, value, isFile, cwd });
+      readVariable(reading, found, { name, value, is_file, cwd });
   }
 }
 
@@ -72,16 +72,16 @@ function memberOf(section: Section, part: string): string {
 function readVariable(
   reading: Reading,
   { key, path }: Found,
-  given: { name: string; value: string; isFile: boolean; cwd: string },
+  given: { name: string; value: string; is_file: boolean; cwd: string },
 ): void {
   const { name } = given;
-  if (given.isFile && given.value.trim() === "") {
+  if (given.is_file && given.value.trim() === "") {
     reading.faulty.add(path);
     reading.problems.push(`${name}: names no file; set it to the path of one, or remove it`);
     return;
   }
   try {
-    const text = given.isFile
+    const text = given.is_file
       ? readSmallFile(resolve(given.cwd, given.value)).replace(/\r?\n$/, "")
       : given.value;
     take(reading, { path, key, value: key.fromText(text), source: name });

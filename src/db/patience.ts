@@ -17,18 +17,18 @@ export interface Patience extends AsyncDisposable {
 export function createPatience(write: Write, log: WatchLog): Patience {
   const end = Promise.withResolvers<void>();
   const waiting = new Set<Promise<void>>();
-  let isEnding = false;
+  let is_ending = false;
 
   const again = async (operation: (tx: Db) => Promise<unknown>, about: object): Promise<void> => {
     for (;;) {
       await Promise.race([Bun.sleep(AGAIN_MS), end.promise]);
       // Read before the attempt: an attempt that begins after disposal is the last one.
-      const isLast = isEnding;
+      const is_last = is_ending;
       try {
         await write(operation);
         return log.info(about, "what the disk had refused is written now");
       } catch (error) {
-        if (isStorageFault(error) && !isLast) continue;
+        if (isStorageFault(error) && !is_last) continue;
         return log.error({ ...about, err: messageOf(error) }, "what was only in memory is lost");
       }
     }
@@ -46,7 +46,7 @@ export function createPatience(write: Write, log: WatchLog): Patience {
       return null;
     },
     async [Symbol.asyncDispose]() {
-      isEnding = true;
+      is_ending = true;
       end.resolve();
       await Promise.all(waiting);
     },

@@ -44,36 +44,36 @@ export interface WorkerReading {
 
 /** Creates a reader with threads that start when needed and end when idle. Each holds one file in memory twice. */
 export function createFileReader({
-  readFileWithinMs = READ_FILE_WITHIN_MS,
-  readAllWithinMs = READ_ALL_WITHIN_MS,
-}: { readFileWithinMs?: number; readAllWithinMs?: number } = {}): FileReader {
-  const limits = { size: THREADS_FOR_ALL, memoryBytes: MAX_MEMORY_BYTES };
+  read_file_within_ms = READ_FILE_WITHIN_MS,
+  read_all_within_ms = READ_ALL_WITHIN_MS,
+}: { read_file_within_ms?: number; read_all_within_ms?: number } = {}): FileReader {
+  const limits = { size: THREADS_FOR_ALL, memory_bytes: MAX_MEMORY_BYTES };
   const pool = createFairPool<WorkerReading>("files/read-worker.ts", limits);
 
   const readOne = async (
     file: FileToRead,
-    { limitMs, turn }: { limitMs: number; turn: { who: string; strangers: boolean; signal: AbortSignal } },
+    { limit_ms, turn }: { limit_ms: number; turn: { who: string; strangers: boolean; signal: AbortSignal } },
   ): Promise<WorkerReading> => {
     if (file.bytes.byteLength > MAX_FILE_BYTES)
       return { reading: unread(file, `is larger than ${MAX_FILE_BYTES / MB} MB`), took_ms: 0 };
-    if (limitMs <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
-    const outcome = await pool.run(turn, async () => ({ input: await share(file), limitMs }));
+    if (limit_ms <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
+    const outcome = await pool.run(turn, async () => ({ input: await share(file), limit_ms }));
     return outcome.ok
       ? outcome.output
-      : { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limitMs };
+      : { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limit_ms };
   };
 
   return {
     async read(files, signal, { account, strangers = false } = { account: "" }) {
       const readings: FileReading[] = [];
-      let leftMs = readAllWithinMs;
+      let left_ms = read_all_within_ms;
       let room = MAX_ALL_CHARS;
       for (const file of files) {
         signal.throwIfAborted();
-        const limitMs = Math.min(readFileWithinMs, leftMs);
+        const limit_ms = Math.min(read_file_within_ms, left_ms);
         const turn = { who: account, strangers, signal };
-        const { reading, took_ms } = await readOne(file, { limitMs, turn });
-        leftMs -= took_ms;
+        const { reading, took_ms } = await readOne(file, { limit_ms, turn });
+        left_ms -= took_ms;
         const fitted = fitInto(reading, room);
         room -= fitted.text.length;
         readings.push(fitted);

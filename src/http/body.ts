@@ -109,7 +109,7 @@ export async function readCallBody(sent: Sent): Promise<object | null> {
 }
 
 async function readOnThread({ app, who }: Sent, bytes: Buffer<ArrayBuffer>): Promise<ReadCall> {
-  const job = { input: bytes, limitMs: READ_WITHIN_MS, transfer: [bytes.buffer] };
+  const job = { input: bytes, limit_ms: READ_WITHIN_MS, transfer: [bytes.buffer] };
   const outcome = await app.bodies.run({ who }, () => job);
   return outcome.ok ? (outcome.output as ReadCall) : { refusal: "The body takes too long to read." };
 }

@@ -94,9 +94,9 @@ function propertiesOf(schema: unknown): Record<string, TSchema> {
 }
 
 function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
-  const isForm = Object.values(propertiesOf(body)).some((property) => property["format"] === "binary");
+  const is_form = Object.values(propertiesOf(body)).some((property) => property["format"] === "binary");
   const schema = jsonSchemaOf(body, schemas);
-  if (isForm) return { "multipart/form-data": { schema } };
+  if (is_form) return { "multipart/form-data": { schema } };
   return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
 }
 

@@ -50,8 +50,8 @@ export function answerWithoutHost(request: Request): Response | undefined {
  */
 function hasHost({ url, headers }: Request): boolean {
   const host = headers.get("host");
-  const isOne = host === null || (host.length <= MAX_HOST_CHARS && HOST.test(host));
-  return isOne && /^http:\/\/|^https:\/\/[^/]{3}/.test(url) && URL.canParse(url);
+  const is_one = host === null || (host.length <= MAX_HOST_CHARS && HOST.test(host));
+  return is_one && /^http:\/\/|^https:\/\/[^/]{3}/.test(url) && URL.canParse(url);
 }
 
 /** Returns whether a request is for this path, with or without a trailing slash. */

@@ -20,9 +20,9 @@ type Person = Pick<UserRow, "email" | "email_verified">;
 /** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
 export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts): SenderVerdict {
   const policy = policyOf(inbox);
-  const isOwner = sender.from_address === user.email && user.email_verified === 1;
+  const is_owner = sender.from_address === user.email && user.email_verified === 1;
   // This comes before the list, which may be damaged: the owner needs no entry.
-  if (sender.authenticated && isOwner) return { accepted: true, authority: "owner", no_reply_reason: null };
+  if (sender.authenticated && is_owner) return { accepted: true, authority: "owner", no_reply_reason: null };
   const allowlist = allowlistOf(inbox);
   const listed = isListed(sender.from_address, allowlist);
   if (sender.authenticated) {
@@ -30,7 +30,7 @@ export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts):
     if (allowlist.length === 0) return { accepted: true, authority: "stranger", no_reply_reason: null };
     return { accepted: false, authority: "stranger", reason: "not_allowlisted" };
   }
-  if (isOwner || listed) return { accepted: false, authority: "unauthenticated", reason: "auth_failed" };
+  if (is_owner || listed) return { accepted: false, authority: "unauthenticated", reason: "auth_failed" };
   if (allowlist.length > 0)
     return {
       accepted: false,

@@ -32,8 +32,8 @@ export async function findRole(app: App, address: string): Promise<UserRow | und
   if (address.toLowerCase() === "postmaster") return findAdministrator(app);
   const { local_part, domain } = splitAddress(address);
   if (!ROLES.has(local_part)) return undefined;
-  const isOurs = domain === app.config.smtp.hostname || (await isOwnDomain(app, domain));
-  return isOurs ? findAdministrator(app) : undefined;
+  const is_ours = domain === app.config.smtp.hostname || (await isOwnDomain(app, domain));
+  return is_ours ? findAdministrator(app) : undefined;
 }
 
 /**

@@ -83,8 +83,8 @@ function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   // A multipart type has no transfer encoding and no disposition of its own that counts (RFC 2045 §6.4).
   if (readMimeValue(headers.get("content-type") ?? "")?.value.startsWith("multipart/") === true) return true;
   const disposition = headers.get("content-disposition");
-  const isPlain = disposition === undefined || disposition.toLowerCase() === "inline";
-  return signed.has("content-transfer-encoding") && (isPlain || signed.has("content-disposition"));
+  const is_plain = disposition === undefined || disposition.toLowerCase() === "inline";
+  return signed.has("content-transfer-encoding") && (is_plain || signed.has("content-disposition"));
 }
 
 /** Returns whether a list of recipients that cannot be parsed, such as one with semicolons, contains the address. */

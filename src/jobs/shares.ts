@@ -153,9 +153,9 @@ export function whyNot(use: Use, state: State): Lack {
   const lackOfGroup = lackInGroup({ ...use, share }, { ...state, left });
   if (lackOfGroup !== null) return lackOfGroup;
   const own = uses.ofAccount(share.account);
-  const isFirst = own.jobs === 0;
-  if (weight > left && !(isFirst && isSmall(use, room))) return "memory";
-  if (isFirst) return null;
+  const is_first = own.jobs === 0;
+  if (weight > left && !(is_first && isSmall(use, room))) return "memory";
+  if (is_first) return null;
   const lack = lackBeside(own, { ...use, share }, { ...state, left });
   const onlyStrangers = own.jobs === uses.ofStrangers(share.account).jobs;
   return onlyStrangers ? lackBesideStrangers(lack, own, { ...use, share }, { ...state, left }) : lack;
@@ -223,8 +223,8 @@ function lackBesideStrangers(lack: Lack, own: Sums, use: Shared, state: Left): L
     const more = { jobs: own.jobs + 1, bytes: own.bytes + weight };
     return lack ?? lackBeside(more, use, { ...state, free: state.free - 1, left: state.left - weight });
   }
-  const isWithinPlan = share.slots === null || own.jobs < share.slots;
-  return isWithinPlan && state.free > 1 && isSmall(use, state.room) ? null : lack;
+  const is_within_plan = share.slots === null || own.jobs < share.slots;
+  return is_within_plan && state.free > 1 && isSmall(use, state.room) ? null : lack;
 }
 
 /** Returns what a job lacks, given what its account uses already. */

@@ -77,10 +77,10 @@ export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
       }
       gate.waiting.delete(id);
       gate.tried += 1;
-      let isTried = true;
+      let is_tried = true;
       const passed = (): void => {
-        if (!isTried) return;
-        isTried = false;
+        if (!is_tried) return;
+        is_tried = false;
         gate.tried -= 1;
         if (!alone) gate.width += 1;
         callNext(kind, gate);

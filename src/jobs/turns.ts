@@ -40,7 +40,7 @@ export interface Turns {
   /** Records the jobs that were claimed. */
   took: (rows: Iterable<Waiting>) => void;
   /** Records which lines got a job from a search, and whether they had more. */
-  settle: (look: Look, given: Set<string>, isLeft: boolean) => void;
+  settle: (look: Look, given: Set<string>, is_left: boolean) => void;
   /** Adds this line to the next search, so that it need not wait for its turn when nobody else can start. */
   ask: (line: string) => void;
 }
@@ -94,8 +94,8 @@ export function createTurns(): Turns {
       return uses.inOrder([...early, ...late]);
     },
     took: (rows) => uses.add(rows),
-    settle(look, given, isLeft) {
-      ({ from, served } = nextTurn(look, { served, given, isLeft }));
+    settle(look, given, is_left) {
+      ({ from, served } = nextTurn(look, { served, given, is_left }));
     },
     ask,
   };
@@ -104,14 +104,14 @@ export function createTurns(): Turns {
 /** Returns where the next search begins, and who has had their turn by then. */
 function nextTurn(
   { lines, in_turn, is_all }: Look,
-  { served, given, isLeft }: { served: ReadonlySet<string>; given: ReadonlySet<string>; isLeft: boolean },
+  { served, given, is_left }: { served: ReadonlySet<string>; given: ReadonlySet<string>; is_left: boolean },
 ): { from: string; served: Set<string> } {
-  if (is_all && isLeft) return { from: "", served: new Set() };
+  if (is_all && is_left) return { from: "", served: new Set() };
   const turn = lines.slice(0, in_turn);
   const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
   // When a line has its second turn in a round, those still waiting were passed over for want of memory or of a free target.
   const is_second = [...given].some((line) => served.has(line) || !turn.includes(line));
-  const next = isLeft || is_second ? undefined : turn.find((line) => !had.has(line));
+  const next = is_left || is_second ? undefined : turn.find((line) => !had.has(line));
   return {
     from: is_all ? "" : (next ?? behind(turn.at(-1) ?? "")),
     served: next === undefined ? new Set() : had,

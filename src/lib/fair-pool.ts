@@ -12,7 +12,7 @@ export const THREADS_FOR_ALL = 3;
  */
 export interface FairJob {
   input: unknown;
-  limitMs: number;
+  limit_ms: number;
   transfer?: ArrayBuffer[];
 }
 
@@ -44,8 +44,8 @@ export function createFairPool<Output>(
     const mine = ++begun;
     const beside = under_way++ > 0;
     try {
-      const { input, limitMs, transfer } = await pack();
-      const outcome = await pool.run(input, limitMs, transfer);
+      const { input, limit_ms, transfer } = await pack();
+      const outcome = await pool.run(input, limit_ms, transfer);
       return { outcome, beside: beside || begun > mine };
     } finally {
       under_way -= 1;

@@ -41,11 +41,11 @@ export function createFairTurns(size: number): FairTurns {
   const parties = new Map<string, Party>();
   const share = Math.max(1, Math.floor(size / 2));
   let running = 0;
-  let isAlone = false;
+  let is_alone = false;
   let turn = 0;
 
   const beginMore = (): void => {
-    while (running < size && !isAlone) {
+    while (running < size && !is_alone) {
       const party = longestUnserved(parties, share);
       const line = party && nextLine(party, share);
       const piece = line?.waiting[0];
@@ -54,7 +54,7 @@ export function createFairTurns(size: number): FairTurns {
       party.served = ++turn;
       line.running += 1;
       running += 1;
-      isAlone = piece.alone;
+      is_alone = piece.alone;
       piece.begin();
     }
   };
@@ -77,7 +77,7 @@ export function createFairTurns(size: number): FairTurns {
       } finally {
         line.running -= 1;
         running -= 1;
-        if (alone) isAlone = false;
+        if (alone) is_alone = false;
         leave();
         beginMore();
       }
@@ -113,7 +113,7 @@ function longestUnserved(parties: Map<string, Party>, share: number): Party | un
 /** Returns the line of a party from which work may start: its own comes before that of strangers. */
 function nextLine(party: Party, share: number): Line | undefined {
   const { own, strangers } = party;
-  const hasRoom = heldBy(party) < share;
-  if (own.waiting.length > 0) return hasRoom || own.running === 0 ? own : undefined;
-  return strangers.waiting.length > 0 && hasRoom ? strangers : undefined;
+  const has_room = heldBy(party) < share;
+  if (own.waiting.length > 0) return has_room || own.running === 0 ? own : undefined;
+  return strangers.waiting.length > 0 && has_room ? strangers : undefined;
 }

@@ -108,12 +108,12 @@ function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: nu
     nodes += some;
     if (nodes > MAX_NODES || depth > MAX_DEPTH) throw new Error("The schema is too large");
   };
-  const plain = (node: unknown, depth: number, isMap = false): unknown => {
+  const plain = (node: unknown, depth: number, is_map = false): unknown => {
     count(1, depth);
     if (Array.isArray(node)) return node.map((item) => plain(item, depth + 1));
     if (typeof node !== "object" || node === null) return node;
     // Under `properties` the members are property names, not keywords.
-    if (isMap) return mapped(node, (_name, value) => plain(value, depth + 1), new Set());
+    if (is_map) return mapped(node, (_name, value) => plain(value, depth + 1), new Set());
     const { $ref, oneOf, ...rest } = node as { $ref?: unknown; oneOf?: unknown };
     const change = (name: string, value: unknown): unknown => {
       if (!VALUES.test(name)) return plain(value, depth + 1, MAPS.test(name));

@@ -21,14 +21,14 @@ export function createSharedMemory({ budget, small }: { budget: number; small: n
     take(party, bytes) {
       const own = parties.get(party) ?? 0;
       const left = budget - taken - bytes;
-      const isFirst = own <= small;
-      if (bytes > small && (left < 0 || (!isFirst && own + bytes > left))) return undefined;
+      const is_first = own <= small;
+      if (bytes > small && (left < 0 || (!is_first && own + bytes > left))) return undefined;
       change(party, bytes);
-      let isGiven = true;
+      let is_given = true;
       return {
         [Symbol.dispose]() {
-          if (isGiven) change(party, -bytes);
-          isGiven = false;
+          if (is_given) change(party, -bytes);
+          is_given = false;
         },
       };
     },

@@ -41,10 +41,10 @@ export function folderFault(error: unknown, dir: string): unknown {
     return new AppError("unavailable", `The database in ${dir} is damaged, or no database at all.`, {
       fix: "Restore the data folder from a backup.",
     });
-  const isUnopened = UNOPENED.test(code);
-  if (!isUnopened && !UNUSABLE.test(code)) return error;
+  const is_unopened = UNOPENED.test(code);
+  if (!is_unopened && !UNUSABLE.test(code)) return error;
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
-    fix: isUnopened
+    fix: is_unopened
       ? `Give the folder and all that is in it to the user that runs the server, with chown -R, and let that user write to it: chmod -R u+rwX ${dir}`
       : "Make it a folder that this user may write to, or name another with data.dir.",
   });

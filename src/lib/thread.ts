@@ -44,9 +44,9 @@ export interface Thread<Input, Output> extends AsyncDisposable {
  */
 export function createThread<Input, Output>(
   path: string,
-  { idleMs = IDLE_MS, askMs = ASK_MS, aloneMs = ALONE_MS, nowMs = () => performance.now() } = {},
+  { idle_ms = IDLE_MS, ask_ms = ASK_MS, alone_ms = ALONE_MS, nowMs = () => performance.now() } = {},
 ): Thread<Input, Output> {
-  const alone = createFairPool<NumberedOutput<Output>[]>(path, { idleMs });
+  const alone = createFairPool<NumberedOutput<Output>[]>(path, { idle_ms });
   const underWay = new Set<Promise<unknown>>();
   /** Isolated parties, with the time in milliseconds until which they are. */
   const suspects = new Map<string, number>();
@@ -62,14 +62,14 @@ export function createThread<Input, Output>(
 
   const attempt = async (who: string, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>> => {
     for (let ended = 0; ended < MAX_ENDED && !isSuspect(who); ended += 1) {
-      running ??= openThread<Input, Output>(path, { idleMs, askMs }, onEnd);
+      running ??= openThread<Input, Output>(path, { idle_ms, ask_ms }, onEnd);
       const answer = await running.run(who, pack());
       if (answer !== undefined) return { ok: true, output: outputOf(answer) };
     }
     const outcome = await alone.run({ who }, () => {
       const { input, transfer } = pack();
       const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0);
-      return { input: [{ id: 0, input }], limitMs: aloneMs + (bytes / MB) * ALONE_MS_PER_MB, transfer };
+      return { input: [{ id: 0, input }], limit_ms: alone_ms + (bytes / MB) * ALONE_MS_PER_MB, transfer };
     });
     return outcome.ok ? { ok: true, output: outputOf(outcome.output[0]) } : outcome;
   };
@@ -109,7 +109,7 @@ interface InHand<Output> {
 
 function openThread<Input, Output>(
   path: string,
-  { idleMs, askMs }: { idleMs: number; askMs: number },
+  { idle_ms, ask_ms }: { idle_ms: number; ask_ms: number },
   /** Called with the party whose input the thread was working on, if any. */
   onEnd: (culprit: string | undefined) => void,
 ): RunningThread<Input, Output> {
@@ -147,7 +147,7 @@ function openThread<Input, Output>(
     clearInterval(watch);
     watch = undefined;
     worker.unref();
-    idle = setTimeout(end, idleMs);
+    idle = setTimeout(end, idle_ms);
     idle.unref();
   };
   worker.addEventListener("message", ({ data }: MessageEvent<string | NumberedOutput<Output>[]>) => {
@@ -165,7 +165,7 @@ function openThread<Input, Output>(
     run(who, { input, transfer }) {
       clearTimeout(idle);
       if (watch === undefined) worker.ref();
-      watch ??= setInterval(ask, askMs);
+      watch ??= setInterval(ask, ask_ms);
       last += 1;
       const { promise, resolve } = Promise.withResolvers<NumberedOutput<Output> | undefined>();
       inHand.set(last, { who, settle: resolve });

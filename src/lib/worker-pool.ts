@@ -17,13 +17,13 @@ export interface WorkerPool<Output> extends AsyncDisposable {
    * Runs one input; its `transfer` buffers move to the worker. Rejects only when the pool is closed or its worker
    * cannot be started.
    */
-  run(input: unknown, limitMs: number, transfer?: ArrayBuffer[]): Promise<WorkOutcome<Output>>;
+  run(input: unknown, limit_ms: number, transfer?: ArrayBuffer[]): Promise<WorkOutcome<Output>>;
 }
 
 interface Job<Output> {
   input: unknown;
-  limitMs: number;
-  memoryBytes: number;
+  limit_ms: number;
+  memory_bytes: number;
   transfer: ArrayBuffer[];
   settle: PromiseWithResolvers<WorkOutcome<Output>>;
 }
@@ -39,16 +39,16 @@ interface Slot {
 /**
  * Creates worker threads from `path` (see `startWorker`). Each works on one input at a time, so that ending it loses
  * nobody else's work. The worker posts `"ready"` once, then one output for each input. A thread's own memory cannot be
- * limited, so `memoryBytes` limits the growth of the whole process during an input: a protection against decompression
+ * limited, so `memory_bytes` limits the growth of the whole process during an input: a protection against decompression
  * bombs, far above what honest work takes. A worker that has kept half of it is replaced.
  */
 export function createWorkerPool<Output>(
   path: string,
   {
     size = 1,
-    idleMs = IDLE_MS,
-    memoryBytes = Number.POSITIVE_INFINITY,
-  }: { size?: number; idleMs?: number; memoryBytes?: number } = {},
+    idle_ms = IDLE_MS,
+    memory_bytes = Number.POSITIVE_INFINITY,
+  }: { size?: number; idle_ms?: number; memory_bytes?: number } = {},
 ): WorkerPool<Output> {
   const queue: Job<Output>[] = [];
   const slots: Slot[] = Array.from({ length: size }, () => ({ startBytes: 0 }));
@@ -61,16 +61,16 @@ export function createWorkerPool<Output>(
       await attempt<Output>(path, slot, job).then(job.settle.resolve, job.settle.reject);
     }
     slot.worker?.unref();
-    slot.idle = setTimeout(() => stop(slot), idleMs);
+    slot.idle = setTimeout(() => stop(slot), idle_ms);
     slot.idle.unref();
     slot.running = undefined;
   };
 
   return {
-    run(input, limitMs, transfer = []) {
+    run(input, limit_ms, transfer = []) {
       if (closed) return Promise.reject(new Error("The worker pool is closed."));
       const settle = Promise.withResolvers<WorkOutcome<Output>>();
-      queue.push({ input, limitMs, memoryBytes, transfer, settle });
+      queue.push({ input, limit_ms, memory_bytes, transfer, settle });
       const free = slots.find((slot) => slot.running === undefined);
       if (free !== undefined) free.running = drain(free);
       return settle.promise;
@@ -87,14 +87,14 @@ export function createWorkerPool<Output>(
 async function attempt<Output>(path: string, slot: Slot, job: Job<Output>): Promise<WorkOutcome<Output>> {
   slot.worker ??= await readyWorker(path, slot);
   const outcome = await exchange<Output>(slot.worker, job);
-  if (!outcome.ok || residentBytes() - slot.startBytes > job.memoryBytes / 2) stop(slot);
+  if (!outcome.ok || residentBytes() - slot.startBytes > job.memory_bytes / 2) stop(slot);
   return outcome;
 }
 
 async function readyWorker(path: string, slot: Slot): Promise<Worker> {
   slot.startBytes = residentBytes();
   const worker = startWorker(path);
-  const first = await answer(worker, { limitMs: START_WITHIN_MS, memoryBytes: Number.POSITIVE_INFINITY });
+  const first = await answer(worker, { limit_ms: START_WITHIN_MS, memory_bytes: Number.POSITIVE_INFINITY });
   if (!first.ok) {
     worker.terminate();
     throw new Error(`The worker ${path} could not be started (${first.problem}).`);
@@ -114,13 +114,13 @@ function exchange<Output>(worker: Worker, job: Job<Output>): Promise<WorkOutcome
 /** Resolves with what happens first: a message, the worker's end, or a limit reached. */
 async function answer<Output>(
   worker: Worker,
-  { limitMs, memoryBytes }: Pick<Job<Output>, "limitMs" | "memoryBytes">,
+  { limit_ms, memory_bytes }: Pick<Job<Output>, "limit_ms" | "memory_bytes">,
 ): Promise<WorkOutcome<Output>> {
   const { promise, resolve } = Promise.withResolvers<WorkOutcome<Output>>();
   const heard = new AbortController();
   const { signal } = heard;
-  const timer = waitLimit(limitMs, () => resolve({ ok: false, problem: "too_slow" }));
-  const watch = watchMemory(memoryBytes, () => resolve({ ok: false, problem: "too_much_memory" }));
+  const timer = waitLimit(limit_ms, () => resolve({ ok: false, problem: "too_slow" }));
+  const watch = watchMemory(memory_bytes, () => resolve({ ok: false, problem: "too_much_memory" }));
   const onEnd = (event: Event): void => {
     event.preventDefault();
     resolve({ ok: false, problem: "crashed" });
@@ -138,11 +138,14 @@ async function answer<Output>(
   return outcome;
 }
 
-function watchMemory(memoryBytes: number, onTooMuch: () => void): ReturnType<typeof setInterval> | undefined {
-  if (memoryBytes === Number.POSITIVE_INFINITY) return undefined;
+function watchMemory(
+  memory_bytes: number,
+  onTooMuch: () => void,
+): ReturnType<typeof setInterval> | undefined {
+  if (memory_bytes === Number.POSITIVE_INFINITY) return undefined;
   const before = residentBytes();
   return setInterval(() => {
-    if (residentBytes() - before > memoryBytes) onTooMuch();
+    if (residentBytes() - before > memory_bytes) onTooMuch();
   }, WATCH_MS);
 }
 

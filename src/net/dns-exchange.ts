@@ -38,7 +38,7 @@ const UDP_PAYLOAD_BYTES = 1_232;
  * Sends one query to one server: over UDP from a new random port, then over TCP if the reply was truncated. Throws
  * NoHandlesError where there is no handle for a socket.
  */
-export async function exchange(server: DnsServer, question: Question, timeoutMs: number): Promise<Reply> {
+export async function exchange(server: DnsServer, question: Question, timeout_ms: number): Promise<Reply> {
   const started = performance.now();
   const sent = { ...question, id: randomInt(65_536) };
   const packet = encode({
@@ -60,15 +60,15 @@ export async function exchange(server: DnsServer, question: Question, timeoutMs:
       },
     ],
   });
-  const reply = await overUdp(server, packet, sent, timeoutMs);
+  const reply = await overUdp(server, packet, sent, timeout_ms);
   if (typeof reply === "string" || !reply.flag_tc) return reply;
-  return overTcp(server, packet, sent, Math.max(1, timeoutMs - (performance.now() - started)));
+  return overTcp(server, packet, sent, Math.max(1, timeout_ms - (performance.now() - started)));
 }
 
-async function overUdp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs: number): Promise<Reply> {
+async function overUdp(server: DnsServer, packet: Buffer, sent: Sent, timeout_ms: number): Promise<Reply> {
   const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");
   const { promise, resolve, fail } = replyTo();
-  const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
+  const timer = waitLimit(timeout_ms, () => resolve("ETIMEOUT"));
   socket.on("error", fail);
   socket.on("message", (message) => {
     // A wrong or malformed packet may be forged: the true reply can still come.
@@ -90,9 +90,9 @@ async function overUdp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs:
 }
 
 /** Sends a query over TCP: the same message behind a two-octet length (RFC 7766). */
-async function overTcp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs: number): Promise<Reply> {
+async function overTcp(server: DnsServer, packet: Buffer, sent: Sent, timeout_ms: number): Promise<Reply> {
   const { promise, resolve, fail } = replyTo();
-  const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
+  const timer = waitLimit(timeout_ms, () => resolve("ETIMEOUT"));
   const socket = connect(server.port, server.host, () => {
     const length = Buffer.alloc(2);
     length.writeUInt16BE(packet.length);

@@ -30,9 +30,9 @@ export function countLookUp(counts: DnsCounts, name: string, outcome: DnsOutcome
   }
   const domain = numberOf(name.split(".").slice(-2).join("."));
   const first = Atomics.compareExchange(counts, DOMAIN, 0, domain);
-  const isOurs = outcome === null || ("error" in outcome && outcome.unreached === true);
+  const is_ours = outcome === null || ("error" in outcome && outcome.unreached === true);
   // A single domain's name servers may be down, so that ours wait for them in vain.
-  if (isOurs || (first !== 0 && first !== domain)) Atomics.store(counts, SEVERAL, 1);
+  if (is_ours || (first !== 0 && first !== domain)) Atomics.store(counts, SEVERAL, 1);
   Atomics.add(counts, UNANSWERED, 1);
 }
 
@@ -70,8 +70,8 @@ export function watchDns(counts: DnsCounts, nowMs: () => number = () => performa
       if (in_vain === 0) return undefined;
       begin ??= { at_ms: nowMs(), in_vain };
       const minutes = Math.floor((nowMs() - begin.at_ms) / MINUTE_MS);
-      const isLasting = minutes >= SILENT_MINUTES && in_vain !== begin.in_vain;
-      return isLasting && Atomics.load(counts, SEVERAL) !== 0 ? minutes : undefined;
+      const is_lasting = minutes >= SILENT_MINUTES && in_vain !== begin.in_vain;
+      return is_lasting && Atomics.load(counts, SEVERAL) !== 0 ? minutes : undefined;
     },
   };
 }

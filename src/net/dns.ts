@@ -128,15 +128,15 @@ function toDnsName(asked: string): string | undefined {
 async function ask(
   named: () => DnsServer[],
   question: { name: string; rrtype: keyof DnsAnswers },
-  timeoutMs: number,
+  timeout_ms: number,
 ): Promise<DnsOutcome> {
   const servers = named();
-  const tryMs = Math.ceil(timeoutMs / (servers.length * ROUNDS));
+  const try_ms = Math.ceil(timeout_ms / (servers.length * ROUNDS));
   let failure: DnsErrorCode = "ETIMEOUT";
   let unreached = true;
   for (let attempt = 0; attempt < servers.length * ROUNDS; attempt++) {
     const server = servers[attempt % servers.length];
-    const reply: Reply = server ? await exchange(server, question, tryMs) : "UNREACHED";
+    const reply: Reply = server ? await exchange(server, question, try_ms) : "UNREACHED";
     const outcome = typeof reply === "string" ? reply : readReply(reply, question);
     if (typeof outcome !== "string") return outcome;
     unreached &&= outcome === "UNREACHED";

@@ -114,8 +114,8 @@ async function fromNewAddress(
 ): Promise<AtSending> {
   const { inbox, keys } = await inboxWithKeys(app, now.inbox);
   if (isAt(from, inbox)) return {};
-  const hasMoved = from.slice(0, from.lastIndexOf("@")) === inbox.local_part;
-  if (!hasAuthority(now) && !hasMoved)
+  const has_moved = from.slice(0, from.lastIndexOf("@")) === inbox.local_part;
+  if (!hasAuthority(now) && !has_moved)
     return {
       why: "No answer is sent, because the inbox has been given another address meanwhile, which strangers are not told.",
     };

@@ -19,9 +19,9 @@ export function notePlaces(
   if (tool.foreign) return outcome;
   const known = new Set(talk.places.map(keyOf));
   const fresh = (outcome.places ?? []).filter((place) => {
-    const isNew = !known.has(keyOf(place));
+    const is_new = !known.has(keyOf(place));
     known.add(keyOf(place));
-    return isNew;
+    return is_new;
   });
   if (tool.read_only && fresh.length > 0 && known.size > MAX_PLACES)
     return { ok: false, text: ENOUGH, files: [] };

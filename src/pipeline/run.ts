@@ -225,9 +225,9 @@ async function beginAnew(
 
 export function endingOf(answer: Completion, { model, by_rule }: RunSettings): Ending {
   if (!answer.ok) {
-    const isAskedFor = model !== null && answer.code === "model_not_found";
+    const is_asked_for = model !== null && answer.code === "model_not_found";
     const words = by_rule.model === undefined ? ASKED_FOR(model ?? "") : ASKED_BY(by_rule.model);
-    const error = isAskedFor ? answer.message.replace(OF_CONNECTION, words) : answer.message;
+    const error = is_asked_for ? answer.message.replace(OF_CONNECTION, words) : answer.message;
     return { state: "failed", reason: answer.code, error };
   }
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };

@@ -184,7 +184,7 @@ export async function workOnText<Name extends WorkName>(
   const work = TEXT_WORK[name] as (given: unknown) => Output | Promise<Output>;
   if (chars <= IN_PLACE_CHARS[name]) return work(input);
   const sent: SentWork = { name, input };
-  const job = { input: sent, limitMs: WORK_WITHIN_MS + (chars / MB) * MORE_MS_PER_MB };
+  const job = { input: sent, limit_ms: WORK_WITHIN_MS + (chars / MB) * MORE_MS_PER_MB };
   const outcome = await app.texts.run({ who: account, strangers }, () => job);
   if (outcome.ok) return outcome.output as Output;
   app.log.info({ work: name, chars, problem: outcome.problem }, "a text was given up");

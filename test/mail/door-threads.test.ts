@@ -18,8 +18,8 @@ import { until } from "../support/until.ts";
 const HELD = "../test/mail/fixtures/held-examiner-worker.ts";
 
 /** Eight unanswered questions of 50 ms end a thread here; a mail that is tried again alone may take two and a half seconds. */
-function heldExaminer({ askMs = 50 } = {}) {
-  return createThreadsBySize<MailToExamine, Examination>(HELD, { askMs, aloneMs: 2_500 });
+function heldExaminer({ ask_ms = 50 } = {}) {
+  return createThreadsBySize<MailToExamine, Examination>(HELD, { ask_ms, alone_ms: 2_500 });
 }
 
 /** The lines of its log from this level on. */
@@ -93,7 +93,7 @@ test("a flood of such mails waits behind itself: mails from elsewhere are taken 
 
 test("a large mail that holds its thread has no other mail begun anew", async () => {
   await using room = await mailroom();
-  await using examiner = heldExaminer({ askMs: 250 });
+  await using examiner = heldExaminer({ ask_ms: 250 });
   let packed = 0;
   const run: typeof examiner.run = (from, pack) =>
     examiner.run(from, () => {
@@ -236,7 +236,7 @@ describe("large mails of a domain whose DNS does not answer", () => {
 
   test("that hold their threads keep none from other domains behind the same relay", async () => {
     await using room = await behindRelay();
-    await using examiner = heldExaminer({ askMs: 250 });
+    await using examiner = heldExaminer({ ask_ms: 250 });
     Object.assign(room.app, { examiner });
     const held = Array.from({ length: 3 }, () =>
       room.send(FRONT, "held.example", { text: "HOLD THE THREAD", signer: "good.example" }),

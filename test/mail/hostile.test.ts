@@ -8,7 +8,7 @@ import { MB } from "../../src/lib/sizes.ts";
 const HELD_MS = 60;
 
 // What is looked at is this thread: how long the other one takes on a busy machine is not.
-const parser = createMailParser({ readWithinMs: 15_000 });
+const parser = createMailParser({ read_within_ms: 15_000 });
 afterAll(() => parser[Symbol.asyncDispose]());
 
 /** Parses while this thread is watched; `held_ms` is the longest that it was not free. */
@@ -113,7 +113,7 @@ describe("hostile mails end in an outcome and hold up nothing else", () => {
 });
 
 test("a mail that takes too long is given up, and those behind it are read", async () => {
-  await using hasty = createMailParser({ readWithinMs: 400, moreMsPerMb: 0 });
+  await using hasty = createMailParser({ read_within_ms: 400, more_ms_per_mb: 0 });
   await hasty.parse(Buffer.from("Subject: wakes the worker\r\n\r\n"));
   const page = `Content-Type: text/html\r\n\r\n${"<p></p>".repeat((4 * MB) / 7)}`;
   const slow = hasty.parse(Buffer.from(head + multipart("mixed", "b", [page, page, page, page])));

@@ -26,7 +26,7 @@ test("what holds the threads of one account, by itself and by strangers, holds u
   await using pool = createFairPool(MOODY, { size: THREADS_FOR_ALL });
   const order: string[] = [];
   const run = async (who: string, input: string, strangers = false) => {
-    const outcome = await pool.run({ who, strangers }, () => ({ input, limitMs: LIMIT_MS }));
+    const outcome = await pool.run({ who, strangers }, () => ({ input, limit_ms: LIMIT_MS }));
     order.push(`${who} ${outcome.ok}`);
   };
   const eve = [true, true, true, false, false, false].map((strangers) => run("eve", hold, strangers));
@@ -42,7 +42,7 @@ test("each input is packed when its turn has come", async () => {
   const run = (who: string, input: string) =>
     pool.run({ who }, () => {
       packed.push(`${who} ${packed.length}`);
-      return { input, limitMs: LIMIT_MS };
+      return { input, limit_ms: LIMIT_MS };
     });
   const eve = [run("eve", hold), run("eve", "x"), run("eve", "y")];
   const ada = run("ada", "a");

@@ -11,9 +11,9 @@ interface Said {
 
 /** Silent for 400 ms is too long here, and a second and a half is enough for what is tried again alone. */
 const threadOf = (limits = {}) =>
-  createThread<string, Said>(PATIENT, { askMs: 50, aloneMs: 1_500, ...limits });
+  createThread<string, Said>(PATIENT, { ask_ms: 50, alone_ms: 1_500, ...limits });
 /** Where it matters that no thread is ended but by what holds it, however busy the machine is. */
-const PATIENTLY = { askMs: 250 };
+const PATIENTLY = { ask_ms: 250 };
 const word = (input: string) => () => ({ input, transfer: [] });
 const bornOf = (outcome: { ok: boolean; output?: Said }): string | undefined => outcome.output?.born;
 
@@ -49,7 +49,7 @@ test("one input that holds the thread is given up, and the others in hand are an
 });
 
 test("inputs that come together hold the thread no longer than each of them does", async () => {
-  await using thread = threadOf({ askMs: 125 });
+  await using thread = threadOf({ ask_ms: 125 });
   let packed = 0;
   const pack = () => {
     packed += 1;
@@ -62,7 +62,7 @@ test("inputs that come together hold the thread no longer than each of them does
 });
 
 test("whoever held the thread waits behind themselves, and others have their turns there too", async () => {
-  await using thread = threadOf({ aloneMs: 2_000 });
+  await using thread = threadOf({ alone_ms: 2_000 });
   const order: string[] = [];
   const run = (who: string, input: string) =>
     thread.run(who, word(input)).finally(() => order.push(`${who} ${input}`));
@@ -144,7 +144,7 @@ test("each attempt is packed anew, because what was transferred is lost", async 
 });
 
 test("a large input that is tried again alone may take longer than a small one", async () => {
-  await using thread = threadOf({ aloneMs: 100 });
+  await using thread = threadOf({ alone_ms: 100 });
   const outcomeOf = async (bytes: number) => {
     const pack = () => ({ input: "800", transfer: [new ArrayBuffer(bytes)] });
     const [outcome] = await Promise.all([thread.run("ada", pack), thread.run("ada", word("exit"))]);
@@ -155,7 +155,7 @@ test("a large input that is tried again alone may take longer than a small one",
 });
 
 test("an idle thread is ended, and another is started for later work", async () => {
-  await using thread = threadOf({ idleMs: 5 });
+  await using thread = threadOf({ idle_ms: 5 });
   const first = await thread.run("ada", word("one"));
   await Bun.sleep(60);
   const second = await thread.run("ada", word("two"));

@@ -16,7 +16,7 @@ interface Said {
 async function held() {
   const dir = await mkdtemp(join(tmpdir(), "held-"));
   const file = join(dir, "release");
-  const threads = createThreadsBySize<string, Said>(PATIENT, { askMs: 7_500 });
+  const threads = createThreadsBySize<string, Said>(PATIENT, { ask_ms: 7_500 });
   const begun: string[] = [];
   const order: string[] = [];
   const release = () => Bun.write(file, "");

@@ -48,7 +48,7 @@ test("runs as many inputs at once as it has workers", async () => {
 });
 
 test("ends an idle worker and starts another for later work", async () => {
-  await using pool = createWorkerPool<Said>(MOODY, { idleMs: 5 });
+  await using pool = createWorkerPool<Said>(MOODY, { idle_ms: 5 });
   const first = await pool.run("one", LIMIT_MS);
   await Bun.sleep(60);
   const second = await pool.run("two", LIMIT_MS);

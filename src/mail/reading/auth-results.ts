@@ -45,8 +45,8 @@ export function readArcResults(value: string): AuthResults | undefined {
 export function findingsOf(all: AuthResults[], from_domain: string): Findings {
   const results = all.flatMap((one) => one.results);
   // A server that reports a DMARC failure cannot also report a proof: a client's text in a comment may imitate one.
-  const isForged = results.some(({ method, result }) => method === "dmarc" && result === "fail");
-  const ours = (domain: string): boolean => !isForged && inSameHands(domain, from_domain);
+  const is_forged = results.some(({ method, result }) => method === "dmarc" && result === "fail");
+  const ours = (domain: string): boolean => !is_forged && inSameHands(domain, from_domain);
   const dkim = results.filter(({ method }) => method === "dkim");
   const spf = spfResult(results);
   const sender = domainOf(spf.sender);

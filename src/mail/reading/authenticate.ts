@@ -64,10 +64,10 @@ const MAX_SPF_MS = 10_000;
  * the mail says about itself (Authentication-Results, ARC) is read only if `trusted_relays` or `arc_sealers` names who
  * wrote it.
  */
-export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS): Promise<Identity> {
+export async function authenticateSender(mail: Envelope, max_wait_ms = MAX_WAIT_MS): Promise<Identity> {
   const stop = new AbortController();
   const timedOut = Promise.withResolvers<Identity>();
-  const timer = waitLimit(maxWaitMs, () => {
+  const timer = waitLimit(max_wait_ms, () => {
     stop.abort();
     timedOut.resolve(UNANSWERED);
   });

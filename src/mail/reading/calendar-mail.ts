@@ -35,10 +35,10 @@ export function isMeetingMail(
   packed: readonly { message_class: string; attached: boolean }[],
   own_words: string,
 ): boolean {
-  const isMeeting = packed.some(
+  const is_meeting = packed.some(
     ({ message_class, attached }) => !attached && MEETING_CLASS.test(message_class),
   );
-  return isMeeting || hasMeetingHead(own_words);
+  return is_meeting || hasMeetingHead(own_words);
 }
 
 /** Returns whether lines like fields precede Outlook's separator: others draw such lines too. */

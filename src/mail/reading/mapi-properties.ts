@@ -44,8 +44,8 @@ export function readProperties(list: Uint8Array): MapiProperties {
 /** Skips the name of a property that a program has named: a set id of 16 bytes, then a number or a text. */
 function endOfName(list: Uint8Array, at: number, id: number): number {
   if (id < FIRST_NAMED) return at;
-  const isText = uint32(list, at + 16) === 1;
-  return at + 24 + (isText ? padded(uint32(list, at + 20)) : 0);
+  const is_text = uint32(list, at + 16) === 1;
+  return at + 24 + (is_text ? padded(uint32(list, at + 20)) : 0);
 }
 
 /**
@@ -59,9 +59,9 @@ function valuesOf(
 ): { first: Uint8Array | undefined; end: number } | undefined {
   const size = SIZES.get(type);
   if (size === undefined && !VARYING.has(type)) return undefined;
-  const isCounted = has_many || size === undefined;
-  const count = isCounted ? uint32(list, start) : 1;
-  let at = isCounted ? start + 4 : start;
+  const is_counted = has_many || size === undefined;
+  const count = is_counted ? uint32(list, start) : 1;
+  let at = is_counted ? start + 4 : start;
   let first: Uint8Array | undefined;
   for (let value = 0; value < count && at < list.length; value += 1) {
     const length = size ?? uint32(list, at);
@@ -80,8 +80,8 @@ function valuesOf(
 export function propertyText(properties: MapiProperties, id: number, codepage: number): string {
   const property = properties.get(id);
   if (property?.type === UNICODE) return untilNull(Buffer.from(property.data).toString("utf16le"));
-  const isText = property?.type === STRING8 || property?.type === BINARY;
-  return isText ? codepageText(property.data, codepage) : "";
+  const is_text = property?.type === STRING8 || property?.type === BINARY;
+  return is_text ? codepageText(property.data, codepage) : "";
 }
 
 const CODEPAGES = new Map([

@@ -35,7 +35,7 @@ export interface Part {
   flowed: { del_sp: boolean } | null;
   parent?: Part;
   children: Part[];
-  isAttachment?: boolean;
+  is_attachment?: boolean;
   encoding?: string;
   /** The decoder of a part that is no multipart. */
   decoder?: Transform;
@@ -85,7 +85,7 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
     node.flowed = false;
     const part = Object.assign(createNode(node), { flowed });
-    if (part.decoder && !part.isAttachment && namesNoCharset(part.charset ?? ""))
+    if (part.decoder && !part.is_attachment && namesNoCharset(part.charset ?? ""))
       unnamed.set(part, bytesOf(part.decoder));
     return part;
   };
@@ -113,9 +113,9 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
 /** Takes out files in the midst of a text, as programs sent files before MIME. */
 function takeFilesOfTexts(raw: Uint8Array, root: Part | null, files: MailAttachment[]): void {
   // Bytes are much faster to search than texts.
-  const hasBegin = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes("begin ");
+  const has_begin = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes("begin ");
   for (const part of partsOf(root)) {
-    if (!hasBegin && part.encoding !== "base64") continue;
+    if (!has_begin && part.encoding !== "base64") continue;
     if (part.contentType !== "text/plain" || part.textContent === undefined || part.node.filename) continue;
     const { text, files: found } = takeUuencoded(part.textContent, MAX_PARTS - files.length);
     part.textContent = text;
@@ -197,11 +197,11 @@ function collect(part: AttachmentPart, files: MailAttachment[]): void {
   part.content.on("data", (chunk: Uint8Array) => chunks.push(chunk));
   part.content.on("end", () => {
     const type = part.contentType || "application/octet-stream";
-    const isUuencoded = UUENCODED.test(String(part.headers.get("content-transfer-encoding")));
+    const is_uuencoded = UUENCODED.test(String(part.headers.get("content-transfer-encoding")));
     files.push(
       attachment(
         { filename: part.filename || "", type, number: files.length + 1 },
-        isUuencoded ? [uudecode(Buffer.concat(chunks))] : chunks,
+        is_uuencoded ? [uudecode(Buffer.concat(chunks))] : chunks,
         part.contentDisposition === "attachment" ? undefined : part.cid,
       ),
     );

@@ -95,16 +95,16 @@ export interface MailParser extends AsyncDisposable {
 /** Creates a parser with threads that start with the first mail and end when idle. */
 export function createMailParser({
   workers = THREADS_FOR_ALL,
-  readWithinMs = READ_WITHIN_MS,
-  moreMsPerMb = MORE_MS_PER_MB,
-}: { workers?: number; readWithinMs?: number; moreMsPerMb?: number } = {}): MailParser {
+  read_within_ms = READ_WITHIN_MS,
+  more_ms_per_mb = MORE_MS_PER_MB,
+}: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } = {}): MailParser {
   const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", { size: workers });
   return {
     async parse(raw, { form, account = "", strangers = false } = {}) {
-      const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
+      const limit_ms = read_within_ms + (raw.byteLength / MB) * more_ms_per_mb;
       const outcome = await pool.run({ who: account, strangers }, async () => {
         const copy = await copyOf(raw);
-        return { input: { raw: copy, form }, limitMs, transfer: [copy.buffer] };
+        return { input: { raw: copy, form }, limit_ms, transfer: [copy.buffer] };
       });
       return outcome.ok ? outcome.output : refusal(outcome.problem);
     },

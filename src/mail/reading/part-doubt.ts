@@ -54,8 +54,8 @@ export function doubtIn(part: SplitPart): string | null {
   const twice = SINGULAR.find((name) => fields.filter((field) => field.name === name).length > 1);
   if (twice !== undefined) return `a part has more than one ${twice} field`;
   const list = part.headers ? part.headers.getList().filter(({ line }) => line !== "") : [];
-  const isSame = list.length === fields.length && list.every(({ key }, at) => key === fields[at]?.name);
-  if (!isSame) return "the header of a part can be read in two ways";
+  const is_same = list.length === fields.length && list.every(({ key }, at) => key === fields[at]?.name);
+  if (!is_same) return "the header of a part can be read in two ways";
   const valueOf = (name: string): string => fields.find((field) => field.name === name)?.value ?? "";
   const differing = [
     typeDiffers(part, valueOf("content-type")) && "content-type",
@@ -71,29 +71,29 @@ function typeDiffers(part: SplitPart, text: string): boolean {
   if (!type) return true;
   const { value, parameters } = type;
   // Without a type a part is plain text, or what its file name says.
-  const isNamed = value === "" ? part.contentType !== false : part.contentType === value;
-  const isMultipart = value.startsWith("multipart/");
-  if (!isNamed || isMultipart !== Boolean(part.multipart)) return true;
-  return bordersDiffer(part, parameters, isMultipart) || textDiffers(part, parameters);
+  const is_named = value === "" ? part.contentType !== false : part.contentType === value;
+  const is_multipart = value.startsWith("multipart/");
+  if (!is_named || is_multipart !== Boolean(part.multipart)) return true;
+  return bordersDiffer(part, parameters, is_multipart) || textDiffers(part, parameters);
 }
 
 /**
  * Whether programs may see different borders (RFC 2046 §5.1.1). In anything but a multipart a boundary would open parts
  * inside a text.
  */
-function bordersDiffer(part: SplitPart, parameters: Map<string, string>, isMultipart: boolean): boolean {
+function bordersDiffer(part: SplitPart, parameters: Map<string, string>, is_multipart: boolean): boolean {
   const boundary = parameters.get("boundary") ?? "";
   const theirs = part._boundary ? Buffer.from(part._boundary).toString() : "";
-  return boundary !== theirs || boundary.endsWith(" ") || isMultipart !== (boundary !== "");
+  return boundary !== theirs || boundary.endsWith(" ") || is_multipart !== (boundary !== "");
 }
 
 function textDiffers(part: SplitPart, parameters: Map<string, string>): boolean {
-  const isFlowed = parameters.get("format")?.toLowerCase() === "flowed";
-  const isJoined = parameters.get("delsp")?.toLowerCase() === "yes";
+  const is_flowed = parameters.get("format")?.toLowerCase() === "flowed";
+  const is_joined = parameters.get("delsp")?.toLowerCase() === "yes";
   return (
     (parameters.get("charset") ?? "") !== (part.charset || "") ||
-    isFlowed !== part.flowed ||
-    (isFlowed && isJoined !== part.delSp)
+    is_flowed !== part.flowed ||
+    (is_flowed && is_joined !== part.delSp)
   );
 }
 
@@ -102,10 +102,10 @@ function dispositionDiffers(part: SplitPart, text: string, type: string): boolea
   if (!disposition) return true;
   const named = (parameters: Map<string, string> | undefined, wanted: RegExp): boolean =>
     [...(parameters ?? [])].some(([name, value]) => wanted.test(name) && value !== "");
-  const hasName =
+  const has_name =
     named(disposition.parameters, /^filename(\*.*)?$/) ||
     named(readMimeValue(type)?.parameters, /^name(\*.*)?$/);
-  return disposition.value !== (part.disposition || "") || hasName !== Boolean(part.filename);
+  return disposition.value !== (part.disposition || "") || has_name !== Boolean(part.filename);
 }
 
 /** Whether programs may decode a part differently (RFC 2045 §6.1); a multipart has no encoding of its own (§6.4). */

@@ -61,12 +61,12 @@ function inWords(raw: string): Omit<BounceReport, "in_words"> {
 function failureIn(subject: string, words: string): BounceDetails | undefined {
   const status = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words);
   const given = status ?? /(?<![\d.])[45]\d\d[ :-]/.exec(words);
-  const isDelay = STILL_TRYING.test(words) || STILL_TRYING.test(subject);
-  if (!isDelay && given === null && !GIVEN_UP.test(words) && !GIVEN_UP_SUBJECT.test(subject))
+  const is_delay = STILL_TRYING.test(words) || STILL_TRYING.test(subject);
+  if (!is_delay && given === null && !GIVEN_UP.test(words) && !GIVEN_UP_SUBJECT.test(subject))
     return undefined;
   const from = Math.max(0, (given?.index ?? 0) - MAX_SAID_CHARS / 2);
   return {
-    action: isDelay ? "delayed" : "failed",
+    action: is_delay ? "delayed" : "failed",
     ...(status?.[1] === undefined ? {} : { status: status[1] }),
     said: words.slice(from, from + MAX_SAID_CHARS),
   };

@@ -80,8 +80,8 @@ export function formVerified(
   const ours = signedHeader(raw, headers.fields, form);
   const hashed = Buffer.from(signingHeaders?.canonicalizedHeader ?? "", "base64");
   const own = hashed.toString("latin1", ours.length, ours.length + signature.name.length + 1).toLowerCase();
-  const isWhole = own.startsWith(signature.name) && hashed.subarray(0, ours.length).equals(ours);
-  return isWhole ? form : undefined;
+  const is_whole = own.startsWith(signature.name) && hashed.subarray(0, ours.length).equals(ours);
+  return is_whole ? form : undefined;
 }
 
 /** Returns the signed fields as they were hashed, each with its line end, in the order of h= (RFC 6376 §5.4.2). */

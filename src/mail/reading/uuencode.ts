@@ -40,16 +40,16 @@ export function uudecode(bytes: Buffer): Uint8Array {
 
 /** Returns the index of "end", behind the line of length 0 that ends the data; -1 if anything else comes before it. */
 function endOfFile(lines: string[], start: number): number {
-  let isWhole = true;
+  let is_whole = true;
   for (let at = start; at < lines.length; at++) {
     const line = lines[at] ?? "";
     // Some programs leave out the line of length 0; the data must then be complete.
-    if (line.trimEnd() === "end") return isWhole && at > start ? at : -1;
+    if (line.trimEnd() === "end") return is_whole && at > start ? at : -1;
     if (lengthOf(line) === 0) return lines[at + 1]?.trimEnd() === "end" ? at + 1 : -1;
     const letters = 4 * Math.ceil(lengthOf(line) / 3);
     // Some programs put a checksum behind the data.
     if (!LINE.test(line) || line.trimEnd().length > letters + 2) return -1;
-    isWhole &&= line.length > letters;
+    is_whole &&= line.length > letters;
   }
   return -1;
 }

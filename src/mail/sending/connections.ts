@@ -91,8 +91,8 @@ export function createConnections(options: ConnectionOptions): Connections {
       desk.open -= 1;
       for (const kept of desk.kept.keys()) if (kept.smtp === smtp) unkeep(desk, kept);
       desk.waiting.shift()?.();
-      const isDone = desk.open === 0 && desk.waiting.length === 0;
-      if (isDone && desks.get(server.address) === desk) desks.delete(server.address);
+      const is_done = desk.open === 0 && desk.waiting.length === 0;
+      if (is_done && desks.get(server.address) === desk) desks.delete(server.address);
     });
     return greet(smtp, server, wish);
   };

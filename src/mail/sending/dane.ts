@@ -29,10 +29,10 @@ export async function pinnedCertificates(
     // Without an MX record the domain is its own server, and the address is all there is.
     if (host !== domain && !(await isSigned(() => resolver(domain, "MX", { validated: true }))))
       return undefined;
-    const isHostSigned =
+    const is_host_signed =
       (await isSigned(() => resolver(host, "A", { validated: true }))) ||
       (await isSigned(() => resolver(host, "AAAA", { validated: true })));
-    if (!isHostSigned) return undefined;
+    if (!is_host_signed) return undefined;
     const records = await resolver(`_${port}._tcp.${host}`, "TLSA", { validated: true });
     return records.filter(isUsable);
   } catch (error) {
@@ -55,10 +55,10 @@ export async function pinFault(
     list.length > 0 && verifyCertAgainstTlsa(certificate, list.map(toRecord), issuersOf(shown)).valid;
   // A certificate that is pinned itself needs neither the name nor a date that fits (RFC 7671 §5.1).
   if (matches(pins.filter(({ usage }) => usage === DANE_EE))) return undefined;
-  const isNamed = [host, domain].some((name) => checkServerIdentity(name, shown) === undefined);
-  const isCurrent = Date.parse(certificate.validTo) > Date.now();
-  const isVouchedFor = matches(pins.filter(({ usage }) => usage === DANE_TA));
-  return isVouchedFor && isNamed && isCurrent
+  const is_named = [host, domain].some((name) => checkServerIdentity(name, shown) === undefined);
+  const is_current = Date.parse(certificate.validTo) > Date.now();
+  const is_vouched_for = matches(pins.filter(({ usage }) => usage === DANE_TA));
+  return is_vouched_for && is_named && is_current
     ? undefined
     : "its certificate is not the one that its DNS names";
 }

@@ -22,6 +22,6 @@ export function believed<Outcome extends { status: string; response: string; of_
 ): Outcome | { status: "deferred"; response: string } {
   if (outcome.of_lookup !== true || retry[failures] === undefined) return outcome;
   const waited = retry.slice(0, failures).reduce((sum, seconds) => sum + seconds, 0);
-  const isKnown = waited >= BELIEVED_AFTER_SECONDS && mail.response?.startsWith(DOUBTED) === true;
-  return isKnown ? outcome : { status: "deferred", response: DOUBTED + outcome.response };
+  const is_known = waited >= BELIEVED_AFTER_SECONDS && mail.response?.startsWith(DOUBTED) === true;
+  return is_known ? outcome : { status: "deferred", response: DOUBTED + outcome.response };
 }

@@ -73,8 +73,8 @@ export async function hostAddresses(
       `The mail server ${host} has only addresses inside of private networks (${found[0]}), so no connection is made to it. If it is meant, the operator of this server can add "${host}" to egress.allow.`,
     );
   }
-  const isUnknown = lookUps.every((lookUp) => lookUp.status === "rejected" && isNoRecord(lookUp.reason));
-  return isUnknown
+  const is_unknown = lookUps.every((lookUp) => lookUp.status === "rejected" && isNoRecord(lookUp.reason));
+  return is_unknown
     ? doubtful("5.4.4", `The mail server ${host} has no address in the DNS.`)
     : noHost(false, "4.4.3", `The DNS did not give the address of the mail server ${host}.`);
 }

@@ -37,8 +37,8 @@ export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal:
   await writeOutcome(app, signal, async (tx) => {
     const ids = returned.map(({ id }) => id);
     if (ids.length > 0) await tx.deleteFrom("undelivered_answers").where("outgoing_id", "in", ids).execute();
-    const isMore = (await returnedTo(tx, user_id)).length > 0;
-    await (isMore ? deferJob(tx, job, tomorrow) : finishJob(tx, job));
+    const is_more = (await returnedTo(tx, user_id)).length > 0;
+    await (is_more ? deferJob(tx, job, tomorrow) : finishJob(tx, job));
     if (!queue) return;
     await tx.insertInto("owner_notices").values({ user_id, kind: "answers_returned", day }).execute();
     await queue(tx);

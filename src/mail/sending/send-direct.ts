@@ -113,9 +113,9 @@ async function offerToHost(
   { policy, onFound }: { policy: TransportPolicy; onFound: () => void },
 ): Promise<SendOutcome> {
   const { domain, port, options, deadline } = attempt;
-  const isNamed = await isListed(host, policy);
-  if (!isNamed && policy.mode === "testing") tellFault(attempt, host, "the policy does not name it");
-  if (!isNamed && policy.mode === "enforce")
+  const is_named = await isListed(host, policy);
+  if (!is_named && policy.mode === "testing") tellFault(attempt, host, "the policy does not name it");
+  if (!is_named && policy.mode === "enforce")
     return unsafeConnection(host, `the MTA-STS policy of ${domain} does not name it`);
   const addresses = await hostAddresses(host, options);
   if (!Array.isArray(addresses)) return notOffered(addresses);
@@ -248,15 +248,15 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
     connections.giveBack(connection);
     return Promise.resolve(noUtf8(server.host, to));
   }
-  const isOld = connection.mails > 0;
+  const is_old = connection.mails > 0;
   connection.mails += 1;
   const { promise, resolve } = Promise.withResolvers<SendOutcome | "stale">();
   const fail = (error: MailError): void => {
     connections.end(connection, error.responseCode !== undefined);
-    const isClosed = error.responseCode === undefined || error.responseCode === SERVER_CLOSING;
+    const is_closed = error.responseCode === undefined || error.responseCode === SERVER_CLOSING;
     const given = givenOf(body);
-    const isUnsaid = given === "nothing" || error.responseCode !== undefined;
-    if (isOld && isClosed && isUnsaid && !isOurs(error)) resolve("stale");
+    const is_unsaid = given === "nothing" || error.responseCode !== undefined;
+    if (is_old && is_closed && is_unsaid && !isOurs(error)) resolve("stale");
     else resolve(outcomeOf(error, server.host, { to, given }));
   };
   // After a pause of the process, the server still gets a moment to answer.

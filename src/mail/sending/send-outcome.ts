@@ -53,14 +53,14 @@ export function outcomeOf(
   if (kind === "EAUTH" || kind === "ETLS") return misconfigured(error, server);
   if (code === undefined) {
     // Refused by the client: every server would get the same.
-    const isOurs = kind === "EENVELOPE" || kind === "EMESSAGE";
-    return isOurs
+    const is_ours = kind === "EENVELOPE" || kind === "EMESSAGE";
+    return is_ours
       ? { status: "failed", response: `${server} cannot be given the mail for ${to}: ${messageOf(error)}` }
       : brokenOff(error, server, given);
   }
   // RFC 5321 section 4.2.1: a 5yz answer to the mail itself is final; at the greeting it is about the server.
-  const isFinal = code >= 500 && MAIL_COMMANDS.includes(command);
-  return isFinal
+  const is_final = code >= 500 && MAIL_COMMANDS.includes(command);
+  return is_final
     ? refused(error, server, to)
     : {
         ...replyPart(error),

@@ -109,8 +109,8 @@ function outcomeAt(
   const refusal = notRelayed(error, server);
   const outcome = refusal ?? outcomeOf(error, server, { to, ...givenTo(error, body) });
   if (outcome.status !== "deferred" || outcome.may_have_it) return outcome;
-  const isOfRelay = refusal !== undefined || error.responseCode === undefined || !isOfMail(error);
-  return isOfRelay ? { ...outcome, of_relay: true } : outcome;
+  const is_of_relay = refusal !== undefined || error.responseCode === undefined || !isOfMail(error);
+  return is_of_relay ? { ...outcome, of_relay: true } : outcome;
 }
 
 /**
@@ -219,12 +219,12 @@ export function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "r
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const secure = url.protocol === "smtps:";
   const user = decodeURIComponent(url.username);
-  const isTrusted = isThisMachine(host) || allowedByOperator(host, host, egress_allow);
+  const is_trusted = isThisMachine(host) || allowedByOperator(host, host, egress_allow);
   // Requires STARTTLS with a password: it must never be sent in the clear, even if an attacker removes STARTTLS from
   // the greeting.
-  const requireTLS = !secure && user !== "" && !isTrusted;
+  const requireTLS = !secure && user !== "" && !is_trusted;
   // Hosts in private networks have no certificates of public authorities.
-  const isChecked = !isTrusted && (user !== "" || !isPrivateHost(host));
+  const is_checked = !is_trusted && (user !== "" || !isPrivateHost(host));
   return {
     host,
     /** Otherwise the relay decides, by offering STARTTLS or not. */
@@ -233,7 +233,7 @@ export function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "r
       host,
       secure,
       requireTLS,
-      tls: { rejectUnauthorized: isChecked },
+      tls: { rejectUnauthorized: is_checked },
       ...(url.port === "" ? {} : { port: Number(url.port) }),
       // A configured login is used whether the relay offers AUTH or not.
       ...(user === ""

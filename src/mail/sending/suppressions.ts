@@ -52,14 +52,14 @@ export function kindOfReturn({
 }: Return): "hard" | "soft" | "other" {
   if (enhanced === undefined && code === undefined) return "other";
   const words = withoutAddresses(said.slice(0, MAX_RESPONSE_CHARS));
-  const isKeptOut = KEPT_OUT.test(words);
-  if (enhanced === undefined || SAYS_NOTHING.test(enhanced)) return isKeptOut ? "other" : "soft";
-  if (DEAD_ADDRESS.test(enhanced)) return isKeptOut || FULL.test(words) ? "soft" : "hard";
-  return isOfOthers(enhanced, isKeptOut) ? "other" : "soft";
+  const is_kept_out = KEPT_OUT.test(words);
+  if (enhanced === undefined || SAYS_NOTHING.test(enhanced)) return is_kept_out ? "other" : "soft";
+  if (DEAD_ADDRESS.test(enhanced)) return is_kept_out || FULL.test(words) ? "soft" : "hard";
+  return isOfOthers(enhanced, is_kept_out) ? "other" : "soft";
 }
 
-function isOfOthers(enhanced: string, isKeptOut: boolean): boolean {
-  return NOT_THE_ADDRESS.test(enhanced) || (isKeptOut && !OF_MAILBOX.test(enhanced));
+function isOfOthers(enhanced: string, is_kept_out: boolean): boolean {
+  return NOT_THE_ADDRESS.test(enhanced) || (is_kept_out && !OF_MAILBOX.test(enhanced));
 }
 
 /** Removes addresses from a text, since they may contain any word. */
@@ -81,13 +81,13 @@ export async function countReturn(
   if (kind === "other") return;
   const key = keyOf(mail.user_id, mail.envelope_to);
   const [known] = await byKey(tx, key);
-  const isRecent = known !== undefined && known.updated > app.calmNow() - SOFT_MEMORY_SECONDS;
-  const soft_bounces = (isRecent ? known.soft_bounces : 0) + (kind === "soft" ? 1 : 0);
-  const isDead = kind === "hard" || soft_bounces >= MAX_SOFT_BOUNCES;
+  const is_recent = known !== undefined && known.updated > app.calmNow() - SOFT_MEMORY_SECONDS;
+  const soft_bounces = (is_recent ? known.soft_bounces : 0) + (kind === "soft" ? 1 : 0);
+  const is_dead = kind === "hard" || soft_bounces >= MAX_SOFT_BOUNCES;
   const row = {
     reason: returned.response,
     soft_bounces,
-    suppressed_at: known?.suppressed_at ?? (isDead ? app.now() : null),
+    suppressed_at: known?.suppressed_at ?? (is_dead ? app.now() : null),
     updated: app.now(),
   };
   await tx

@@ -82,20 +82,20 @@ export function dnsRecords(keys: DkimKeys, domain: string): DnsRecord[] {
  * signature's time is the mail's Date, so signing the same mail again gives the same bytes.
  */
 export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Promise<Buffer> {
-  const headersEnd = raw.indexOf("\r\n\r\n");
-  if (headersEnd < 0) throw new Error("A mail without an end of its header section cannot be signed.");
+  const headers_end = raw.indexOf("\r\n\r\n");
+  if (headers_end < 0) throw new Error("A mail without an end of its header section cannot be signed.");
   const fields = raw
-    .subarray(0, headersEnd)
+    .subarray(0, headers_end)
     .toString("latin1")
     .split(/\r\n(?![ \t])/);
-  const signingDomain = domainToASCII(domain);
-  requireFrom(fields, signingDomain);
+  const signing_domain = domainToASCII(domain);
+  requireFrom(fields, signing_domain);
   const signed = signedFields(fields);
   const tags = {
-    d: signingDomain,
+    d: signing_domain,
     t: Math.floor(dateOf(fields).getTime() / 1000),
     h: fold(signed.names.map((name, index) => (index === 0 ? name : `:${name}`))),
-    bh: sha256(relaxedBody(raw.subarray(headersEnd + 4)), "base64"),
+    bh: sha256(relaxedBody(raw.subarray(headers_end + 4)), "base64"),
   };
   const signatures = await Promise.all(keys.map((key) => signatureField(key, tags, signed.canonical)));
   return Buffer.concat([...signatures.map((field) => Buffer.from(field + "\r\n", "latin1")), raw]);

@@ -38,8 +38,8 @@ function foldedLine(line: string, columns: number): string[] {
 /** Splits a line into unbreakable pieces, each with the space in front of it. */
 function piecesOf(line: string): { piece: string; space: string }[] {
   return line.split(/[ \t]+/).flatMap((word) => {
-    const isApart = HAS_WIDE.test(word) && !word.includes("://");
-    const pieces = isApart ? (word.match(WIDE) ?? []) : [word];
+    const is_apart = HAS_WIDE.test(word) && !word.includes("://");
+    const pieces = is_apart ? (word.match(WIDE) ?? []) : [word];
     return pieces.map((piece, at) => ({ piece, space: at === 0 ? " " : "" }));
   });
 }

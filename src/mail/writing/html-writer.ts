@@ -163,12 +163,12 @@ function writeTable(page: Page, { columns, head, rows }: Table): void {
   page.html.close();
 }
 
-function writeRow(page: Page, columns: Column[], cells: Token[], isHead: boolean): void {
+function writeRow(page: Page, columns: Column[], cells: Token[], is_head: boolean): void {
   const { html, auto } = page;
   html.open('tr valign="top"', "</tr>\n");
   for (const [at, cell] of cells.entries()) {
     const column = columns[at] ?? { side: undefined, numbers: false };
-    if (isHead) html.open(headTag(column, auto), "</th>");
+    if (is_head) html.open(headTag(column, auto), "</th>");
     else html.open(`td${alignOf(column)} style="${LOOK[cellLook(cell, column.numbers)]}"`, "</td>");
     writeInline(page, cell);
     html.close();

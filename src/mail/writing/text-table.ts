@@ -32,9 +32,9 @@ function widthsFor(
   const left = room - (count - 1) * BETWEEN.length;
   const most = sharedOut(widths, left);
   const fits = most >= LEAST_COLUMN || widths.every((width) => width <= most);
-  const isFull = cells.length * room <= MAX_BLANKS * chars + 20 * room;
+  const is_full = cells.length * room <= MAX_BLANKS * chars + 20 * room;
   const fitted = widths.map((width) => Math.min(width, most));
-  return fits && isFull && words.every((width, at) => width <= (fitted[at] ?? 0)) ? fitted : undefined;
+  return fits && is_full && words.every((width, at) => width <= (fitted[at] ?? 0)) ? fitted : undefined;
 }
 
 /** Returns the largest width that each column may have for all to fit into `room`. */
@@ -79,8 +79,8 @@ function named([names = [], ...body]: string[][], columns: number): string[] {
       ? name
       : `${name.slice(0, MAX_NAME_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`,
   );
-  const isCut = short.some((name, at) => name !== names[at]);
-  const lines = isCut || body.length === 0 ? folded(names.join(" | "), columns) : [];
+  const is_cut = short.some((name, at) => name !== names[at]);
+  const lines = is_cut || body.length === 0 ? folded(names.join(" | "), columns) : [];
   for (const row of body) {
     if (lines.length > 0) lines.push("");
     for (const [at, cell] of row.entries()) {

@@ -147,8 +147,8 @@ function plainTextOf({ guard }: Page, { children }: Token): string {
 
 /** Returns the URL of a link whose text is not already that. */
 function behind({ target, from }: { target: string; from: number }, parts: string[]): string {
-  const isSaid = hostToShow(target, parts.slice(from).join("")) === undefined;
-  return isSaid ? "" : ` <${target.replace(/^mailto:/i, "")}>`;
+  const is_said = hostToShow(target, parts.slice(from).join("")) === undefined;
+  return is_said ? "" : ` <${target.replace(/^mailto:/i, "")}>`;
 }
 
 function addressOf(link: Token): string {

@@ -32,22 +32,22 @@ interface Writing {
 
 /** Writes an answer, or a letter, from its Markdown. */
 export function written(markdown: string, { guard, pictures = [], own = false }: Writing = {}): Written {
-  const { source, shown, isLong } = beginningOf(markdown);
+  const { source, shown, is_long } = beginningOf(markdown);
   const tokens = parseMarkdown(shown === "" ? NO_WORDS : shown, { guard, pictures });
   const used = new Set(
     tokens.flatMap(({ children }) => (children ?? []).map((token) => noteOf(token).picture)),
   );
   const others = pictures.filter((picture) => !used.has(picture));
   const { html, cut } = writeHtml(tokens, { room: ANSWER_BYTES, own });
-  const end = cut ? SHORTENED : isLong ? GOES_ON : "";
+  const end = cut ? SHORTENED : is_long ? GOES_ON : "";
   return {
     html: html + (end === "" ? "" : paragraph(`<em>${end}</em>`)) + others.map(pictureHtml).join(""),
     text: joined([
       writeText(tokens, guard),
-      isLong ? GOES_ON : "",
+      is_long ? GOES_ON : "",
       ...others.map(({ filename }) => `[image: ${filename}]`),
     ]),
-    whole: isLong || cut ? source : null,
+    whole: is_long || cut ? source : null,
   };
 }
 
@@ -60,7 +60,7 @@ export function writtenNotes(markdown: string, guard?: LinkGuard): Written {
 
 /** Writes Markdown that takes too long to read as its bare characters. */
 export function writtenPlain(markdown: string): Written {
-  const { source, shown, isLong } = beginningOf(markdown);
+  const { source, shown, is_long } = beginningOf(markdown);
   const lines = linesOf(shown);
   const cut = Buffer.byteLength(lines) > ANSWER_BYTES;
   return {
@@ -68,16 +68,16 @@ export function writtenPlain(markdown: string): Written {
       // An escaped character in UTF-8 takes seven bytes at most.
       paragraph(cut ? linesOf(shown.slice(0, ANSWER_BYTES / 7).toWellFormed()) : lines) +
       (cut ? paragraph(`<em>${SHORTENED}</em>`) : ""),
-    text: isLong ? joined([shown, GOES_ON]) : shown,
-    whole: isLong || cut ? source : null,
+    text: is_long ? joined([shown, GOES_ON]) : shown,
+    whole: is_long || cut ? source : null,
   };
 }
 
-function beginningOf(markdown: string): { source: string; shown: string; isLong: boolean } {
+function beginningOf(markdown: string): { source: string; shown: string; is_long: boolean } {
   const source = plainLines(markdown);
-  const isLong = source.length > TEXT_CHARS;
-  const shown = isLong ? source.slice(0, TEXT_CHARS).replace(/[\uD800-\uDBFF]$/, "") : source;
-  return { source, shown, isLong };
+  const is_long = source.length > TEXT_CHARS;
+  const shown = is_long ? source.slice(0, TEXT_CHARS).replace(/[\uD800-\uDBFF]$/, "") : source;
+  return { source, shown, is_long };
 }
 
 function plainLines(markdown: string): string {

@@ -75,8 +75,8 @@ async function clearFiles(
       if (looked !== "mended") app.log.error({ looked }, KEPT_FOR_DAMAGE);
       return looked !== "mended";
     }
-    const isLent = app.lent.inSegment(file.segment).length > 0;
-    if (file.segment < end.segment && !known.has(file.segment) && !isLent)
+    const is_lent = app.lent.inSegment(file.segment).length > 0;
+    if (file.segment < end.segment && !known.has(file.segment) && !is_lent)
       await app.segments.remove(file.segment);
   }
   return true;

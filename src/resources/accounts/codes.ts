@@ -184,8 +184,8 @@ async function settlementOf(
  * have chosen it.
  */
 async function passwordNotice(app: App, settled: Settled | undefined): Promise<QueueLetter | undefined> {
-  const isNews = settled?.pending !== undefined && settled.user.email_verified === 1;
-  return isNews ? preparePasswordLetter(app, settled.user) : undefined;
+  const is_news = settled?.pending !== undefined && settled.user.email_verified === 1;
+  return is_news ? preparePasswordLetter(app, settled.user) : undefined;
 }
 
 async function welcome(

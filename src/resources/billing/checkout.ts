@@ -107,8 +107,8 @@ async function ensureAccount(app: App, user: UserRow): Promise<BillingAccountRow
  */
 function refuseOwned(has: Plan, wanted: PaidPlan, held: Held | null): void {
   const owned = held?.plan ?? has;
-  const isOwned = held ? owned === wanted : PLANS.indexOf(owned) >= PLANS.indexOf(wanted);
-  if (!isOwned) return;
+  const is_owned = held ? owned === wanted : PLANS.indexOf(owned) >= PLANS.indexOf(wanted);
+  if (!is_owned) return;
   throw new AppError("already_subscribed", `Your account has the ${planName(owned)} plan already.`, {
     fix: "POST /billing/portal changes how you pay, or cancels.",
   });

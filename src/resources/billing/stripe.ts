@@ -78,12 +78,12 @@ export function pageOf({ url }: { url: string | null }): { url: string } {
 /** The event that Stripe sent and signed. Throws `invalid_signature` for what others sent, or sent again later. */
 export async function openEvent(app: App, raw: Uint8Array, signature: string): Promise<Stripe.Event> {
   const event = await verified(app, raw, signature);
-  const isEvent =
+  const is_event =
     typeof member(event, "id") === "string" &&
     typeof member(event, "type") === "string" &&
     Number.isSafeInteger(member(event, "created")) &&
     typeof member(member(event, "data"), "object") === "object";
-  if (!isEvent) throw unreadable();
+  if (!is_event) throw unreadable();
   return event;
 }
 

@@ -128,8 +128,8 @@ const NONE_HELD = {
  */
 function planAfter(app: App, user: UserRow, before: BillingAccountRow, held: Held | null): Plan {
   const gave = LIVE.has(before.status ?? "") ? before.subscription_id : null;
-  const isSame = gave === (held?.subscription_id ?? null);
-  if (isSame && (held === null || held.plan === before.plan)) return user.plan;
+  const is_same = gave === (held?.subscription_id ?? null);
+  if (is_same && (held === null || held.plan === before.plan)) return user.plan;
   return held?.plan ?? defaultPlan(app.config);
 }
 

@@ -96,8 +96,8 @@ function returnsName(reference: string): string {
 export function soldOn(session: Stripe.Checkout.Session): Pick<PaidPack, "reference" | "credits"> | null {
   const { id: reference, mode, payment_status, metadata } = session;
   const credits = Number(metadata?.["topup_credits"] ?? 0);
-  const isPack = mode === "payment" && Number.isSafeInteger(credits) && credits > 0;
-  if (!isPack || payment_status === "unpaid") return null;
+  const is_pack = mode === "payment" && Number.isSafeInteger(credits) && credits > 0;
+  if (!is_pack || payment_status === "unpaid") return null;
   return { reference, credits };
 }
 

@@ -12,8 +12,8 @@ export async function keepGrants<T>(tx: Db, user_id: string, change: () => Promi
   const before = await toolServerNames(tx, user_id);
   const done = await change();
   const after = await toolServerNames(tx, user_id);
-  const isSame = before.size === after.size && [...before].every(([name, id]) => after.get(name) === id);
-  if (!isSame) await renameInScopes(tx, user_id, newNames(before, after));
+  const is_same = before.size === after.size && [...before].every(([name, id]) => after.get(name) === id);
+  if (!is_same) await renameInScopes(tx, user_id, newNames(before, after));
   return done;
 }
 

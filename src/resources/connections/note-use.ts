@@ -14,9 +14,9 @@ export async function noteUse(
   fault: { reason: MessageReason; error: string } | null,
 ): Promise<void> {
   // With a fallback, the answer may have come from that one.
-  const isWell = failed && fallback_connection_id === null;
-  const isNews = fault === null ? isWell : LASTING_FAULTS.has(fault.reason);
-  if (trusted || !isNews) return;
+  const is_well = failed && fallback_connection_id === null;
+  const is_news = fault === null ? is_well : LASTING_FAULTS.has(fault.reason);
+  if (trusted || !is_news) return;
   const status = fault === null ? "ok" : "error";
   await tx
     .updateTable("connections")

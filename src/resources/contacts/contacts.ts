@@ -88,9 +88,9 @@ function flagOf({ website = "", started_at }: ContactInput, now: number): string
 
 async function prepareContactLetter(app: App, contact: Contact, reader: UserRow): Promise<QueueLetter> {
   // Many mail servers refuse a letter with other letters in its header (RFC 6532).
-  const isPlain = /^[\x20-\x7e]*$/.test(contact.email);
+  const is_plain = /^[\x20-\x7e]*$/.test(contact.email);
   // To an inbox of this server, the administrator's answer would be an instruction.
-  const answerable = isPlain && !(await isOwnDomain(app, splitAddress(contact.email).domain));
+  const answerable = is_plain && !(await isOwnDomain(app, splitAddress(contact.email).domain));
   const answer = answerable ? "An answer to this mail goes to" : "Answer to";
   return prepareLetter(app, {
     user_id: reader.id,

@@ -51,9 +51,9 @@ export function listed(
 ): string {
   if (lines.length === 0) return "Nothing was found.";
   const missing = rest.total === null ? null : rest.total - lines.length;
-  const isMore = missing === null ? rest.more : missing > 0;
+  const is_more = missing === null ? rest.more : missing > 0;
   const more = `(Not shown: ${missing ?? "some"} more. Ask more narrowly to see them.)`;
-  return [heading, ...lines, ...(isMore ? [more] : [])].join("\n");
+  return [heading, ...lines, ...(is_more ? [more] : [])].join("\n");
 }
 
 /**

@@ -68,8 +68,8 @@ export function isGivenId(key: string, value: string, { words, members }: GivenI
 function isOfThing(key: string): boolean {
   const words = wordsInKey(key).filter((word) => word !== "");
   const names = words.slice(0, -1);
-  const isId = ID.test(words.at(-1) ?? "") && names.length > 0;
-  return WHOLE_NAME.test(key) || (isId && names.every((word) => THINGS.has(word)));
+  const is_id = ID.test(words.at(-1) ?? "") && names.length > 0;
+  return WHOLE_NAME.test(key) || (is_id && names.every((word) => THINGS.has(word)));
 }
 
 function singular(name: string): string {

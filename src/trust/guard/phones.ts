@@ -59,8 +59,8 @@ export function isUnixTime(text: string): boolean {
 /** Returns the numbers in a text: a list of them, or one number with list separators between its digits. */
 function numbersOf(text: string, least: number): string[] {
   const items = text.split(LIST).filter((item) => digitsOf(item) !== "");
-  const isList = items.every((item) => digitsOf(item).length >= least);
-  return isList ? items : digitsOf(text).length >= least ? [text] : [];
+  const is_list = items.every((item) => digitsOf(item).length >= least);
+  return is_list ? items : digitsOf(text).length >= least ? [text] : [];
 }
 
 /** A run of digits, with only characters between them that people write in numbers. */

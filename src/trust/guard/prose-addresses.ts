@@ -39,9 +39,9 @@ function addressesOf(text: string): Written[] {
     const host = domain.replace(/[.-]{1,9}$/, "");
     if (start === at || !HAS_ENDING.test(host) || FILE.test(host)) continue;
     const shown = text.slice(start, at + 1 + host.length);
-    const isRepository =
+    const is_repository =
       shown.startsWith("git@") && IN_REPOSITORY.test(text.slice(at + 1 + host.length, at + 60 + host.length));
-    if (!isRepository) found.push({ address: shown.toLowerCase(), shown });
+    if (!is_repository) found.push({ address: shown.toLowerCase(), shown });
   }
   return found;
 }

@@ -128,8 +128,8 @@ function cutNext(walk: Walk, from: number): number {
 function passSignature(walk: Walk, line: number): number {
   const { lines, head, fresh, cut } = walk;
   const { signature, end } = signatureAt(lines, head, { line, fresh });
-  const isMarked = (lines[line] ?? "").endsWith(" ");
-  if (end === line || saysMore(signature, { isAll: cut.pieces.length === 0, isMarked }))
+  const is_marked = (lines[line] ?? "").endsWith(" ");
+  if (end === line || saysMore(signature, { is_all: cut.pieces.length === 0, is_marked }))
     cut.doubtful ??= doubtfulIf("below_signature", head.slice(line));
   cut.signature = signature;
   cut.ended = true;
@@ -141,12 +141,15 @@ function passSignature(walk: Walk, line: number): number {
  * Returns whether a signature says more than who wrote: "Sent from the warehouse: 40 boxes", text below "Sent from my
  * phone" with none above it, or a sentence below two dashes that no mail program wrote (theirs have a trailing space).
  */
-function saysMore(signature: string, { isAll, isMarked }: { isAll: boolean; isMarked: boolean }): boolean {
+function saysMore(
+  signature: string,
+  { is_all, is_marked }: { is_all: boolean; is_marked: boolean },
+): boolean {
   const lines = signature.split("\n");
   const [first = "", ...below] = lines;
   if (opensNote(lines, 0)) return false;
-  if (!/\p{L}/u.test(first)) return !isMarked && below.some(isSentence);
-  return /[:：](\s|$)/.test(first) || (isAll && below.some((line) => /\p{L}/u.test(line)));
+  if (!/\p{L}/u.test(first)) return !is_marked && below.some(isSentence);
+  return /[:：](\s|$)/.test(first) || (is_all && below.some((line) => /\p{L}/u.test(line)));
 }
 
 /** Returns whether a line ends like a sentence, or begins in the middle of one, and is no program's. */

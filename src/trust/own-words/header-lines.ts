@@ -194,8 +194,8 @@ function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean)
  * "Tel: …" of a signature.
  */
 function opensAnother(block: string[], index: number, fresh: boolean): boolean {
-  const isParted = block[index - 1] === "" && labelOf(block[index] ?? "") === "from";
-  return isParted && hasKnownFields(block.slice(index), fresh);
+  const is_parted = block[index - 1] === "" && labelOf(block[index] ?? "") === "from";
+  return is_parted && hasKnownFields(block.slice(index), fresh);
 }
 
 function isField(line: string): boolean {

@@ -71,11 +71,11 @@ export function hiddenInWords(count: number): string {
  */
 function spells(char: string, at: number, whole: string): boolean {
   if (!"\u200C\u200D\uFE0E\uFE0F".includes(char)) return false;
-  const isSelector = char === "\uFE0E" || char === "\uFE0F";
+  const is_selector = char === "\uFE0E" || char === "\uFE0F";
   // Only the last of many joiners in a row can join anything.
-  if (!isSelector && whole.charAt(at + 1) === char) return false;
+  if (!is_selector && whole.charAt(at + 1) === char) return false;
   const before = codePointBefore(whole, at);
-  if (isSelector) return EMOJI.test(before) && before !== char;
+  if (is_selector) return EMOJI.test(before) && before !== char;
   const after = String.fromCodePoint(whole.codePointAt(at + 1) ?? 0x20);
   if (char === "\u200D" && EMOJI.test(before) && EMOJI.test(after)) return true;
   return JOINED.test(before) && JOINED.test(after);
@@ -83,6 +83,6 @@ function spells(char: string, at: number, whole: string): boolean {
 
 function codePointBefore(text: string, at: number): string {
   const unit = text.charCodeAt(at - 1);
-  const isLowSurrogate = unit >= 0xdc00 && unit <= 0xdfff;
-  return text.slice(Math.max(0, at - (isLowSurrogate ? 2 : 1)), at);
+  const is_low_surrogate = unit >= 0xdc00 && unit <= 0xdfff;
+  return text.slice(Math.max(0, at - (is_low_surrogate ? 2 : 1)), at);
 }

@@ -159,7 +159,7 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
       walk.stack = [PAGE];
       parser.pause();
     },
-    onclosetag: (name, isImplied) => close(walk, name, isImplied),
+    onclosetag: (name, is_implied) => close(walk, name, is_implied),
     ontext: (text) => addText(walk, text),
     oncomment(text) {
       // For a browser such a comment ends with the next `>`, and what follows is shown (HTML §13.2.5.42).
@@ -295,15 +295,15 @@ function meetsSignature(walk: Walk, element: HtmlElement): boolean {
  * Handles the end of an element. `isImplied`: it has no end tag of its own, and ends with its parent or at the next of
  * its kind.
  */
-function close(walk: Walk, name: string, isImplied: boolean): void {
+function close(walk: Walk, name: string, is_implied: boolean): void {
   const { name: opened, link } = innermost(walk);
   if (opened !== name || walk.stack.length === 1) return;
-  if (!isImplied) endAtTorn(walk, name);
+  if (!is_implied) endAtTorn(walk, name);
   // Only at the link's own element: once for each element inside it would be quadratic.
   if (link !== null && link !== walk.stack.at(-2)?.link) endLink(walk, link);
   breakLines(regionOf(walk), breaksAround(name));
   const frame = walk.stack.pop();
-  if (isImplied) {
+  if (is_implied) {
     walk.unclosed.push(name);
     if (frame?.quote) end(walk);
   }
@@ -315,9 +315,9 @@ function close(walk: Walk, name: string, isImplied: boolean): void {
  * everything that it opens.
  */
 function endAtTorn(walk: Walk, name: string): void {
-  const isTorn = !mayEnd(name, walk.unclosed);
+  const is_torn = !mayEnd(name, walk.unclosed);
   walk.unclosed = [];
-  if (isTorn && walk.quoted) end(walk);
+  if (is_torn && walk.quoted) end(walk);
 }
 
 /**

@@ -37,15 +37,15 @@ export function namesIn(text: string, filenames: readonly string[]): Span[] {
   const names = [...new Set(filenames)].map(nameOf).filter(({ letters }) => letters !== "");
   if (names.length === 0) return [];
   const read = readLetters(text);
-  const isLong = filenames.some((name) => name.length >= LONG_NAME_CHARS);
+  const is_long = filenames.some((name) => name.length >= LONG_NAME_CHARS);
   const whole = [...new Set(names.flatMap(({ wanted }) => wanted))].flatMap((name) =>
     occurrences(read, name),
   );
   const spans = [...whole, ...names.flatMap((name) => copiesOf(read, name))]
-    .filter(({ start, end }) => isParted(text, start) && (isLong || isParted(text, end)))
+    .filter(({ start, end }) => isParted(text, start) && (is_long || isParted(text, end)))
     .map(({ start, end }) => ({
       start: pathStart(text, start),
-      end: isLong ? paragraphEnd(text, end) : end,
+      end: is_long ? paragraphEnd(text, end) : end,
     }));
   return apart([...spans, ...shortenedIn(read, names)]);
 }
@@ -63,9 +63,9 @@ function nameOf(filename: string): Name {
   const stem = filename.replace(/\.[^.]*$/, "");
   const ending = filename.slice(stem.length);
   const original = stem.replace(COPY_NUMBER, "");
-  const isTelling = ending !== "" || /\S\s+\S/.test(filename) || MARKED.test(filename);
+  const is_telling = ending !== "" || /\S\s+\S/.test(filename) || MARKED.test(filename);
   const wanted = [
-    ...(isTelling ? [filename] : []),
+    ...(is_telling ? [filename] : []),
     ...(ending !== "" && original !== stem ? [original + ending] : []),
     ...[stem, original].filter((one) => MARKED.test(one) && /\S\s+\S/.test(one)),
   ];

@@ -44,8 +44,8 @@ export function doubtAt(
   if (marker.kind === "forward") return doubtAtForward(lines, marker, { end, empty, fresh });
   const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(marker.line, marker.quote)) : null;
   if (touched !== null) return touched;
-  const isMarked = isQuoted(lines[marker.quote] ?? "");
-  return empty || isMarked || namesNobody(lines, marker) ? belowQuote(lines, marker.quote, end) : null;
+  const is_marked = isQuoted(lines[marker.quote] ?? "");
+  return empty || is_marked || namesNobody(lines, marker) ? belowQuote(lines, marker.quote, end) : null;
 }
 
 /** Returns whether an attribution has neither date nor address ("Somebody wrote:"): the sender may have written it. */

@@ -97,8 +97,8 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
   const [text, placeholders] = signs ? withoutPlaceholders(cut.pieces) : [cut.pieces, ""];
   const [shared, signature] = withoutSignature(ownInBoth(text, ownOf(html.pieces)), cut, html);
   const shown = unmarked(textOf(html.pieces));
-  const isStub = lettersOf(`${textOf(cut.pieces)} ${cut.signature}`).length * 2 < lettersOf(shown).length;
-  const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
+  const is_stub = lettersOf(`${textOf(cut.pieces)} ${cut.signature}`).length * 2 < lettersOf(shown).length;
+  const pieces = is_stub ? [...shared, { own: false, text: shown }] : shared;
   const own = ownOf(signature === "" ? cut.pieces : shared);
   const same = lettersOf(own) === lettersOf(ownOf(html.pieces));
   return {

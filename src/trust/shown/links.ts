@@ -208,8 +208,8 @@ function mayJoin(letter: string): boolean {
 /** Returns a space if the text right behind a kept URL could be taken for a part of it. */
 function gapAt(text: string, at: number): string {
   // The URL behind the text of a Markdown link is judged by itself.
-  const isApart = /^(?:$|[\s<>"]|\((?:https?:|mailto:))/i.test(text.slice(at, at + 8));
-  return isApart ? "" : " ";
+  const is_apart = /^(?:$|[\s<>"]|\((?:https?:|mailto:))/i.test(text.slice(at, at + 8));
+  return is_apart ? "" : " ";
 }
 
 function rawIn(text: string): Set<string> {

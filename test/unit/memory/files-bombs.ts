@@ -34,7 +34,7 @@ const NEVER = new AbortController().signal;
 const GOOD = fileOf("good.txt", "still read", "text/plain");
 
 const reader = createFileReader();
-const strict = createFileReader({ readFileWithinMs: BOMB_WITHIN_MS });
+const strict = createFileReader({ read_file_within_ms: BOMB_WITHIN_MS });
 
 afterAll(() => Promise.all([reader, strict].map((one) => one[Symbol.asyncDispose]())));
 
@@ -166,7 +166,7 @@ describe("a file that takes all the time or memory it gets", () => {
   });
 
   test("is given up for its memory, however much time it has", async () => {
-    await using patient = createFileReader({ readFileWithinMs: 60_000, readAllWithinMs: 180_000 });
+    await using patient = createFileReader({ read_file_within_ms: 60_000, read_all_within_ms: 180_000 });
     const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
     const [first, second] = await patient.read([bomb, GOOD], NEVER);
     expect(first?.note).toBe("Not read: a.pdf takes too much memory to read.");
@@ -174,7 +174,7 @@ describe("a file that takes all the time or memory it gets", () => {
   });
 
   test("uses up the time of its own message, not that of others", async () => {
-    await using hurried = createFileReader({ readFileWithinMs: 200, readAllWithinMs: 300 });
+    await using hurried = createFileReader({ read_file_within_ms: 200, read_all_within_ms: 300 });
     const slow = fileOf(
       "slow.pdf",
       pdfOfPages([deflateSync(zlibBlanks(400))], "[/FlateDecode /FlateDecode]"),

@@ -26,12 +26,12 @@ beforeEach(() => {
 afterAll(() => rm(dir, { recursive: true }));
 
 test("what took too much memory beside others is tried once more, and nothing else meanwhile", async () => {
-  await using pool = createFairPool<{ said: string }>(MOODY, { size: 3, memoryBytes: 64 * 1_048_576 });
+  await using pool = createFairPool<{ said: string }>(MOODY, { size: 3, memory_bytes: 64 * 1_048_576 });
   const packed: string[] = [];
   const run = (who: string, input: string) =>
     pool.run({ who }, () => {
       packed.push(who);
-      return { input, limitMs: LIMIT_MS };
+      return { input, limit_ms: LIMIT_MS };
     });
   const ada = run("ada", hold);
   const eve = run("eve", "grow");
@@ -45,11 +45,11 @@ test("what took too much memory beside others is tried once more, and nothing el
 });
 
 test("what took too much memory by itself is given up at once", async () => {
-  await using pool = createFairPool(MOODY, { size: 3, memoryBytes: 64 * 1_048_576 });
+  await using pool = createFairPool(MOODY, { size: 3, memory_bytes: 64 * 1_048_576 });
   let packed = 0;
   const outcome = await pool.run({ who: "eve" }, () => {
     packed += 1;
-    return { input: "grow", limitMs: LIMIT_MS };
+    return { input: "grow", limit_ms: LIMIT_MS };
   });
   expect(outcome).toEqual({ ok: false, problem: "too_much_memory" });
   expect(packed).toBe(1);
@@ -59,7 +59,7 @@ const good = fileOf("good.txt", "read at once", "text/plain");
 
 test("files that fill the memory cost a file beside them nothing", async () => {
   // A busy machine takes longer to fill the memory than a file may take to be read.
-  await using reader = createFileReader({ readFileWithinMs: 120_000 });
+  await using reader = createFileReader({ read_file_within_ms: 120_000 });
   const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
   const [bombs, goods] = await Promise.all([
     reader.read([bomb], NEVER, { account: "eve" }),
