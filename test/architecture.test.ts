@@ -32,6 +32,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^mailauth/, /^src\/mail\//],
   [/^sanitize-html/, /^src\/mail\/writing\//],
   [/^tldts/, /^src\/(net\/(domain-owner|public-providers)|trust\/shown\/find-link)\.ts$/],
+  [/^entities/, /^src\/trust\/guard\/as-read\.ts$/],
   [/^htmlparser2/, /^src\/(trust\/own-words\/html-text|files\/(open-document|word-xml))\.ts$/],
   [
     /^markdown-it/,

@@ -1,3 +1,4 @@
+import { decodeHTMLAttribute } from "entities/decode";
 import { decodeWords } from "../../mail/reading/headers.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 
@@ -5,7 +6,8 @@ import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 const DECODINGS = 2;
 /** Characters that NFKC changes, and some more. */
 const NOT_PLAIN = /(?!\p{ASCII})\p{Changes_When_NFKC_Casefolded}/gu;
-const NAMED: Record<string, string> = {
+/** References that lenient programs read without a semicolon, in any capitals, and with letters right behind them. */
+const LENIENT: Record<string, string> = {
   period: ".",
   sol: "/",
   bsol: "\\",
@@ -20,6 +22,7 @@ const NAMED: Record<string, string> = {
   dollar: "$",
   ndash: "\u2013",
   mdash: "\u2014",
+  nbsp: "\u00A0",
   // These draw nothing.
   shy: "\u00AD",
   zwj: "\u200D",
@@ -33,8 +36,11 @@ const NAMED: Record<string, string> = {
   negativethickspace: "\u200B",
   nobreak: "\u2060",
 };
-const ENTITY =
-  /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|sol|bsol|colon|commat|amp|lt|gt|quot|apos|plus|dollar|ndash|mdash|shy|zwj|zwnj|lrm|rlm|zerowidthspace|negativeverythinspace|negativethinspace|negativemediumspace|negativethickspace|nobreak));?/gi;
+const LENIENT_NAMES = Object.keys(LENIENT);
+/** The longest name among them. */
+const MAX_LENIENT_CHARS = 23;
+/** A reference of HTML or XML, of any length, with what decides in the value of an attribute whether it is one. */
+const REFERENCE = /&(?:#x[0-9a-f]+|#\d+|[a-z][a-z0-9]*)[;=]?/gi;
 
 /** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();
@@ -70,19 +76,28 @@ function readAnew(text: string): string {
 function decoded(text: string): string {
   const plain = wordsDecoded(text)
     .replaceAll(ESCAPED, (whole, four?: string, some?: string, two?: string) =>
-      charOf(whole, "", four ?? some ?? two),
+      charOf(whole, four ?? some ?? two),
     )
     .replaceAll(/(?:%[0-9a-f]{2})+/gi, (codes) => Buffer.from(codes.replaceAll("%", ""), "hex").toString());
   return withoutEntities(plain);
 }
 
-/** Returns a text with those HTML and XML entities replaced that matter in addresses and in orders. */
+/**
+ * Returns a text with its character references replaced: numbers of any length, and every name that HTML has, with or
+ * without a semicolon. Names that stand in a query (`&region=eu`) stay, as they do in the value of an attribute.
+ */
 export function withoutEntities(text: string): string {
-  return text.replaceAll(
-    ENTITY,
-    (whole, decimal?: string, hex?: string, name = "") =>
-      NAMED[String(name).toLowerCase()] ?? charOf(whole, decimal, hex),
-  );
+  return text.includes("&") ? text.replaceAll(REFERENCE, lettersOf) : text;
+}
+
+function lettersOf(reference: string): string {
+  const read = decodeHTMLAttribute(reference);
+  if (read !== reference) return read;
+  const word = reference.slice(1, 1 + MAX_LENIENT_CHARS).toLowerCase();
+  const name = LENIENT_NAMES.find((one) => word.startsWith(one));
+  return name === undefined
+    ? reference
+    : `${LENIENT[name]}${reference.slice(1 + name.length).replace(/^;/, "")}`;
 }
 
 /** An escaped character in JSON and most programming languages. */
@@ -110,7 +125,7 @@ function knownSet(charset: string): string {
   }
 }
 
-function charOf(whole: string, decimal = "", hex = ""): string {
-  const code = decimal === "" ? Number.parseInt(hex, 16) : Number(decimal);
+function charOf(whole: string, hex = ""): string {
+  const code = Number.parseInt(hex, 16);
   return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
 }
