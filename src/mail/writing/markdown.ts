@@ -1,5 +1,6 @@
 import MarkdownIt, { type StateCore, type Token } from "markdown-it";
 
+import { withoutEntities } from "../../trust/guard/as-read.ts";
 import { MAX_LINK_CHARS } from "../../trust/shown/find-link.ts";
 import { footnotes } from "./markdown-footnotes.ts";
 import type { Picture } from "./pictures.ts";
@@ -194,7 +195,17 @@ export function readMarkdown(text: string): { links: string[]; words: string[] }
   };
 }
 
-const REFERENCE = /&(?:#(?:x[0-9a-f]{1,6}|\d{1,7});?|[a-z][a-z0-9]{1,31};)/gi;
+/** Returns the targets of the links and pictures of a Markdown text that are written as such. */
+export function targetsIn(text: string): string[] {
+  const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
+  return tokens
+    .filter(({ markup }) => markup !== "linkify")
+    .map((token) => token.attrGet("href") ?? token.attrGet("src"))
+    .filter((target) => target !== null)
+    .map(String);
+}
+
+const REFERENCE = /&(?:#(?:x[0-9a-f]+|\d+);?|[a-z][a-z0-9]{1,31};)/gi;
 const ESCAPED = /\\(?=[:/.@?#=&-])/g;
 
 /** Returns the same Markdown with all URLs in plain characters. */
@@ -210,7 +221,7 @@ export function withoutDisguise(text: string): string {
 }
 
 function characterOf(reference: string): string {
-  return markdown.utils.unescapeAll(reference.endsWith(";") ? reference : `${reference};`);
+  return withoutEntities(reference.endsWith(";") ? reference : `${reference};`);
 }
 
 /** Returns plain text escaped for HTML. */

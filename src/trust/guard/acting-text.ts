@@ -1,6 +1,8 @@
 import { asRead } from "./as-read.ts";
 import { formulaIn } from "./formulas.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { loadsByBeingShown } from "./loads.ts";
+import { shownIn } from "./shown-values.ts";
 import { standsBetween } from "./stands-between.ts";
 import { breaksLine, isLineKey, isProseKey } from "./prose.ts";
 
@@ -19,11 +21,25 @@ export function actingText(args: Record<string, unknown>, trusted_text: string):
     const command = isProseKey(key) ? commandLineIn(value, trusted_text) : undefined;
     if (command !== undefined)
       return `write the line ${JSON.stringify(command.slice(0, MAX_SHOWN_CHARS))}, which stands neither in the instruction nor in a context of yours: a line that begins so is a command to some programs, as to GitLab. Write other words before it, or write it there if it is meant.`;
+    const shown = actingWhereShown(value, trusted_text);
+    if (shown !== undefined) return shown;
     const formula = formulaIn(key, value);
     if (formula !== undefined && !hasWhole(trusted_text, formula))
       return `write the formula ${formula.slice(0, MAX_SHOWN_CHARS)}, which stands neither in the instruction nor in a context of yours: in a table it could fetch something, and tell what stands beside it. Write it there if it is meant, or have its value written.`;
   }
   return undefined;
+}
+
+/** Returns what a text would do where it is shown as HTML, and that no address says where it would go. */
+function actingWhereShown(text: string, trusted_text: string): string | undefined {
+  const { runs, hides, unread } = shownIn(text);
+  if (runs !== undefined && !trusted_text.includes(runs))
+    return `write ${JSON.stringify(runs)}, which runs by itself where it is shown as HTML and could send what stands beside it anywhere. Write it without that.`;
+  if (unread !== undefined)
+    return `write ${JSON.stringify(unread)}, in which so much lies in other values that it cannot be told what it loads. Write it in a plainer way.`;
+  return hides === undefined || trusted_text.includes(hides) || !loadsByBeingShown(text)
+    ? undefined
+    : `write ${JSON.stringify(hides)}, which loads something where it is shown, from no address that can be judged. Write it without that, or with the address itself.`;
 }
 
 const MAX_SHOWN_CHARS = 100;

@@ -36,7 +36,7 @@ const LENIENT: Record<string, string> = {
   negativethickspace: "\u200B",
   nobreak: "\u2060",
 };
-const LENIENT_NAMES = Object.keys(LENIENT);
+const LENIENT_NAMES = Map.groupBy(Object.keys(LENIENT), (name) => name.slice(0, 2));
 /** The longest name among them. */
 const MAX_LENIENT_CHARS = 23;
 /** A reference of HTML or XML, of any length, with what decides in the value of an attribute whether it is one. */
@@ -64,7 +64,10 @@ export function asRead(text: string): string {
 
 function readAnew(text: string): string {
   let plain = text;
-  for (let nth = 0; nth < DECODINGS; nth += 1) plain = decoded(plain);
+  for (let nth = 0, before = ""; nth < DECODINGS && plain !== before; nth += 1) {
+    before = plain;
+    plain = decoded(plain);
+  }
   // Normalizes letter by letter: normalizing many marks on one letter takes quadratic time.
   plain = stripHiddenCharacters(plain).text.replaceAll(NOT_PLAIN, plainest);
   return plain
@@ -90,11 +93,25 @@ export function withoutEntities(text: string): string {
   return text.includes("&") ? text.replaceAll(REFERENCE, lettersOf) : text;
 }
 
+/** References that were read: a text has the same ones again and again. */
+const MAX_READ = 2_000;
+const MAX_READ_CHARS = 40;
+const references = new Map<string, string>();
+
 function lettersOf(reference: string): string {
+  const found = references.get(reference);
+  if (found !== undefined) return found;
+  const letters = lettersAnew(reference);
+  if (references.size >= MAX_READ) references.clear();
+  if (reference.length <= MAX_READ_CHARS) references.set(reference, letters);
+  return letters;
+}
+
+function lettersAnew(reference: string): string {
   const read = decodeHTMLAttribute(reference);
   if (read !== reference) return read;
   const word = reference.slice(1, 1 + MAX_LENIENT_CHARS).toLowerCase();
-  const name = LENIENT_NAMES.find((one) => word.startsWith(one));
+  const name = LENIENT_NAMES.get(word.slice(0, 2))?.find((one) => word.startsWith(one));
   return name === undefined
     ? reference
     : `${LENIENT[name]}${reference.slice(1 + name.length).replace(/^;/, "")}`;

@@ -19,6 +19,7 @@ import { addressesIn, addressesReadIn, mayHaveAddress } from "./prose-addresses.
 import { isLineKey, isProseKey } from "./prose.ts";
 import { type Recipients, recipientsIn } from "./recipients.ts";
 import { loadsByBeingShown } from "./loads.ts";
+import { shownIn } from "./shown-values.ts";
 import { goingOnIn } from "./unfurled.ts";
 
 /** What matters about a call for judging the addresses in its arguments. */
@@ -219,7 +220,8 @@ function lookAt(key: string, text: string, look: Looking): LookedAt {
   const goes_to = prose ? [] : places.filter((place) => isSite(key, place));
   const is_written = prose ? !loadsByBeingShown(text) : isQuestion(text, look);
   const sent = look.read_only || prose ? [] : places;
-  return { seen: text.length, places, sent, goes_to, is_written };
+  const all = places.concat(loadedBy(key, text, look));
+  return { seen: text.length, places: all, sent, goes_to, is_written };
 }
 
 /** An id at an inbox of this server is of a mail of ours: what a tool writes to it counts as the owner's. */
@@ -289,7 +291,15 @@ function textOf({ key, value }: { key: string; value: string | number }, ranges:
 function loadedIn(key: string, text: string, recipients: Recipients[]): string[] {
   return writtenIn(key, text, text)
     .filter((place) => !isPersons(place))
-    .concat(peopleIn(key, recipients, text), goingOnIn(text));
+    .concat(peopleIn(key, recipients, text), goingOnIn(text), loadedBy(key, text, { tainted: true }));
+}
+
+/** Returns what programs load once they show a text, also where it does not stand there as it is asked for. */
+function loadedBy(key: string, text: string, { tainted }: Pick<Look, "tainted">): string[] {
+  if (!tainted || !loadsByBeingShown(text)) return [];
+  const { addresses, values, styles } = shownIn(text);
+  const more = [...values, ...styles].join("\n");
+  return addresses.concat(more === "" ? [] : writtenIn(key, more, more).filter((place) => !isPersons(place)));
 }
 
 /** Returns the recipients of a text, also those whom only some programs read in the field of a mail. */

@@ -7,6 +7,7 @@ import { isFileName } from "./odd-address.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isApart, marksBehind } from "./address-ends.ts";
 import { isProseKey } from "./prose.ts";
+import { shownIn } from "./shown-values.ts";
 
 /** Addresses of a site that only the material names: by its choice among many a model could tell something. */
 export const MAX_OF_SITE = 20;
@@ -153,7 +154,22 @@ function linksIn(text: string): Link[] {
   const whole = is_json ? text.replaceAll(JSON_ESCAPE, " ") : unfolded(text);
   const [plain = [], read] = [...formsOf(whole)].map((form) => linksInForm(form, is_json));
   const is_same = plain.length === read?.length && plain.every(({ raw }, nth) => raw === read[nth]?.raw);
-  return is_same || read === undefined ? plain : [...plain, ...read];
+  const written = is_same || read === undefined ? plain : [...plain, ...read];
+  return written.concat(shownLinks(text, written));
+}
+
+/** What runs in the page that shows it, once somebody follows it. */
+const RUNS = /^(?:javascript|vbscript|data|blob|file):/i;
+
+/** Returns the links that a browser finds in a text and that do not stand in it as they are followed. */
+function shownLinks(text: string, written: Link[]): Link[] {
+  const { addresses, values } = shownIn(text);
+  const known = new Set(written.flatMap(({ raw, ways }) => [raw, ...ways.map(({ address }) => address)]));
+  const links = addresses.filter((address) => isFetched(address) || RUNS.test(address));
+  const found = links.map((raw) => ({ raw, at: 0, ways: [{ address: raw, marks: "", around: "" }] }));
+  return found
+    .concat(linksInForm(values.join("\n"), false))
+    .filter(({ raw, ways }) => !known.has(raw) && !ways.some(({ address }) => known.has(address)));
 }
 
 /** A calendar or card without the breaks of its lines that are no blanks (RFC 5545 §3.1). */
