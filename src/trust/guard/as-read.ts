@@ -40,7 +40,7 @@ const LENIENT_NAMES = Map.groupBy(Object.keys(LENIENT), (name) => name.slice(0, 
 /** The longest name among them. */
 const MAX_LENIENT_CHARS = 23;
 /** A reference of HTML or XML, of any length, with what decides in the value of an attribute whether it is one. */
-const REFERENCE = /&(?:#x[0-9a-f]+|#\d+|[a-z][a-z0-9]*)[;=]?/gi;
+const REFERENCE = /&(?:#x[0-9a-f]+|#\d+|[a-z][a-z0-9]+)[;=]?/gi;
 
 /** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();

@@ -1,5 +1,7 @@
 import { type LinkGuard, readMarkdown, withoutDisguise } from "../../mail/writing/markdown.ts";
+import { withoutEntities } from "../guard/as-read.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
+import { attributesIn } from "./attributes.ts";
 import { endsInLink, guardMarkdown, isRefusedLink } from "./links.ts";
 
 /**
@@ -82,10 +84,26 @@ const DECLARATION = /^\uFEFF?\s*<\?xml\s[^<>]{0,500}\?>/i;
 const MAX_DOCTYPE_CHARS = 2_000;
 const DOCTYPE_END = /\s{0,100}>/y;
 const INSTRUCTION = /<\?[^<>]{0,5000}\?>/g;
-const NUMBERED = /&#(x[0-9a-f]{1,6}|\d{1,7});/gi;
-/** XML vocabularies that a browser executes, and remains of a document type that was not understood. */
-const ACTIVE_XML =
-  /<!DOCTYPE|<!ENTITY|<!ATTLIST|<\?|1999\/xhtml|2000\/svg|XSL\/Transform|MathML|1999\/xlink|XInclude/i;
+/** Remains of a document type or an instruction that was not understood. */
+const ACTIVE_XML = /<!DOCTYPE|<!ENTITY|<!ATTLIST|<!ELEMENT|<!NOTATION|<\?/i;
+/** Longer ones are none of data. */
+const MAX_NAMESPACE_CHARS = 2_000;
+const NAMESPACE = /^xmlns(?::|$)/;
+/**
+ * Namespaces that no program acts on when it opens a file: those of data. A browser runs the scripts of XHTML and SVG and
+ * an office program the formulas of its own formats, and what others do is not known, so any other is refused.
+ */
+const HARMLESS_NAMESPACES = [
+  // Names of what has no meaning but to whoever made it up.
+  /^https?:\/\/(?:[a-z0-9-]{1,63}\.)?example\.(?:com|org|net)(?:\/[\w./-]*)?#?$/,
+  // Invoices, payments, and data of administrations.
+  /^urn:(?:oasis:names:specification:ubl|un:unece:uncefact|iso:std:iso:20022|cen\.eu:en16931)[\w:.-]*$/,
+  /^http:\/\/www\.w3\.org\/(?:XML\/1998\/namespace|2001\/XMLSchema(?:-instance)?|1999\/02\/22-rdf-syntax-ns#|2000\/01\/rdf-schema#|2004\/02\/skos\/core#|2005\/Atom)$/,
+  /^http:\/\/purl\.org\/(?:dc\/(?:elements\/1\.1|terms|dcmitype)|rss\/1\.0)\/$/,
+  /^https?:\/\/www\.sitemaps\.org\/schemas\/sitemap\/0\.9$|^http:\/\/www\.google\.com\/schemas\/sitemap-[a-z]{1,10}\/\d\.\d$/,
+  /^http:\/\/www\.topografix\.com\/GPX\/1\/[01]$/,
+  /^https?:\/\/schema\.org\/?$|^http:\/\/maven\.apache\.org\/POM\/4\.0\.0$/,
+];
 
 /**
  * Returns XML without document type, style sheets and other processing instructions; null if it could still execute
@@ -93,10 +111,19 @@ const ACTIVE_XML =
  */
 export function harmlessXml(text: string): string | null {
   const bare = withoutDoctype(text.replace(DECLARATION, "")).replaceAll(INSTRUCTION, "");
-  const read = bare.replaceAll(NUMBERED, (_whole, code: string) =>
-    String.fromCodePoint(Math.min(Number(code.replace(/^x/i, "0x")), 0x10ffff)),
-  );
-  return ACTIVE_XML.test(read) ? null : `<?xml version="1.0" encoding="UTF-8"?>\n${bare.trim()}\n`;
+  const is_data = !ACTIVE_XML.test(bare) && isOfData(bare);
+  return is_data ? `<?xml version="1.0" encoding="UTF-8"?>\n${bare.trim()}\n` : null;
+}
+
+/** Returns whether each namespace of an XML text is one of data, as programs read them: in whatever numbers they are written. */
+function isOfData(text: string): boolean {
+  for (const { name, value } of attributesIn(text)) {
+    if (!NAMESPACE.test(name)) continue;
+    if (value.length > MAX_NAMESPACE_CHARS) return false;
+    const namespace = withoutEntities(value);
+    if (namespace !== "" && !HARMLESS_NAMESPACES.some((harmless) => harmless.test(namespace))) return false;
+  }
+  return true;
 }
 
 /** Returns a text without its first complete document type declaration, with or without an internal subset. */
