@@ -124,7 +124,7 @@ const URL_KEY =
 /** Parameter names for a host; and a numeric host with a path behind it, in any form that programs accept. */
 const HOST_KEY = /host|domain|server|site|endpoint/i;
 const ODD_HOST =
-  /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
+  /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]+|\d+)){0,3}(?=[:/?#]))\S*$/i;
 /** A text without any of these characters, in any decoded form, contains no address. */
 const MAY_POINT = /[/\\:@.+%&]|=\?|\P{ASCII}/u;
 /**

@@ -207,7 +207,7 @@ function linksInForm(form: string, is_json: boolean): Link[] {
 }
 
 /** A host behind two slashes is one whatever it looks like, with a name before it too. */
-const SCHEMELESS = /(?<![^\s"'=(<>[{,;|])[/\\]{2}[^\s/\\"'<>.@]{1,100}[.@][^\s"'<>]{1,300}/g;
+const SCHEMELESS = /(?<![^\s"'=(<>[{,;|])[/\\]{2}[^\s/\\"'<>.@]+[.@][^\s"'<>]{1,300}/g;
 
 /** An escape that stands for a character in a text of JSON, whose values are looked at by themselves. */
 const JSON_ESCAPE = /\\[nrtbf"]/g;

@@ -44,7 +44,7 @@ export function literalMarkdown(text: string): string {
 }
 
 /** Entities, escapes, and addresses that a blank does not end. A text without any reads the same to a person and to the guard. */
-const DISGUISE = /[(:]\s{0,99}<|&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
+const DISGUISE = /[(:]\s*<|&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
 
 /** Returns whether a refused link appears once escapes and character references are resolved. */
 function showsStranger(text: string, guard: LinkGuard): boolean {
