@@ -36,7 +36,7 @@ function addressesOf(text: string): Written[] {
   for (let at = text.indexOf("@"); at !== -1; at = text.indexOf("@", at + 1)) {
     const start = startOf(text, at);
     const [domain = ""] = DOMAIN.exec(text.slice(at + 1, at + 1 + MAX_DOMAIN_CHARS)) ?? [];
-    const host = domain.replace(/[.-]{1,9}$/, "");
+    const host = withoutMarks(domain);
     if (start === at || !HAS_ENDING.test(host) || FILE.test(host)) continue;
     const shown = text.slice(start, at + 1 + host.length);
     const is_repository =
@@ -44,6 +44,13 @@ function addressesOf(text: string): Written[] {
     if (!is_repository) found.push({ address: shown.toLowerCase(), shown });
   }
   return found;
+}
+
+/** A host without the marks behind it. */
+function withoutMarks(domain: string): string {
+  let end = domain.length;
+  while (end > 0 && /[.-]/.test(domain.charAt(end - 1))) end -= 1;
+  return domain.slice(0, end);
 }
 
 /** Where the name before an `@` begins. */

@@ -1,6 +1,7 @@
 import { asRead } from "./as-read.ts";
 import { withoutCardIds } from "./card-ids.ts";
 import { type GivenIds, isGivenId } from "./given-ids.ts";
+import { hiddenOwnIn } from "./own-inboxes.ts";
 import { isAboutAddress, isOwnName } from "./own-names.ts";
 import { knownIn, namesAddress } from "./named-addresses.ts";
 import { isOddAddress, isOddRecipient } from "./odd-address.ts";
@@ -255,6 +256,8 @@ function lookAtLong(key: string, text: string, look: Looking): LookedAt {
  */
 function strangersIn(text: string, { material, own_domains, given }: Looking): string[] {
   if (!mayHaveAddress(text)) return [];
+  const hidden = hiddenOwnIn(text, own_domains);
+  if (hidden !== undefined) return [hidden];
   const read = addressesReadIn(material);
   const isOwn = (address: string): boolean => isAtOwn(address, own_domains);
   const words = withoutCardIds(text, isOwn).replaceAll(MAIL_ID, (id) => (isOwn(id) ? id : ""));

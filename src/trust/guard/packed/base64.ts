@@ -5,8 +5,6 @@ import type { Part, Reading } from "./part.ts";
 
 /** Characters at the beginning that decide whether base64 holds a text, or a picture, key or word. */
 const HEAD_CHARS = 120;
-/** Characters within which base64 has to begin if other characters precede it. */
-const MAX_GAP_CHARS = 4_096;
 const HEAD_BYTES = 64;
 const MAX_HEAD_PIECES = 8;
 const MIN_BYTES = 6;
@@ -21,8 +19,9 @@ const OPENING = /^[\s\uFEFF]*(?:[[{<]|[\w-]{1,60}[ \t]*:|--|[?&]*[\w.+%[\]$*~()-
  * apart from its words.
  */
 export function readBase64(text: string, max_chars: number): Reading | undefined {
-  let head = headOf(text, HEAD_CHARS);
-  if (head.length < MIN_BYTES && text.length > HEAD_CHARS) head = headOf(text, MAX_GAP_CHARS);
+  let head = headOf(text);
+  // Other characters may precede it, of any number.
+  if (head.length < MIN_BYTES && text.length > HEAD_CHARS) head = headOf(text.replaceAll(OUTSIDE, ""));
   if (isGzip(head)) return readGzip(text, max_chars);
   if (head.length < MIN_BYTES) return undefined;
   if (!isText(head.subarray(0, HEAD_BYTES)) && !hasMailWithin(text.slice(0, 2 * max_chars))) return undefined;
@@ -76,7 +75,7 @@ export function readDataUrls(text: string, max_chars: number): Reading | undefin
 }
 
 /** A field that programs find behind whatever else a mail begins with. */
-const MAIL_WITHIN = /[\r\n](?:to|cc|bcc|content-transfer-encoding)[ \t]{0,9}:/i;
+const MAIL_WITHIN = /[\r\n](?:to|cc|bcc|content-(?:transfer-encoding|type))[ \t\r]*:/i;
 /** A text of words is none in base64. */
 const MAY_BE_BASE64 = /^[\w+/=\s!-]*$/;
 
@@ -93,8 +92,8 @@ function partsOf(text: string): Part[] {
   return [...people.map(({ value }): Part => ({ key: "to", value })), { key: "body", value: text }];
 }
 
-function headOf(text: string, end: number): Buffer {
-  return bytesOf(text.slice(0, end), MAX_HEAD_PIECES);
+function headOf(text: string): Buffer {
+  return bytesOf(text.slice(0, HEAD_CHARS), MAX_HEAD_PIECES);
 }
 
 export function bytesOf(text: string, max_pieces?: number): Buffer {

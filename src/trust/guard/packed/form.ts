@@ -1,9 +1,9 @@
 import { readMimeValue } from "../../../mail/reading/mime-value.ts";
 import type { Part, Reading } from "./part.ts";
 
-/** The name of a first field. A URL with a query is not a form. */
-const FIRST_FIELD = /^[?&\s\uFEFF]*[\w.+%[\]$*~()-]{1,200}[=&]/;
-const NEXT_FIELD = /&[\w.+%[\]$*~()-]{1,200}=/;
+/** The name of a first field. A URL with a query is not a form, nor is base64, which may end with such a sign. */
+const FIRST_FIELD = /^[?&\s\uFEFF]*[\w.+%[\]$*~()-]+[=&](?![=\s]*$)/;
+const NEXT_FIELD = /&[\w.+%[\]$*~()-]+=/;
 
 /**
  * Reads the fields of a form in `application/x-www-form-urlencoded`. Configuration files look similar, but have no `&`.
@@ -20,13 +20,11 @@ export function readForm(text: string, max_chars: number): Reading | undefined {
   return { parts, chars: text.length };
 }
 
-const MAX_BOUNDARY_CHARS = 70;
-
 /** Reads the fields of a form in `multipart/form-data` (RFC 7578). */
 export function readFormParts(text: string, max_chars: number): Reading | undefined {
   const lines = text.trimStart();
   if (!lines.startsWith("--")) return undefined;
-  const boundary = /^--[^\s]+(?=[ \t]*\r?\n)/.exec(lines.slice(0, MAX_BOUNDARY_CHARS + 4))?.[0];
+  const boundary = /^--[^\s]+(?=[ \t]*\r?\n)/.exec(lines)?.[0];
   if (boundary === undefined || !/\ncontent-disposition[ \t]*:/i.test(lines)) return undefined;
   if (text.length > max_chars) return { parts: [], chars: text.length };
   return { parts: lines.split(boundary).slice(1).flatMap(fieldOf), chars: text.length };

@@ -119,7 +119,7 @@ function numberOf(text: string): number | string {
   return Number.isNaN(number) ? text : number;
 }
 
-const ESCAPE = /\\(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|x([0-9a-f]{2})|[^])/gi;
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|[^])/g;
 const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", "\n": "" };
 
 function unquoted(quoted: string): string {
@@ -134,8 +134,8 @@ function unquoted(quoted: string): string {
 }
 
 function unescaped(text: string): string {
-  return text.replaceAll(ESCAPE, (whole, four?: string, some?: string, two?: string) => {
-    const hex = four ?? some ?? two;
+  return text.replaceAll(ESCAPE, (whole, ...found: (string | undefined)[]) => {
+    const hex = found.slice(0, 4).find((one) => one !== undefined);
     if (hex === undefined) return CONTROLS[whole.slice(1)] ?? whole.slice(1);
     const code = Number.parseInt(hex, 16);
     return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
