@@ -39,6 +39,7 @@ export async function objectionToConsent(
   const going = goingOf(asked);
   const found = await workOnText(app, "besides", going, from);
   if (found === undefined) return { objection: tooMuch(tool.name), unnamed: [] };
+  found.objection ??= await objectionToMails(app, going, { mails: found.mails, from });
   if (found.objection !== null) return found;
   try {
     return { ...found, objection: await objectionToTitle(app, tool, { going, from, signal }) };
@@ -50,7 +51,22 @@ export async function objectionToConsent(
 
 async function judgeByPlaces(app: App, going: Going, from: ReadFor): Promise<Judgement> {
   const found = await workOnText(app, "places", going, from);
-  return found ?? { objection: tooMuch(going.tool.name), tells: null };
+  if (found === undefined) return { objection: tooMuch(going.tool.name), tells: null };
+  const { mails, tells } = found;
+  const objection = found.objection ?? (await objectionToMails(app, going, { mails, from }));
+  return { objection, tells: objection === null ? tells : null };
+}
+
+/** Returns the objection to an order that a mail has which a tool is given as a whole, once it is read as mail is here. */
+async function objectionToMails(
+  app: App,
+  { tool, tainted, orders, numbers }: Going,
+  { mails, from }: { mails: string[]; from: ReadFor },
+): Promise<Objection | null> {
+  if (mails.length === 0) return null;
+  const going = { tool, args: {}, tainted, orders, numbers };
+  const objection = await workOnText(app, "mailed", { going, mails }, from);
+  return objection === undefined ? tooMuch(tool.name) : objection;
 }
 
 /**

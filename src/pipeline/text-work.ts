@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
 import { type Besides, objectionBesides } from "../trust/guard/besides.ts";
-import { type Going, objectionToHiddenOrder, objectionToPlaces } from "../trust/guard/guard.ts";
+import { type Going, type Objection, objectionToPlaces } from "../trust/guard/guard.ts";
+import { type Giving, objectionToHiddenOrder, objectionToMailed } from "../trust/guard/hidden-orders.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../trust/guard/titles.ts";
 import { type Judgement, tellsOf } from "../trust/guard/tells.ts";
 import type { Place, ToolFile } from "../trust/guard/tool.ts";
@@ -67,18 +68,24 @@ export const TEXT_WORK = {
   },
   /**
    * Returns whether a call may go where it would, and what it tells others then: the guard checks the instruction against
-   * all that others have found and written.
+   * all that others have found and written. What it has not read yet are mails.
    */
-  places: async (going: Going): Promise<Judgement> => {
-    const objection = objectionToPlaces(going) ?? (await objectionToHiddenOrder(going));
+  places: async (going: Going): Promise<Judgement & { mails: string[] }> => {
+    const there = objectionToPlaces(going);
+    const { objection, mails } =
+      there === null ? await objectionToHiddenOrder(going) : { objection: there, mails: [] };
     const tells = objection === null && going.tool.foreign && going.tainted;
-    return { objection, tells: tells ? tellsOf(going) : null };
+    return { objection, mails, tells: tells ? tellsOf(going) : null };
   },
   /** Returns what no consent lifts in a call that the guard objects to. */
-  besides: async (going: Going): Promise<Besides> => {
+  besides: async (going: Going): Promise<Besides & { mails: string[] }> => {
     const { objection, unnamed } = objectionBesides(going);
-    return { objection: objection ?? (await objectionToHiddenOrder(going)), unnamed };
+    const hidden = objection === null ? await objectionToHiddenOrder(going) : { objection, mails: [] };
+    return { ...hidden, unnamed };
   },
+  /** Returns the objection to an order in one of the mails that a tool is to send. */
+  mailed: ({ going, mails }: { going: Giving; mails: string[] }): Promise<Objection | null> =>
+    objectionToMailed(going, mails),
   /** Returns the arguments of a call as people read them before they consent to it. */
   shown: ({ args, unnamed }: { args: Record<string, unknown>; unnamed: string[] }): ShownCall =>
     shownArguments(args, unnamed),
@@ -156,10 +163,12 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   file: 8_192,
   learn: 16_384,
   build: 32_768,
-  writes: 4_096,
+  // These read mail, whose parser is in memory on threads alone.
+  mailed: 0,
+  writes: 0,
   words: 2_048,
   // These take time in proportion to the product of two lengths.
-  places: 4_096,
+  places: 2_048,
   besides: 2_048,
   shown: 16_384,
   title: 4_096,

@@ -7,6 +7,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
+import { mayBeMail, wordsOfMail } from "../trust/guard/shown-words.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
@@ -16,8 +17,7 @@ const MIN_ORDER_LETTERS = 4;
 const ORDER = /[@$+]\p{L}|[-\u2013\u2014]\p{L}/u;
 /** A place may be shorter still: a telephone number, a site, a repository, a title between quotation marks. */
 const MIN_PLACE_LETTERS = 2;
-const PLACE =
-  /\d\D{0,3}\d\D{0,3}\d|[\p{L}\p{N}][./:@#\\][\p{L}\p{N}]|(?<!\p{L})["'`\u201c\u201e\u2018\u00ab]\p{L}/u;
+const PLACE = /\d\D*\d\D*\d|[\p{L}\p{N}][./:@#\\][\p{L}\p{N}]|(?<!\p{L})["'`\u201c\u201e\u2018\u00ab]\p{L}/u;
 /** A day or a moment, which is no place, and which the owner may well write as a tool does. */
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]{4,30})?$/;
 const MIN_ALONE_LETTERS = 16;
@@ -32,7 +32,7 @@ const HASH_BYTES = 16;
 const ROWS = 2_000;
 /** A file in base64 and its like, which no program mails as words. */
 const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
-const TAG = /<[^<>]{0,500}>/g;
+const TAG = /<[^<>]*>/g;
 /** A sign by itself in scripts that put no spaces between words. */
 const WORD =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]|[\p{L}\p{N}]+/gu;
@@ -72,20 +72,29 @@ export async function hashesToNote({
   own: string;
   room: WritingRoom;
 }): Promise<ToNote | typeof TOO_LONG> {
-  // A parser of HTML would stay in memory from the start.
+  // Parsers of HTML and of Markdown would stay in memory from the start.
   const { wordsInHtml } = await import("../trust/own-words/html-words.ts");
   const { splitNewText } = await import("../trust/own-words/reply-text.ts");
+  const { markdownAsHtml } = await import("../mail/writing/markdown.ts");
   const unpacked = unpackedIn(args);
   if (unpacked === TOO_LONG) return TOO_LONG;
-  const texts = [...textsIn(args), ...unpacked]
+  const given = [...textsIn(args), ...unpacked]
     .map((text) => text.trim())
     .filter((text) => !PACKED.test(text));
-  const chars = texts.reduce((sum, { length }) => sum + length, 0);
+  const chars = given.reduce((sum, { length }) => sum + length, 0);
   if (chars > room.chars) return TOO_LONG;
+  const mailed = await Promise.all(given.filter(mayBeMail).map(wordsOfMail));
+  const texts = [...given, ...mailed.flat().map((text) => text.trim())];
   // What is hidden in HTML, or written as an entity, does not come back as it was written.
   const all = [...new Set(texts.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
   const words = all.reduce((sum, text) => sum + wordsOf(text).length, 0);
   if (words > room.words) return TOO_LONG;
+  // A program may make HTML of Markdown: its words are others only where a mark parts them, or leads somewhere.
+  const pages = texts.map(markdownAsHtml);
+  const known = new Set(all.map((text) => wordsOf(text).join(" ")));
+  const shown = pages
+    .map((page) => plainOf(wordsInHtml(page)))
+    .filter((text) => !known.has(wordsOf(text).join(" ")));
   const letters = bareLetters(own);
   const own_runs = new Set(runsOf(own));
   // What the model writes below them as a quote or a signature is none of the words that would come back.
@@ -93,11 +102,13 @@ export async function hashesToNote({
     splitNewText({ html: text }).new_text,
     splitNewText({ text }).new_text,
   ]);
+  const own_of_pages = pages.map((page) => splitNewText({ html: page }).new_text);
+  const each = [...all, ...shown];
   const parts = [
-    ...wholes([...all, ...alone.map(plainOf)]),
-    ...longerThan(all.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
+    ...wholes([...each, ...[...alone, ...own_of_pages].map(plainOf)]),
+    ...longerThan(each.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
   ];
-  const runs = all.flatMap(runsOf).filter((run) => !own_runs.has(run));
+  const runs = each.flatMap(runsOf).filter((run) => !own_runs.has(run));
   const hashes = hashed([...parts.filter((part) => !letters.includes(part)), ...runs]);
   return { hashes: new Uint8Array(Buffer.concat(hashes)), takes: { words, chars } };
 }

@@ -91,7 +91,7 @@ describe("nor does a text of another form that programs read", () => {
     ["XML behind words", `x <mail><to${BLANKS}>${EVE}</to></mail>`],
     ["XML with attributes behind words", `x <mail><to class="a">${EVE}</to></mail>`],
     ["columns", `to${BLANKS},text\n${EVE},hi\n`],
-    ["columns with other letters", `to,${"Straße und Hausnummer des Empfängers "}\n${EVE},hi\n`],
+    ["columns with other letters", `to,Straße und Hausnummer des Empfängers\n${EVE},hi\n`],
     ["SMTP", `MAIL FROM:<a@b.c>\r\nRCPT${BLANKS}TO:<${EVE}>\r\nDATA\r\nhi\r\n.\r\n`],
     [
       "a calendar",

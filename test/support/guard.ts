@@ -81,7 +81,8 @@ export async function objectionToWrite(
     read_at: [],
     anybodys: true,
   });
-  return (await TEXT_WORK.places(going)).objection?.reason ?? null;
+  const { objection, mails } = await TEXT_WORK.places(going);
+  return (objection ?? (await TEXT_WORK.mailed({ going, mails })))?.reason ?? null;
 }
 
 const OFFICE: Omit<Tool, "call"> = {

@@ -1,16 +1,19 @@
 import { breaksLine, isProseKey } from "./prose.ts";
 
-/** The beginning of a formula in every spreadsheet program; an encoded word (`=?`) is not one. */
-const EQUALS = /^[=＝]\s{0,9}[\p{L}\p{N}("'{$+\-@#[_%\\]/u;
+/** The beginning of a formula in every spreadsheet program. */
+const EQUALS = /^[=＝]\s*[\p{L}\p{N}("'{$+\-@#[_%\\.,]/u;
+/** The sign that begins one, whatever stands behind it; an encoded word (`=?`) is not one, nor is an arrow. */
+const MAY_EQUAL = /^[=＝](?![?>=])/;
+const EQUAL = /^[=＝]$/;
 /** Characters that begin a formula in some programs, and also numbers, names and list items. */
 const SIGN = /^[+\-@＋－＠]/;
 /** A function call behind such a character, which only a formula has. */
-const CALLS = /^[+\-@＋－＠]\s{0,9}[^\s(]{0,60}[\p{L}\p{N}_.]\(/u;
+const CALLS = /^[+\-@＋－＠]\s*[^\s(]*[\p{L}\p{N}_.]\(/u;
 /** Functions that fetch something or start a program. */
 const FETCHES =
-  /(?:IMPORT(?:DATA|XML|HTML|FEED|RANGE)|WEBSERVICE|FILTERXML|IMAGE|HYPERLINK|GOOGLE(?:FINANCE|TRANSLATE)|RTD|DDE|CALL|EXEC|REGISTER(?:\.ID)?|QUERY|STOCKHISTORY)\s{0,9}\(|\|\s{0,9}['"]/i;
+  /(?:IMPORT(?:DATA|XML|HTML|FEED|RANGE)|WEBSERVICE|FILTERXML|IMAGE|HYPERLINK|GOOGLE(?:FINANCE|TRANSLATE)|RTD|DDE|CALL|EXEC|REGISTER(?:\.ID)?|QUERY|STOCKHISTORY)\s*\(|\|\s*['"]/i;
 /** A call at the beginning of a cell, whatever the function is called: each language has names of its own. */
-const CALLED = /^[=＝]\s{0,9}[\p{L}_][\p{L}\p{N}_.]{0,60}\s{0,9}\(/u;
+const CALLED = /^[=＝]\s*[\p{L}_][\p{L}\p{N}_.]*\s*\(/u;
 /** The same further behind, where a blank before the bracket would be one of a sentence. */
 const CALL = /[\p{L}\p{N}_.]\(/gu;
 /** What a call needs in order to tell something: a text, a cell, something put together, or another call. */
@@ -19,7 +22,8 @@ const SEPARATOR = /[,;\t|]/;
 const TEXT = /"[^"]*"/g;
 /** A cell with a blank behind it, by which a spreadsheet program puts what follows to it. */
 const REFERENCE = /\$?[a-z]{1,3}\$?\d{1,7}\s/gi;
-const OPERATOR = /\s{0,9}([-+*/^&=<>%(,;@])\s{0,9}/g;
+const OPERATOR = / ?([-+*/^&=<>%(,;@]) ?/g;
+const BLANKS = /\s+/g;
 const ROW = /[^\r\n]+/g;
 const CELL = /[^,;\t|]+/g;
 
@@ -28,9 +32,14 @@ export function formulaIn(key: string, text: string): string | undefined {
   const bare = bareCell(text);
   const prose = isProseKey(key);
   // A text of several lines that begins with `=` is a heading (`= Title`) or a list.
-  if (EQUALS.test(bare) && !(prose && breaksLine(bare))) return bare;
-  if (SIGN.test(bare) && CALLS.test(bare) && !prose) return bare;
+  if (beginsFormula(bare) && !(prose && breaksLine(bare))) return bare;
+  if (SIGN.test(bare) && (CALLS.test(bare) || (lastCall(bare) > 0 && isCall(bare))) && !prose) return bare;
   return formulaInTable(text);
+}
+
+/** Whether a cell is a formula by its beginning, or by a call behind a sign of which it is not known that a formula can begin so. */
+function beginsFormula(bare: string): boolean {
+  return EQUALS.test(bare) || (MAY_EQUAL.test(bare) && isCall(bare));
 }
 
 function formulaInTable(text: string): string | undefined {
@@ -60,7 +69,10 @@ interface Around {
 
 function isFormula(cell: string, { fetches, calls_behind, may_be_item }: Around): boolean {
   const bare = bareCell(cell);
-  if (EQUALS.test(bare)) return fetches || calls_behind || CALLED.test(bare);
+  if (EQUALS.test(bare)) return fetches || calls_behind || CALLED.test(bare) || isCall(bare);
+  // What seems to end such a cell may be an argument that is left out.
+  if (MAY_EQUAL.test(bare))
+    return FETCHES.test(bare) || isCall(bare) || (calls_behind && (isOpen(cell) || EQUAL.test(bare)));
   if (!SIGN.test(bare)) return false;
   if (fetches && FETCHES.test(bare)) return true;
   return !may_be_item && (isOpen(cell) ? calls_behind : isCall(bare));
@@ -80,7 +92,7 @@ function isOpen(cell: string): boolean {
 
 /** Whether a cell with a sign at its beginning calls something: no two words stand before the call, as in a sentence. */
 function isCall(bare: string): boolean {
-  const [before = "", ...behind] = bare.replaceAll(OPERATOR, "$1").split(CALL);
+  const [before = "", ...behind] = bare.replaceAll(BLANKS, " ").replaceAll(OPERATOR, "$1").split(CALL);
   return (
     behind.length > 0 &&
     !/\s/.test(before.replaceAll(TEXT, "").replaceAll(REFERENCE, "")) &&
@@ -88,7 +100,7 @@ function isCall(bare: string): boolean {
   );
 }
 
-/** Returns a cell without the spaces and quotes that a spreadsheet program removes. */
+/** Returns a cell without the spaces, quotes and characters without a shape that a spreadsheet program removes. */
 function bareCell(cell: string): string {
-  return cell.replace(/^[\s"'\uFEFF\u200B]+/, "").trimEnd();
+  return cell.replace(/^[\s"'\p{Cc}\p{Cf}]+/u, "").trimEnd();
 }

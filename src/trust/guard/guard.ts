@@ -4,7 +4,7 @@ import type { Authority } from "../../db/schema.ts";
 import { isNamedIssue, type Numbered, wholeName } from "./named-issues.ts";
 import { means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
-import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { TOO_MUCH } from "./packed/texts.ts";
 import { isAtOwn } from "./strange-address.ts";
 import { sitesOf, textsOf } from "./tells.ts";
 import type { Scope } from "../../db/inbox-columns.ts";
@@ -322,21 +322,6 @@ function objectionToAddress(asked: Going): Objection | null {
     tool: `${tool.target} ${tool.name}`,
   });
   return argument === undefined ? null : objectionToTold(asked, { site, argument });
-}
-
-/** Returns the objection to an order that stands in a text only for who reads it as the HTML of a mail, as this server does. */
-export async function objectionToHiddenOrder(going: Going): Promise<Objection | null> {
-  const { tool, args, tainted, numbers } = going;
-  if (!tool.foreign || tool.read_only || !(tainted || numbers.length > 0)) return null;
-  const texts: string[] = [];
-  for (const given of textsIn(args)) {
-    if (given === TOO_MUCH) return tooMuch(tool.name);
-    if (typeof given.value === "string" && given.value.includes("<")) texts.push(given.value);
-  }
-  if (texts.length === 0) return null;
-  // A parser of HTML would stay in memory from the start.
-  const { wordsInHtml } = await import("../own-words/html-words.ts");
-  return objectionToOrder({ ...going, args: { text: texts.map(wordsInHtml) } });
 }
 
 /** Returns the objection to a call that would tell a site more than that its page is requested. */

@@ -19,7 +19,11 @@ export function hiddenOwnIn(text: string, own_domains: string[]): string | undef
     for (let at = form.indexOf("@"); at !== -1; at = form.indexOf("@", at + 1))
       for (const domain of own_domains)
         if (hasName(form, at) && hasDomain(form, at + 1, domain))
-          return `${form.slice(Math.max(0, at - MAX_SHOWN_CHARS), at).trimEnd().split(BLANK).at(-1)}@${domain}`;
+          return `${form
+            .slice(Math.max(0, at - MAX_SHOWN_CHARS), at)
+            .trimEnd()
+            .split(BLANK)
+            .at(-1)}@${domain}`;
   return undefined;
 }
 

@@ -4,7 +4,6 @@ import { isPhoneKey, isReceiverKey } from "./key-words.ts";
 /** The fewest digits of a number that people call: in a parameter for telephone numbers, and elsewhere. */
 const MIN_SHORT_CODE = 4;
 const MIN_DIGITS = 7;
-const MAX_DIGITS = 15;
 /** Separators in a list of numbers. */
 const LIST = /[,;|\n]/;
 /** A date, maybe with time, also as the end of a period. */
@@ -34,16 +33,19 @@ export function phonesIn(key: string, text: string, ranges: boolean): string[] {
   return rest.split(/[\p{L},;|\n]/u).filter((part) => digitsOf(part).length >= MIN_DIGITS);
 }
 
-/** Only a telephone number is written so (ITU-T E.164), maybe with an extension behind it, whatever the parameter is called. */
+/**
+ * Only a telephone number is written so (ITU-T E.164), maybe with an extension behind it, whatever the parameter is called. One with more digits
+ * than there are is called as well: those at its end count for nothing.
+ */
 const WHOLE =
-  /^(?:(?:[a-z]{2,10}:\s{0,3})?\(?\+|(?:tel|callto|sms|smsto|mms|whatsapp|signal|viber|facetime):\s{0,3})([\d\s().\-/\u2010-\u2015]{7,40})(?:(?:;?\s?ext[.=]?|[;x#pw])\s?[\w=]{1,20})?$/i;
+  /^(?:(?:[a-z]+:\s*)?\(?\+|(?:tel|callto|sms|smsto|mms|whatsapp|signal|viber|facetime):)([\d\s().\-/\u2010-\u2015]{7,})(?:(?:;?\s?ext[.=]?|[;x#pw])\s?[\w=]+)?$/i;
 
 /** Returns the numbers of a text that holds nothing else. */
 function wholeNumbers(text: string): string[] {
   const items = WHOLE.test(text) ? [text] : text.split(LIST).filter((item) => item.trim() !== "");
   const numbers = items.flatMap((item) => {
     const digits = digitsOf(WHOLE.exec(item.trim())?.[1]?.replace("(0)", "") ?? "");
-    return digits.length >= MIN_DIGITS && digits.length <= MAX_DIGITS ? [`+${digits}`] : [];
+    return digits.length >= MIN_DIGITS ? [`+${digits}`] : [];
   });
   return numbers.length === items.length ? numbers : [];
 }

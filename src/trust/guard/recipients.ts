@@ -53,7 +53,8 @@ const HARMLESS =
   /^(?:(?:resent-)?(?:from|sender|date|message-id)|subject|in-reply-to|references|comments|keywords|mime-version|content-[a-z-]+|received|x-received|received-spf|(?:[a-z-]+-)?(?:dkim|domainkey|arc-message)-signature|(?:[a-z-]+-)?authentication-results|arc-seal|x-spam-[a-z-]+|list-[a-z-]+|thread-[a-z]+|x-mailer|user-agent)$/;
 
 /** An escape in a name of JSON, YAML or TOML, or of a form. */
-const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))|%([0-9a-fA-F]{2})/g;
+const ESCAPE =
+  /\\(?:u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))|%([0-9a-fA-F]{2})/g;
 /** A value of YAML that stands elsewhere in the text. */
 const ALIAS = /^[\s"'[-]*\*([^\s,\]}]+)/;
 

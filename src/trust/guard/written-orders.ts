@@ -12,19 +12,24 @@ const BARE_TOKEN =
   /(?<![\p{L}\p{N}@+$-])(?:[@$+]|--|[\u2013\u2014])[a-z][a-z0-9-]{0,130}(?![\p{L}\p{N}-])/giu;
 /** What a word of the grammar is not made of: marks between its letters are markup, which a program takes out. */
 const NO_LETTERS = /[^\p{L}\p{N}\s@+$\u2013\u2014-]/gu;
-const TAG = /<[^<>]{0,2000}>/g;
+const TAG = /<[^<>]*>/g;
 /** An element with its words, which a sheet of style, or its name, may hide. */
-const ELEMENT = /<[a-z][^<>]{0,500}>[^<>]{0,500}<\/[a-z][a-z0-9]{0,20}\s?>/gi;
+const ELEMENT = /<[a-z][^<>]*>[^<>]*<\/[a-z][a-z0-9]*\s*>/gi;
 /** How deep such elements may be in each other. */
 const DEPTH = 3;
 const COMMENT_BEGINS = "<!--";
 const COMMENT_ENDS = "-->";
-/** Where a link leads in Markdown, and inserted text there. */
-const LEADS = /\]\([^()\n]{0,2000}\)|\]\[[^[\]\n]{0,200}\]|\+\+/g;
+/** Where a link leads in Markdown by a name, and inserted text there. */
+const LEADS = /\]\[[^[\]\n]*\]|\+\+/g;
+/** Where a link begins to lead somewhere. */
+const LEADS_TO = "](";
 /** What a template, or a program of another markup, takes for its own. */
-const ASIDE = /\{[^{}\n]{0,200}\}|\[[^[\]\n]{0,200}\]/g;
+const ASIDE = /\{[^{}\n]*\}|\[[^[\]\n]*\]/g;
+/** What switches between sets of letters, and is none (ISO 2022). */
+// oxlint-disable-next-line no-control-regex -- that is how it begins.
+const SWITCH = /\u001b[ -/]*[0-~]/g;
 /** An encoded character, and a line that goes on, in quoted-printable (RFC 2045 §6.7). */
-const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
+const QUOTED_PRINTABLE = /=(?:[ \t]*\r?\n|([0-9a-f]{2}))/gi;
 
 /** The word that ends a schedule, as the first line of an answer to one of its mails. */
 export const STOP = "stop";
@@ -103,11 +108,42 @@ function formsOf(text: string): string[] {
     hex === undefined ? "" : String.fromCharCode(Number.parseInt(hex, 16)),
   );
   if (encoded !== text) forms.push(encoded);
+  if (text.includes("\u001b")) forms.push(text.replaceAll(SWITCH, ""));
   const all = forms.flatMap((form) => {
-    const shown = form.replaceAll(LEADS, "");
+    const shown = withoutTargets(form).replaceAll(LEADS, "");
     return [form, form.replaceAll(ASIDE, ""), shown, shown.replaceAll(ASIDE, "")];
   });
   return [...new Set(all)];
+}
+
+/** A text without what stands between brackets behind the words of a link, with brackets in it or without. */
+function withoutTargets(text: string): string {
+  if (!text.includes(LEADS_TO)) return text;
+  const ends = endsOfBrackets(text);
+  const kept: string[] = [];
+  let from = 0;
+  for (let at = text.indexOf(LEADS_TO); at !== -1; at = text.indexOf(LEADS_TO, from)) {
+    const end = ends.get(at + 1);
+    kept.push(text.slice(from, end === undefined ? at + LEADS_TO.length : at));
+    from = end ?? at + LEADS_TO.length;
+  }
+  return kept.join("") + text.slice(from);
+}
+
+/** Where each bracket is closed that is closed in its line. */
+function endsOfBrackets(text: string): Map<number, number> {
+  const ends = new Map<number, number>();
+  let open: number[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const sign = text.charAt(at);
+    if (sign === "\n") open = [];
+    else if (sign === "(") open.push(at);
+    else if (sign === ")") {
+      const start = open.pop();
+      if (start !== undefined) ends.set(start, at + 1);
+    }
+  }
+  return ends;
 }
 
 /** A text without tags, then without the innermost elements as well, and so on. */

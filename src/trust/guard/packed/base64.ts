@@ -116,7 +116,10 @@ function wholeLetters(head: Buffer): Buffer {
 
 function textOf(bytes: Buffer): string {
   const set = wideSet(bytes);
-  return set === undefined ? bytes.toString() : new TextDecoder(set).decode(bytes);
+  if (set !== undefined) return new TextDecoder(set).decode(bytes);
+  const text = bytes.toString();
+  // The set of a mail is named in it: its bytes stay what they are.
+  return MAIL.test(text) && !isUtf8(bytes) ? bytes.toString("latin1") : text;
 }
 
 /** Returns the UTF-16 variant of bytes, by the byte order mark or by zeros in every other byte. */

@@ -6,9 +6,15 @@ import { bytesOf, isText } from "./base64.ts";
 import type { Part, Reading } from "./part.ts";
 
 /** The field that says how the words of a mail are written, at the beginning of a line for any program. */
-const ENCODED = /^[ \t]{0,9}content-transfer-encoding/im;
-/** A set in which letters of ASCII may stand for others. */
-const OTHER_SET = /charset[ \t]{0,9}\*?[ \t]{0,9}=?[ \t]{0,9}["']?(?:x-)?(?:unicode-1-1-)?utf-?7|charset\*/i;
+const ENCODED = /^[ \t]*content-transfer-encoding/im;
+const TYPED = /^[ \t]*content-type/im;
+/** The name of a set, whatever stands between it and what says that it is one. */
+const CHARSET = /charset([\s*=0-9"']*)([\w.:+-]*)/gi;
+/** Sets in which every letter of ASCII is itself, wherever it stands. */
+const WITH_ASCII =
+  /^(?:|utf-?8|(?:us-?)?ascii|ansi_x3\.4-1968|iso-?8859-\d+(?:-[ei])?|latin-?\d+|windows-?\d+|cp(?:125\d|437|850|852|866|932|936|949|950)|koi8-[ru]|macintosh|gb2312|gbk|gb18030|big5(?:-hkscs)?|euc-(?:jp|kr|tw|cn)|shift[_-]?jis|ks_c_5601-1987|tis-620|unknown-8bit)$/i;
+/** Lines that are joined without the blank at which they were parted (RFC 3676 §4.1). */
+const JOINED = /delsp/i;
 /** A border between parts, whichever the header names (RFC 2046 §5.1.1). */
 const BORDER = /\r?\n(?=--)|\r(?=--)/;
 const AS_IT_IS = /^(?:7bit|8bit|binary)?$/;
@@ -20,7 +26,7 @@ const HEAD_BYTES = 64;
  * decode differently is read no further, as if it were too long: who looks at it here could see other words than its recipient.
  */
 export function readMail(text: string, max_chars: number): Reading | undefined {
-  if (!ENCODED.test(text) && !OTHER_SET.test(text)) return undefined;
+  if (!mayBeOther(text)) return undefined;
   if (text.length > max_chars) return { parts: [], chars: text.length };
   const parts: Part[] = [];
   let chars = text.length;
@@ -35,9 +41,21 @@ export function readMail(text: string, max_chars: number): Reading | undefined {
   return { parts, chars };
 }
 
+/** Whether the words of a mail, or of a part, may be others than those that stand there. */
+function mayBeOther(text: string): boolean {
+  if (ENCODED.test(text)) return true;
+  return TYPED.test(text) && (JOINED.test(text) || namesOtherSet(text));
+}
+
+function namesOtherSet(text: string): boolean {
+  for (const [, between = "", name = ""] of text.matchAll(CHARSET))
+    if (between.includes("*") || (between.includes("=") && !WITH_ASCII.test(name))) return true;
+  return false;
+}
+
 /** The words of one part, where they are another text than what stands there; undefined if programs may read others. */
 function wordsOf(section: string): string[] | undefined {
-  if (!ENCODED.test(section) && !OTHER_SET.test(section)) return [];
+  if (!mayBeOther(section)) return [];
   const bytes = Buffer.from(section.trimStart());
   const headers = readHeaders(bytes);
   if (!headers.complete || headers.problem !== null) return undefined;
@@ -60,7 +78,7 @@ function decodedBy(encoding: string, content: Buffer): Buffer | undefined {
 function unquoted(content: Buffer): Buffer {
   const text = content
     .toString("latin1")
-    .replaceAll(/=([0-9a-f]{2})|=[ \t]{0,99}\r?\n/gi, (_whole, hex?: string) =>
+    .replaceAll(/=([0-9a-f]{2})|=[ \t]*\r?\n/gi, (_whole, hex?: string) =>
       hex === undefined ? "" : String.fromCharCode(Number.parseInt(hex, 16)),
     );
   return Buffer.from(text, "latin1");
@@ -81,5 +99,7 @@ function inSet(
   const plain = bytes.toString();
   // What stands there as it is has been looked at; a mail in it has a header of its own.
   const own = !is_decoded && !ENCODED.test(plain) ? [] : [plain];
-  return [...new Set(read === plain ? own : [read, ...own])];
+  const words = read === plain ? own : [read, ...own];
+  const joined = parameters.has("delsp") ? [read.replaceAll(/ \r?\n/g, "")] : [];
+  return [...new Set([...words, ...joined])];
 }

@@ -1,0 +1,42 @@
+/** A text that a program may show as something else than what stands there: as HTML, and as Markdown. */
+const MAY_BE_HTML = /[<&]/;
+const MAY_BE_MARKDOWN = /[\\`*_[\]<&~!#]/;
+/** A file in base64 and its like, which no program shows as words. */
+const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
+/** The beginning of a mail whose words may be others than those that stand there: a field of a header (RFC 5322 §2.2), one of which says how. */
+const MAIL = /^\s*(?:from [^\n]*\n\s*)?[!-9;-~]+[ \t\r]*:/i;
+const ENCODED = /^[ \t]*content-/im;
+
+/** Returns the words of texts as this server reads them if they come as the HTML of a mail, and once Markdown was made to such. */
+export async function wordsOnceShown(texts: string[]): Promise<{ html: string[]; markdown: string[] }> {
+  const shown = texts.filter((text) => !PACKED.test(text));
+  const pages = shown.filter((text) => MAY_BE_HTML.test(text));
+  const marked = shown.filter((text) => MAY_BE_MARKDOWN.test(text));
+  if (pages.length + marked.length === 0) return { html: [], markdown: [] };
+  // Their parsers would stay in memory from the start.
+  const { wordsInHtml } = await import("../own-words/html-words.ts");
+  const { markdownAsHtml } = await import("../../mail/writing/markdown.ts");
+  return {
+    html: pages.map(wordsInHtml),
+    markdown: marked.map((text) => wordsInHtml(markdownAsHtml(text))),
+  };
+}
+
+/** Whether a text may be a mail whose words only a program that reads mail knows. */
+export function mayBeMail(text: string): boolean {
+  return MAIL.test(text) && ENCODED.test(text);
+}
+
+/** Returns the words of a mail as this server reads them if it comes. */
+export async function wordsOfMail(text: string): Promise<string[]> {
+  const { readMail } = await import("../../mail/reading/parse-mail.ts");
+  const { allText } = await import("../../mail/reading/mail-text.ts");
+  // oxlint-disable-next-line no-control-regex -- the bytes of Latin-1.
+  const sets: BufferEncoding[] = /^[\0-\xff]*$/.test(text) ? ["utf8", "latin1"] : ["utf8"];
+  const bytes = sets.map((set) => Buffer.from(text.trimStart(), set));
+  const different = bytes.filter((one, nth) => nth === 0 || !one.equals(bytes[0] ?? one));
+  const read = await Promise.all(different.map((one) => readMail(one)));
+  return read.flatMap((outcome) =>
+    outcome.ok ? [outcome.mail.subject, outcome.mail.new_text, allText(outcome.mail)] : [outcome.text],
+  );
+}
