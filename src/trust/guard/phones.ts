@@ -4,6 +4,7 @@ import { isPhoneKey, isReceiverKey } from "./key-words.ts";
 /** The fewest digits of a number that people call: in a parameter for telephone numbers, and elsewhere. */
 const MIN_SHORT_CODE = 4;
 const MIN_DIGITS = 7;
+const MAX_DIGITS = 15;
 /** Separators in a list of numbers. */
 const LIST = /[,;|\n]/;
 /** A date, maybe with time, also as the end of a period. */
@@ -35,7 +36,7 @@ export function phonesIn(key: string, text: string, ranges: boolean): string[] {
 
 /**
  * Only a telephone number is written so (ITU-T E.164), maybe with an extension behind it, whatever the parameter is called. One with more digits
- * than there are is called as well: those at its end count for nothing.
+ * than there are is called as well, as those at its end count for nothing; without blanks it rather counts something.
  */
 const WHOLE =
   /^(?:(?:[a-z]+:\s*)?\(?\+|(?:tel|callto|sms|smsto|mms|whatsapp|signal|viber|facetime):)([\d\s().\-/\u2010-\u2015]{7,})(?:(?:;?\s?ext[.=]?|[;x#pw])\s?[\w=]+)?$/i;
@@ -44,8 +45,10 @@ const WHOLE =
 function wholeNumbers(text: string): string[] {
   const items = WHOLE.test(text) ? [text] : text.split(LIST).filter((item) => item.trim() !== "");
   const numbers = items.flatMap((item) => {
-    const digits = digitsOf(WHOLE.exec(item.trim())?.[1]?.replace("(0)", "") ?? "");
-    return digits.length >= MIN_DIGITS ? [`+${digits}`] : [];
+    const written = WHOLE.exec(item.trim())?.[1]?.trim().replace("(0)", "") ?? "";
+    const digits = digitsOf(written);
+    const fits = digits.length <= MAX_DIGITS || digits !== written;
+    return digits.length >= MIN_DIGITS && fits ? [`+${digits}`] : [];
   });
   return numbers.length === items.length ? numbers : [];
 }
