@@ -40,7 +40,7 @@ const MAX_LOOKED_AT = 10_000;
 /** The part of the longest time of a run in which mails are read: the rest is for the model. */
 const PART_OF_RUN = 0.5;
 /** Matches the mark above a mail; the bound keeps a hostile text of many beginnings cheap. */
-const MARK = /<<\s{0,10}MAIL\b[^<>\n]{0,100}>>/gi;
+const MARK = /<<\s*MAIL\b[^<>\n]*>>/gi;
 const BETWEEN = "\n\n";
 /** A flag that asks for privacy, however a mail program has changed its hyphens. */
 const PRIVATE_FLAG = /(?:--|[\u2012-\u2015\u2212])private\b/i;

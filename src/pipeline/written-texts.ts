@@ -7,7 +7,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
-import { mayBeMail, wordsOfMail } from "../trust/guard/shown-words.ts";
+import { isPacked, mayBeMail, wordsOfMail } from "../trust/guard/shown-words.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
@@ -30,8 +30,6 @@ const MAX_WORDS = 8_000;
 const MAX_CHARS = 131_072;
 const HASH_BYTES = 16;
 const ROWS = 2_000;
-/** A file in base64 and its like, which no program mails as words. */
-const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
 const TAG = /<[^<>]*>/g;
 /** A sign by itself in scripts that put no spaces between words. */
 const WORD =
@@ -78,17 +76,18 @@ export async function hashesToNote({
   const { markdownAsHtml } = await import("../mail/writing/markdown.ts");
   const unpacked = unpackedIn(args);
   if (unpacked === TOO_LONG) return TOO_LONG;
-  const given = [...textsIn(args), ...unpacked]
-    .map((text) => text.trim())
-    .filter((text) => !PACKED.test(text));
+  const given = [...textsIn(args), ...unpacked].map((text) => text.trim()).filter((text) => !isPacked(text));
   const chars = given.reduce((sum, { length }) => sum + length, 0);
   if (chars > room.chars) return TOO_LONG;
-  const mailed = await Promise.all(given.filter(mayBeMail).map(wordsOfMail));
-  const texts = [...given, ...mailed.flat().map((text) => text.trim())];
   // What is hidden in HTML, or written as an entity, does not come back as it was written.
-  const all = [...new Set(texts.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
-  const words = all.reduce((sum, text) => sum + wordsOf(text).length, 0);
+  const readingsOf = (some: string[]): string[] =>
+    [...new Set(some.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
+  const written = readingsOf(given);
+  const words = written.reduce((sum, text) => sum + wordsOf(text).length, 0);
   if (words > room.words) return TOO_LONG;
+  const mailed = (await Promise.all(given.filter(mayBeMail).map(wordsOfMail))).flat();
+  const texts = [...given, ...mailed.map((text) => text.trim())];
+  const all = [...written, ...readingsOf(mailed)];
   // A program may make HTML of Markdown: its words are others only where a mark parts them, or leads somewhere.
   const pages = texts.map(markdownAsHtml);
   const known = new Set(all.map((text) => wordsOf(text).join(" ")));

@@ -31,8 +31,8 @@ const CELL = /[^,;\t|]+/g;
 export function formulaIn(key: string, text: string): string | undefined {
   const bare = bareCell(text);
   const prose = isProseKey(key);
-  // A text of several lines that begins with `=` is a heading (`= Title`) or a list.
-  if (beginsFormula(bare) && !(prose && breaksLine(bare))) return bare;
+  // A text of several lines that begins with `=` is a heading (`= Title`) or a list, unless it begins with a call.
+  if (beginsFormula(bare) && !(prose && breaksLine(bare) && !isCall(bare))) return bare;
   if (SIGN.test(bare) && (CALLS.test(bare) || (lastCall(bare) > 0 && isCall(bare))) && !prose) return bare;
   return formulaInTable(text);
 }

@@ -72,7 +72,7 @@ export function isFileName(
 }
 
 function isIPv6Host(word: string): boolean {
-  const [, host = ""] = /^\[?([0-9a-f:.]{3,50})(?:%[^\]/]{1,30})?\]?(?:[:/?#]|$)/i.exec(word) ?? [];
+  const [, host = ""] = /^\[?([0-9a-f:.]{3,})(?:%[^\]/]+)?\]?(?:[:/?#]|$)/i.exec(word) ?? [];
   return isIPv6(host);
 }
 

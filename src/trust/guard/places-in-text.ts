@@ -3,7 +3,7 @@ import { MAX_HOST_CHARS, isFileName } from "./odd-address.ts";
 import { isOwnUri } from "./own-names.ts";
 
 const URL_LIKE =
-  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])(?:[^\s"'<>()[\]{}|]|\([^\s"'<>()[\]{}|]*\))*/gi;
+  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,}\]|[^\s"'<>()[\]{}|])(?:[^\s"'<>()[\]{}|]|\([^\s"'<>()[\]{}|]*\))*/gi;
 /** With one slash or none; whoever fetches it reads two. */
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;

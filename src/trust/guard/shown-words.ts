@@ -1,15 +1,22 @@
 /** A text that a program may show as something else than what stands there: as HTML, and as Markdown. */
 const MAY_BE_HTML = /[<&]/;
 const MAY_BE_MARKDOWN = /[\\`*_[\]<&~!#]/;
-/** A file in base64 and its like, which no program shows as words. */
+/** What base64 and its like is made of. */
 const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
+/** Of so many signs in a row some part words, if there are any. */
+const MAX_IN_WORD = 12;
 /** The beginning of a mail whose words may be others than those that stand there: a field of a header (RFC 5322 §2.2), one of which says how. */
 const MAIL = /^\s*(?:from [^\n]*\n\s*)?[!-9;-~]+[ \t\r]*:/i;
 const ENCODED = /^[ \t]*content-/im;
 
+/** Whether a text is a file in base64 and its like, which no program shows as words. */
+export function isPacked(text: string): boolean {
+  return PACKED.test(text) && text.length > MAX_IN_WORD * text.split(/[^A-Za-z0-9]/).length;
+}
+
 /** Returns the words of texts as this server reads them if they come as the HTML of a mail, and once Markdown was made to such. */
 export async function wordsOnceShown(texts: string[]): Promise<{ html: string[]; markdown: string[] }> {
-  const shown = texts.filter((text) => !PACKED.test(text));
+  const shown = texts.filter((text) => !isPacked(text));
   const pages = shown.filter((text) => MAY_BE_HTML.test(text));
   const marked = shown.filter((text) => MAY_BE_MARKDOWN.test(text));
   if (pages.length + marked.length === 0) return { html: [], markdown: [] };
