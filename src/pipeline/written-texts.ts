@@ -7,7 +7,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
-import { isPacked, mayBeMail, wordsOfMail } from "../trust/guard/shown-words.ts";
+import { isPacked, mayBeMail, mayBeMarkdown, wordsOfMail } from "../trust/guard/shown-words.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
@@ -89,11 +89,12 @@ export async function hashesToNote({
   const texts = [...given, ...mailed.map((text) => text.trim())];
   const all = [...written, ...readingsOf(mailed)];
   // A program may make HTML of Markdown: its words are others only where a mark parts them, or leads somewhere.
-  const pages = texts.map(markdownAsHtml);
   const known = new Set(all.map((text) => wordsOf(text).join(" ")));
-  const shown = pages
-    .map((page) => plainOf(wordsInHtml(page)))
-    .filter((text) => !known.has(wordsOf(text).join(" ")));
+  const pages = texts
+    .filter(mayBeMarkdown)
+    .map(markdownAsHtml)
+    .map((page) => ({ page, text: plainOf(wordsInHtml(page)) }))
+    .filter(({ text }) => !known.has(wordsOf(text).join(" ")));
   const letters = bareLetters(own);
   const own_runs = new Set(runsOf(own));
   // What the model writes below them as a quote or a signature is none of the words that would come back.
@@ -101,8 +102,8 @@ export async function hashesToNote({
     splitNewText({ html: text }).new_text,
     splitNewText({ text }).new_text,
   ]);
-  const own_of_pages = pages.map((page) => splitNewText({ html: page }).new_text);
-  const each = [...all, ...shown];
+  const own_of_pages = pages.map(({ page }) => splitNewText({ html: page }).new_text);
+  const each = [...all, ...pages.map(({ text }) => text)];
   const parts = [
     ...wholes([...each, ...[...alone, ...own_of_pages].map(plainOf)]),
     ...longerThan(each.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),

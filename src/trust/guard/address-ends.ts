@@ -6,6 +6,7 @@ const ENDS_TAG = /^["']?\s?\/?>/;
 const MAX_END_CHARS = 30;
 /** How far before an address is looked for what is open there. */
 const MAX_BEFORE_CHARS = 520;
+const IN_TAG = /<[a-z][^<>]*$/i;
 /** The beginning of an element, all of whose text may be an address, as none of those of HTML for words is. */
 const BEHIND_TAG =
   /<(?!(?:p|div|br|hr|span|b|i|u|em|strong|small|li|td|th|dd|dt|h[1-6]|blockquote|section|article)[\s/>])[a-z][^<>]*>\s*$/i;
@@ -44,45 +45,15 @@ export interface Ends {
  * target of a picture a blank does not end it.
  */
 export function isApart(text: string, { at, end, is_json }: Ends): boolean {
-  const before = beforeOf(text, at);
+  const before = text.slice(Math.max(0, at - MAX_BEFORE_CHARS), at);
   const line = before.slice(before.lastIndexOf("\n") + 1);
   const behind = text.slice(end, end + MAX_END_CHARS);
   if (DEFINES.test(line)) return false;
   if (is_json || isQuoted(before, behind)) return true;
-  if (isInTag(text, at) && !before.endsWith("<")) return before.endsWith("=") && /^[\s>]/.test(behind);
+  if (IN_TAG.test(before) && !before.endsWith("<")) return before.endsWith("=") && /^[\s>]/.test(behind);
   if (IN_QUOTES.test(line) || NAMED_IN_QUOTES.test(before)) return false;
   if (BEGINS_VALUE.test(line) && goesOn(text.slice(end, end + MAX_BELOW_CHARS))) return false;
   return BEHIND_TAG.test(before) ? /^\s{0,9}</.test(behind) : isClosed(line, behind);
-}
-
-/** What stands before an address, in which many blanks count as one: programs skip them. */
-function beforeOf(text: string, at: number): string {
-  let start = at;
-  while (start > 0 && BLANK.test(text.charAt(start - 1))) start -= 1;
-  const gap = text.slice(start, at);
-  const shown = text.slice(Math.max(0, start - MAX_BEFORE_CHARS), start);
-  return shown + (gap.length > MAX_GAP_CHARS ? gap.replace(/^[^]*\n/, "\n").slice(0, 2) : gap);
-}
-
-const BLANK = /\s/;
-const MAX_GAP_CHARS = 60;
-
-/** Where the brackets of tags stand in the text that was asked about last: each may be far before an address. */
-let angles = { of: "", at: new Int32Array() };
-
-/** Whether a tag is open at a place; or begins there, if what stands there counts as its name. */
-function isInTag(text: string, at: number, name = ""): boolean {
-  if (angles.of !== text)
-    angles = { of: text, at: Int32Array.from(text.matchAll(/[<>]/g), ({ index }) => index) };
-  let [low, high] = [0, angles.at.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((angles.at[middle] ?? 0) < at) low = middle + 1;
-    else high = middle;
-  }
-  const last = angles.at[low - 1];
-  const next = last === undefined ? "" : last + 1 < at ? text.charAt(last + 1) : name;
-  return last !== undefined && text.charAt(last) === "<" && /[a-z]/i.test(next);
 }
 
 /** Whether what begins with an address may go on behind it, or below it. */
@@ -118,5 +89,7 @@ export function marksBehind(text: string, { at, end, is_json }: Ends): string | 
   const address = text.slice(at, end);
   // The words of a link in Markdown that are its address.
   if (text.startsWith(`](${address})`, end)) return "";
-  return ENDS_TAG.test(behind) && isInTag(text, at, "a") ? "" : undefined;
+  const is_tag =
+    ENDS_TAG.test(behind) && IN_TAG.test(`${text.slice(Math.max(0, at - MAX_BEFORE_CHARS), at)}a`);
+  return is_tag ? "" : undefined;
 }

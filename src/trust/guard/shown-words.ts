@@ -1,6 +1,6 @@
-/** A text that a program may show as something else than what stands there: as HTML, and as Markdown. */
-const MAY_BE_HTML = /[<&]/;
-const MAY_BE_MARKDOWN = /[\\`*_[\]<&~!#]/;
+/** Signs without which HTML, and Markdown, is shown as it stands there. */
+const OF_HTML = /[<&]/;
+const OF_MARKDOWN = /[\\`*_[\]<&~!#]/;
 /** What base64 and its like is made of. */
 const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
 /** Of so many signs in a row some part words, if there are any. */
@@ -17,8 +17,8 @@ export function isPacked(text: string): boolean {
 /** Returns the words of texts as this server reads them if they come as the HTML of a mail, and once Markdown was made to such. */
 export async function wordsOnceShown(texts: string[]): Promise<{ html: string[]; markdown: string[] }> {
   const shown = texts.filter((text) => !isPacked(text));
-  const pages = shown.filter((text) => MAY_BE_HTML.test(text));
-  const marked = shown.filter((text) => MAY_BE_MARKDOWN.test(text));
+  const pages = shown.filter((text) => OF_HTML.test(text));
+  const marked = shown.filter(mayBeMarkdown);
   if (pages.length + marked.length === 0) return { html: [], markdown: [] };
   // Their parsers would stay in memory from the start.
   const { wordsInHtml } = await import("../own-words/html-words.ts");
@@ -27,6 +27,11 @@ export async function wordsOnceShown(texts: string[]): Promise<{ html: string[];
     html: pages.map(wordsInHtml),
     markdown: marked.map((text) => wordsInHtml(markdownAsHtml(text))),
   };
+}
+
+/** Whether a program that takes a text for Markdown may show other words than those that stand there. */
+export function mayBeMarkdown(text: string): boolean {
+  return OF_MARKDOWN.test(text);
 }
 
 /** Whether a text may be a mail whose words only a program that reads mail knows. */
