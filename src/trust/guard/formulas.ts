@@ -67,13 +67,19 @@ interface Around {
   may_be_item: boolean;
 }
 
-function isFormula(cell: string, { fetches, calls_behind, may_be_item }: Around): boolean {
+function isFormula(cell: string, around: Around): boolean {
   const bare = bareCell(cell);
+  return SIGN.test(bare) ? isSigned(cell, bare, around) : isEqual(cell, bare, around);
+}
+
+/** Whether a cell is one that begins as formulas do in every program. */
+function isEqual(cell: string, bare: string, { fetches, calls_behind }: Around): boolean {
   if (EQUALS.test(bare)) return fetches || calls_behind || CALLED.test(bare) || isCall(bare);
-  // What seems to end such a cell may be an argument that is left out.
-  if (MAY_EQUAL.test(bare))
-    return FETCHES.test(bare) || isCall(bare) || (calls_behind && (isOpen(cell) || EQUAL.test(bare)));
-  if (!SIGN.test(bare)) return false;
+  return MAY_EQUAL.test(bare) && (FETCHES.test(bare) || isCall(bare) || (calls_behind && goesOn(cell)));
+}
+
+/** Whether a cell is one that begins with another sign. */
+function isSigned(cell: string, bare: string, { fetches, calls_behind, may_be_item }: Around): boolean {
   if (fetches && FETCHES.test(bare)) return true;
   return !may_be_item && (isOpen(cell) ? calls_behind : isCall(bare));
 }
@@ -83,6 +89,11 @@ function lastCall(text: string): number {
   let last = -1;
   for (const { index } of text.matchAll(CALL)) last = index;
   return last;
+}
+
+/** Whether what seems to end a cell may be in its quotes, or may be an argument that is left out. */
+function goesOn(cell: string): boolean {
+  return isOpen(cell) || EQUAL.test(bareCell(cell));
 }
 
 /** Whether a cell ends within quotes, so that what seems to end it does not. */

@@ -3,7 +3,7 @@ const OF_HTML = /[<&]/;
 const OF_MARKDOWN = /[\\`*_[\]<&~!#]/;
 /** What base64 and its like is made of. */
 const PACKED = /^[A-Za-z0-9+/=_-]{1000,}$/;
-/** Of so many signs in a row some part words, if there are any. */
+/** More signs in a row than words have that are parted by others. */
 const MAX_IN_WORD = 12;
 /** The beginning of a mail whose words may be others than those that stand there: a field of a header (RFC 5322 §2.2), one of which says how. */
 const MAIL = /^\s*(?:from [^\n]*\n\s*)?[!-9;-~]+[ \t\r]*:/i;
