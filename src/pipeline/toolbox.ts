@@ -70,10 +70,10 @@ export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool
 /** What a tool answers, without the code that signs in to the account of the message. */
 export async function withoutCode(
   app: App,
-  { user_id }: Pick<MessageRow, "user_id">,
+  message: Pick<MessageRow, "user_id" | "key_id">,
   answer: Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
-  return withoutSignInCode(app, user_id, await answer);
+  return withoutSignInCode(app, message, await answer);
 }
 
 async function listTools(

@@ -196,6 +196,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/messages/retry.ts goOnNow",
       "resources/accounts/administrator.ts appointAdministrator",
       "resources/accounts/api-keys.ts touchKey",
+      "resources/accounts/codes.ts voidCode",
       "resources/accounts/security-events.ts noteRefusal",
       "resources/billing/notices.ts tellFull",
       "resources/billing/routes.ts noted",

@@ -22,6 +22,7 @@ import { type Asker, countTry, findAsker, forgetAskers, keepAsker, renewTries } 
 import { dropPending } from "./registration.ts";
 import { judgeRegistration, type RegistrationProof, settledColumns, type Settlement } from "./settlement.ts";
 import { sweepUnproven } from "./unproven.ts";
+import { keyMarksOf, shownKey } from "./key-marks.ts";
 import { noteSecurityEvent } from "./security-events.ts";
 import { endOtherSessions, startSession } from "./sessions.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
@@ -268,6 +269,27 @@ const validCode = prepared((db, key: { user_id: string; after: number }) =>
     .where("created", ">", key.after),
 );
 
+/**
+ * Takes a code out of use that a tool has shown, whether to its owner or to somebody who has had it searched for: see
+ * `withoutSignInCode`. Returns once that lasts.
+ */
+export async function voidCode(
+  app: App,
+  { user_id, code_hmac }: LoginCodeRow,
+  key_id: string | null,
+): Promise<void> {
+  const is_void = await app.write(async (tx) => {
+    const codes = tx.deleteFrom("login_codes").where("user_id", "=", user_id);
+    // One that was used meanwhile is gone, and a newer one was not shown.
+    const { numDeletedRows } = await codes.where("code_hmac", "=", code_hmac).executeTakeFirst();
+    if (numDeletedRows === 0n) return false;
+    const api_key = shownKey(await keyMarksOf(tx, key_id));
+    await noteSecurityEvent(app, tx, { user_id, kind: "code_shown", client: "", api_key });
+    return true;
+  });
+  if (is_void) app.log.warn({ user_id }, "a tool has shown a sign-in code, which does not count any more");
+}
+
 /** What is stored of a code. */
 export function hmacOfCode(app: App, user: Pick<UserRow, "id">, code: string): string {
   return app.secrets.hmac("login-code", `${user.id} ${code}`).toString("hex");
@@ -275,7 +297,7 @@ export function hmacOfCode(app: App, user: Pick<UserRow, "id">, code: string): s
 
 function wrongCode(): AppError {
   return new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
-    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code.",
+    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code. One that a tool of the account has shown, as by a look into its mailbox, does not count either.",
   });
 }
 

@@ -15,6 +15,7 @@ const KEPT_SECONDS = 30 * DAY_SECONDS;
 export const SECURITY_EVENT_KINDS = [
   "set_up",
   "code_sign_in",
+  "code_shown",
   "password_sign_in",
   "password_failed",
   "password_set",

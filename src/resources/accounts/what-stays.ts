@@ -11,6 +11,7 @@ import { countUntold } from "./untold.ts";
 const STAYS: Record<SecurityEvent["kind"], string | { untold: string }> = {
   set_up: { untold: "No key can." },
   code_sign_in: { untold: "No key can." },
+  code_shown: { untold: "It takes away." },
   password_sign_in: { untold: "No key can." },
   password_failed: { untold: "It lets nobody in." },
   password_set: { untold: "No key can, and it has a letter of its own." },

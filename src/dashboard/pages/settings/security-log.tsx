@@ -10,6 +10,7 @@ import { Time } from "../../ui/time.tsx";
 const WORDS: Record<SecurityEvent["kind"], string> = {
   set_up: "The account was made by the link of the first start",
   code_sign_in: "Signed in with a code",
+  code_shown: "A tool showed a sign-in code, which does not count any more",
   password_sign_in: "Signed in with the password",
   password_failed: "A wrong password was tried",
   password_set: "The password was set",

@@ -91,7 +91,10 @@ function CodeForm({ email }: { email: string }) {
 /** Rewrites an error so that it names the button here; the server's own words name a call. */
 function mendHere(error: unknown): never {
   if (!(error instanceof ApiError) || error.problem.code !== "invalid_code") throw error;
-  throw new ApiError({ ...error.problem, fix: "Ask for a new one with “Send again”." });
+  throw new ApiError({
+    ...error.problem,
+    fix: "Ask for a new one with “Send again”. One that a tool has shown, as by a look into your mailbox, does not count either.",
+  });
 }
 
 function timeOf(seconds: number): string {
