@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { ApprovalRow } from "../db/schema.ts";
 import { BUTTON } from "../inbound/accept-button.ts";
+import { markOfMail } from "../mail/writing/mark-of-mail.ts";
 import { putBack, settle, take, whenSaid, whyDecided } from "../resources/approvals/approvals.ts";
 import { numberOf } from "../resources/approvals/number.ts";
 import { approvalById } from "../resources/approvals/view.ts";
@@ -73,7 +74,7 @@ async function whyUnsure(
   const own = numberOf(app, approval.id);
   if (message.source !== "email" || number === own) return null;
   const name = asCode(callName(approval));
-  const how = `To allow it, answer this mail with \`yes ${own}\`, or use the button on the page “Approvals”.`;
+  const how = `To allow it, answer this mail with \`yes ${own}\`, or use the button on the page “Approvals”.\n\n${markOfMail()}`;
   if (number !== null) return `${name} was not called: ${number} is not the number of this request. ${how}`;
   if (!(await hasUnseenWriting(app, message.user_id))) return null;
   return `${name} was not called yet: in the last 30 days a tool has written something that others may have chosen, and could have said a short word in your name. ${how}`;

@@ -4,6 +4,7 @@ import type { UserRow } from "../db/schema.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { composeReply } from "../mail/writing/compose.ts";
 import { signMail } from "../mail/writing/dkim.ts";
+import { markOfMail } from "../mail/writing/mark-of-mail.ts";
 import { bounceAddress, newMessageId } from "../mail/writing/own-ids.ts";
 import { written } from "../mail/writing/written.ts";
 import { sendLater } from "../mail/sending/outgoing.ts";
@@ -45,7 +46,7 @@ export async function prepareApprovalLetter(
   // Programs that put mails of one subject together would show all letters of a message, and its answer, as one.
   const which = run.held.length > 1 ? ` (${nth} of ${run.held.length})` : "";
   // A tool that answers mails could say a word as short as that in the owner's name.
-  const yes = (await hasUnseenWriting(app, user.id)) ? `yes ${numberOf(app, held.id)}` : "yes";
+  const number = (await hasUnseenWriting(app, user.id)) ? numberOf(app, held.id) : null;
   const composed = await composeReply({
     from: { name: inbox.label, address: addressOf(inbox) },
     to: user.email,
@@ -54,7 +55,7 @@ export async function prepareApprovalLetter(
     subject: `Waits for your yes: ${callName(held)}${which}`,
     message_id: newMessageId(app, id, inbox.domain),
     hop: message.hop + 1,
-    words: written(wordsOf(app, run, { held, user, yes }), { own: true }),
+    words: written(wordsOf(app, run, { held, user, number }), { own: true }),
     date: new Date(app.wallMs()),
     kind: "notice",
   });
@@ -84,15 +85,17 @@ const BY_MODEL = "The words in it are those of the model.";
 function wordsOf(
   app: App,
   { message, inbox }: Run,
-  { held, user, yes }: { held: HeldCall; user: UserRow; yes: string },
+  { held, user, number }: { held: HeldCall; user: UserRow; number: string | null },
 ): string {
   const until = writtenMoment(lastMoment(app), user.timezone);
+  const yes = number === null ? "yes" : `yes ${number}`;
   return [
     `**May this be done?** Your inbox ${asCode(inbox.label)} works on ${workOf(message)}, and would call ${asCode(plainName(held.tool))} of ${asCode(`@${shortTarget(held)}`)} with:`,
     asBlock(held.shown || "⟨no arguments⟩", ""),
     `${CAUSES[held.cause]}${whereTo(held)} ${held.tainted === 1 ? BY_OTHERS : BY_MODEL}`,
     `**Nothing has been done.** To have exactly this done, once, answer this mail with \`${yes}\` alone on its first line. With \`no\` it is never done. Whatever else you write is an ordinary mail to the inbox, and allows nothing.`,
     `You can also decide [on its page](${app.base_url}/app/approvals/${held.id}). After ${until} it cannot be allowed any more.`,
+    ...(number === null ? [] : [markOfMail()]),
   ].join("\n\n");
 }
 

@@ -3,6 +3,7 @@ import type { App } from "../../app.ts";
 import { takeTurn } from "../../db/rate-limits.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
+import { markOfMail } from "../../mail/writing/mark-of-mail.ts";
 import type { KeyMarks } from "./key-marks.ts";
 import { countUntold } from "./untold.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
@@ -40,6 +41,7 @@ export function prepareCodeLetter(
       `This is your Mailwright code. It works once, within the next ${minutes} minutes. A newer code replaces it.`,
       ...CODE_WORDS[reason],
       "Mailwright never asks for this code anywhere but where you sign in: do not pass it on.",
+      markOfMail(),
     ].join("\n\n"),
   });
 }
