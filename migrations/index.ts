@@ -42,6 +42,7 @@ import { contextVersions } from "./0047-context-versions.ts";
 import { askedByKeys } from "./0048-asked-by-keys.ts";
 import { readFrom } from "./0049-read-from.ts";
 import { replays } from "./0050-replays.ts";
+import { writtenBy } from "./0051-written-by.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -88,4 +89,5 @@ export const migrations: Record<string, Migration> = {
   "0048-asked-by-keys": askedByKeys,
   "0049-read-from": readFrom,
   "0050-replays": replays,
+  "0051-written-by": writtenBy,
 };

@@ -463,6 +463,8 @@ export interface WrittenTextRow {
   user_id: string;
   hash: Uint8Array;
   created: number;
+  /** The listed sender whose own words it was, who may write them again; null for everybody else's. */
+  author: string | null;
 }
 
 export interface UndeliveredAnswerRow {

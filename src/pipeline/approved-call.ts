@@ -23,7 +23,7 @@ import type { Run } from "./close.ts";
 import { keepMade } from "./made-files.ts";
 import { doneStep, warningStep } from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
-import { NO_ROOM, toNote } from "./to-note.ts";
+import { NO_ROOM, NOTHING_TO_NOTE, toNote } from "./to-note.ts";
 import { beginCall, endCall, UNKNOWN } from "./tool-journal.ts";
 import { openToolbox, withoutCode } from "./toolbox.ts";
 import { noteWritten, TOO_LONG, type ToNote, writingRoom } from "./written-texts.ts";
@@ -163,7 +163,7 @@ async function makeOnce(
     granted: async (tx) => (why = await whyNot(app, tx, run, id)) === null,
     async alongside(tx) {
       await take(app, tx, { id, run_id: message.id, from: ["pending", "approved"], state: "called" });
-      await noteWritten(app, tx, { user_id: message.user_id, hashes: noted.hashes });
+      await noteWritten(app, tx, { user_id: message.user_id, hashes: noted.hashes, author: null });
     },
   });
   if (why !== null) return { called: false, why };
@@ -194,9 +194,8 @@ async function answerOf({ signal }: Run, answer: Promise<ToolOutcome>): Promise<
 
 /** What is to be remembered of what a tool of others writes: it may come back as a mail in the owner's name. */
 async function toNoteOf(app: App, run: Run, { tool, args }: Found): Promise<ToNote | string> {
-  const room = writingRoom();
-  if (!tool.foreign || tool.read_only) return { hashes: new Uint8Array(), takes: room };
-  const noted = await toNote(app, run, { args, own: "", room });
+  if (!tool.foreign || tool.read_only) return NOTHING_TO_NOTE;
+  const noted = await toNote(app, run, { args, own: "", room: writingRoom() });
   if (noted === TOO_LONG) return `It is too long to be known again, should it come back by mail. ${ANEW}`;
   if (noted !== NO_ROOM) return noted;
   return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(run.owner_plan)} ${STILL_OPEN}`;

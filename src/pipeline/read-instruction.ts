@@ -117,7 +117,7 @@ export async function readInstruction(
     settings,
     powers,
     targets,
-    orders: ordersOf(reach, shelf),
+    orders: ordersOf(reach, await ownersShelf(app, message, inbox, shelf)),
     steps,
     refusal,
   };
@@ -260,6 +260,12 @@ async function readShelf(
   // After a downgrade of the plan a macro still exists, but does nothing.
   const macros = user !== undefined && planFeatures(user.plan).includes("command_contexts");
   return shelfOf(cards, { authority: message.authority, inbox, macros, context_ids });
+}
+
+/** The shelf that the owner would have, in whose name the words of a tool may come back, whoever has asked for them. */
+async function ownersShelf(app: App, message: MessageRow, inbox: InboxRow, shelf: Shelf): Promise<Shelf> {
+  if (message.authority !== "listed") return shelf;
+  return readShelf(app, { ...message, authority: "owner" }, inbox, undefined);
 }
 
 const planOf = remembered((db, key: { id: string }) =>

@@ -21,6 +21,7 @@ import { converse, type Talk } from "./tool-loop.ts";
 import { offersOf, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
 import type { Understanding } from "./read-instruction.ts";
 import { ordersNotIn } from "../trust/guard/written-orders.ts";
+import { isByOwner } from "./to-note.ts";
 import { writingRoom } from "./written-texts.ts";
 
 export interface Question {
@@ -66,7 +67,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       shaped: new Set(),
       vouched: run.trust.material,
       judged: Promise.resolve(),
-      orders: ordersNotIn(asked.sure, asked.orders),
+      orders: isByOwner(run.message) ? ordersNotIn(asked.sure, asked.orders) : asked.orders,
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       calling_code: callingCodeOf(run.owner_timezone),
       subject_alone: !run.input.names,

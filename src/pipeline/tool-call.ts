@@ -24,8 +24,7 @@ import { makeTextFile } from "./text-work.ts";
 import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
 import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { isUnseen, numbersNow, toNoteInTalk } from "./to-note.ts";
-import { noteWritten, type ToNote, UNSEEN } from "./written-texts.ts";
+import { isByOwner, isUnseen, NOTHING_TO_NOTE, noteUnseen, numbersNow, toNoteInTalk } from "./to-note.ts";
 import type { Talk } from "./tool-loop.ts";
 
 /** What came of a call that the model asked for, for the model and for the activity. */
@@ -67,7 +66,8 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
   const numbers = await numbersNow(app, run, { tool, tainted });
-  const judged = { tool, args, tainted, beside, anybodys, numbers };
+  const unseen = isUnseen(run, { tool, tainted });
+  const judged = { tool, args, tainted, beside, anybodys, numbers, unseen, by_owner: isByOwner(run.message) };
   const { objection, tells } = await judge(app, run, talk, judged);
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
   const stopped = await askOrBlock(app, run, talk, { ...judged, objection, sent });
@@ -121,7 +121,10 @@ function noteFailure(
   failed.set(key, { round, sentence: `${key} failed: ${excerptOf(text)}` });
 }
 
-type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys" | "numbers">;
+type Judged = Pick<
+  AskedCall,
+  "tool" | "args" | "tainted" | "beside" | "anybodys" | "numbers" | "unseen" | "by_owner"
+>;
 
 /** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
 async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
@@ -152,15 +155,16 @@ async function askOrBlock(
   { objection, sent, ...call }: Judged & { objection: Objection | null; sent: Record<string, unknown> },
 ): Promise<MadeCall | null> {
   const { tool, args, tainted, beside } = call;
-  const cause = objection === null ? await whyAsk(app, run, tool) : "boundary";
+  const seen = objection === null || (objection.unseen === true && !tainted);
+  const cause = (seen ? await whyAsk(app, run, tool) : null) ?? (objection === null ? null : "boundary");
   if (cause === null) return null;
   const asked = askedOf(run, talk, call);
-  const asks = objection === null || isLiftable(objection, tool);
+  const asks = objection === null || cause !== "boundary" || isLiftable(objection, tool);
   const held = asks ? await holdCall(app, run, { asked, sent, cause, signal: talk.signal }) : "";
   const waits = typeof held !== "string";
   const unasked = !waits && isUnshown(held) ? ` ${held}` : "";
   const reason =
-    objection === null
+    objection === null || cause !== "boundary"
       ? waits
         ? WAITS
         : `The owner is asked before ${tool.name} is called. ${held}`
@@ -274,8 +278,6 @@ const NOT_ANSWERED: ToolOutcome = {
   files: [],
 };
 
-const NOTHING_TO_NOTE: ToNote = { hashes: new Uint8Array(), takes: { words: 0, chars: 0 } };
-
 /** Makes a call that changes something: the call is written down first, and never made twice. */
 async function write(
   app: App,
@@ -290,13 +292,15 @@ async function write(
   refuseWithoutHandles();
   const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
   // It may come back as a mail in the owner's name.
-  const noted = tool.foreign && tainted ? await toNoteInTalk(app, run, talk, sent) : NOTHING_TO_NOTE;
+  const unseen = isUnseen(run, { tool, tainted });
+  const noted = unseen ? await toNoteInTalk(app, run, talk, sent) : NOTHING_TO_NOTE;
   if (typeof noted === "string") return { ok: false, text: noted, files: [] };
-  const hashes = isUnseen(run, { tool, tainted }) ? Buffer.concat([UNSEEN, noted.hashes]) : noted.hashes;
   const refusal = await beginCall(app, entry, {
     step: doneStep(tool, args, UNKNOWN),
     granted,
-    alongside: (tx) => noteWritten(app, tx, { user_id: run.message.user_id, hashes }),
+    alongside: async (tx) => {
+      if (unseen) await noteUnseen(app, tx, run, noted);
+    },
   });
   if (refusal !== null) return { ...refusal, files: [] };
   talk.writing.words -= noted.takes.words;

@@ -51,15 +51,17 @@ export function writingRoom(): WritingRoom {
   return { words: MAX_WORDS, chars: MAX_CHARS };
 }
 
-/** What is to be noted of a call: its hashes one behind the other, and what they take of the room of the run. */
+/** What is to be noted of a call, its hashes one behind the other, and what they take of the room of the run. */
 export interface ToNote {
   hashes: Uint8Array;
+  /** Those of the words that are surely those of the message's author. */
+  own_hashes: Uint8Array;
   takes: WritingRoom;
 }
 
 /**
- * Returns what is to be noted of a call by which a tool of others is to write while words of others are in the run:
- * hashes of its texts, but for what `own` has, the words that are surely those of the message's author.
+ * Returns what is to be noted of a call by which a tool of others is to write: hashes of its texts, and apart from them
+ * those of what `own` has, the words that are surely those of the message's author.
  */
 export async function hashesToNote({
   args,
@@ -108,28 +110,34 @@ export async function hashesToNote({
     ...wholes([...each, ...[...alone, ...own_of_pages].map(plainOf)]),
     ...longerThan(each.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
   ];
-  const runs = each.flatMap(runsOf).filter((run) => !own_runs.has(run));
-  const hashes = hashed([...parts.filter((part) => !letters.includes(part)), ...runs]);
-  return { hashes: new Uint8Array(Buffer.concat(hashes)), takes: { words, chars } };
+  const noted = [
+    ...parts.map((text) => ({ text, is_own: letters.includes(text) })),
+    ...each.flatMap(runsOf).map((text) => ({ text, is_own: own_runs.has(text) })),
+  ];
+  const hashesOf = (own_ones: boolean): Uint8Array =>
+    new Uint8Array(
+      Buffer.concat(hashed(noted.flatMap(({ text, is_own }) => (is_own === own_ones ? [text] : [])))),
+    );
+  return { hashes: hashesOf(false), own_hashes: hashesOf(true), takes: { words, chars } };
 }
 
 /** The bytes that an account stores for what is noted, as its triggers count them. */
-export function bytesToNote({ hashes }: ToNote): number {
-  return (hashes.length / HASH_BYTES) * WRITTEN_TEXT_BYTES;
+export function bytesToNote({ hashes, own_hashes }: ToNote): number {
+  return ((hashes.length + own_hashes.length) / HASH_BYTES) * WRITTEN_TEXT_BYTES;
 }
 
-/** Notes what a tool was given to write, in the transaction that notes its call. */
+/** Notes what a tool was given to write, and by whose own words if not by others', in the transaction that notes its call. */
 export async function noteWritten(
   app: App,
   tx: Db,
-  { user_id, hashes }: { user_id: string; hashes: Uint8Array },
+  { user_id, hashes, author }: { user_id: string; hashes: Uint8Array; author: string | null },
 ): Promise<void> {
   const created = app.now();
   for (let from = 0; from < hashes.length; from += ROWS * HASH_BYTES) {
     const count = Math.min(ROWS, (hashes.length - from) / HASH_BYTES);
     const rows = Array.from({ length: count }, (_, index) => {
       const at = from + index * HASH_BYTES;
-      return { id: app.newId(), user_id, hash: hashes.subarray(at, at + HASH_BYTES), created };
+      return { id: app.newId(), user_id, hash: hashes.subarray(at, at + HASH_BYTES), created, author };
     });
     await tx.insertInto("written_texts").values(rows).execute();
   }
@@ -137,7 +145,7 @@ export async function noteWritten(
 
 /**
  * Whether a tool was given some of these words to write, before the mail came, in a run of the account or of the
- * sender's own: a tool that answers mail by its number may have answered one of ours, in the name of the owner.
+ * sender's own, and not as words of the sender: a tool that answers mail by its number may have answered one of ours, in the name of the owner.
  */
 export async function isWrittenByTool(
   app: App,
@@ -164,6 +172,7 @@ export async function isWrittenByTool(
       .select("id")
       .where("hash", "in", hashes.slice(from, from + ROWS))
       .where((eb) => eb.or([eb("user_id", "=", user_id), eb("user_id", "in", users)]))
+      .where((eb) => eb.or([eb("author", "is", null), eb("author", "!=", sender ?? "")]))
       .where("created", "<=", came)
       .where("created", ">", app.calmNow() - WRITTEN_SECONDS);
     if ((await known.limit(1).executeTakeFirst()) !== undefined) return true;

@@ -50,6 +50,8 @@ const GOING: Going = {
   },
   args: { page_id: "a" },
   tainted: true,
+  unseen: true,
+  by_owner: true,
   instruction: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
   trusted_text: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
   said: "",

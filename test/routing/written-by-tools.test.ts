@@ -256,7 +256,9 @@ test("words that a tool wrote after a mail came are no reason against that mail"
   const noted = await hashesToNote({ args: { body: ORDER }, own: "", room: writingRoom() });
   if (noted === TOO_LONG) throw new Error("it should not be too long");
   const { hashes } = noted;
-  await room.app.write((tx) => noteWritten(room.app, tx, { user_id: room.owner.user.id, hashes }));
+  await room.app.write((tx) =>
+    noteWritten(room.app, tx, { user_id: room.owner.user.id, hashes, author: null }),
+  );
   await room.drain();
   expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
 });

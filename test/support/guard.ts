@@ -20,6 +20,8 @@ type Asking = Omit<
   | "written"
   | "orders"
   | "numbers"
+  | "unseen"
+  | "by_owner"
   | "given"
   | "material"
   | "calling_code"
@@ -36,6 +38,8 @@ export function objectionTo(asking: Asking): Objection | null {
     written: [],
     orders: [],
     numbers: [],
+    unseen: asking.tainted,
+    by_owner: true,
     given: noGivenIds(),
     material: "",
     calling_code: null,

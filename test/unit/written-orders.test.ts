@@ -91,7 +91,8 @@ test("an order stands in the author's words only as a word of its own", () => {
 
 /** What is said of a call in whose run the request with this number waits. */
 function saidOf(args: Record<string, unknown>): string | null {
-  const asked = { tool: { name: "send" }, args, tainted: true, orders: [], numbers: ["482913"] };
+  const whose = { unseen: true, by_owner: true };
+  const asked = { tool: { name: "send" }, args, ...whose, orders: [], numbers: ["482913"] };
   return objectionToOrder(asked)?.reason ?? null;
 }
 

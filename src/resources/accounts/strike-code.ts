@@ -57,8 +57,7 @@ export async function withoutSignInCode<Outcome extends Said>(
   return { ...outcome, files: kept, text: said.join("\n\n") };
 }
 
-const HAS_CODE =
-  "left out: the sign-in code of the account stands in it, which does not count any more.";
+const HAS_CODE = "left out: the sign-in code of the account stands in it, which does not count any more.";
 const LEFT_OUT =
   "left out: a sign-in code of the account is valid at the moment, and might stand in it. Ask again once the code has been used, or in ten minutes.";
 

@@ -35,6 +35,8 @@ export interface Objection {
   reason: string;
   /** What the instruction would have to contain to allow the call; null where nothing would allow it. */
   lacks: Lacks | null;
+  /** Whether it is only that the owner has not read what would be written. */
+  unseen?: boolean;
 }
 
 export interface Lacks {
@@ -99,6 +101,10 @@ export interface Going {
   args: Record<string, unknown>;
   /** Whether the model has read anything written by others, apart from the descriptions by the target's own server. */
   tainted: boolean;
+  /** Whether the owner may not have read what the tool of others would write. */
+  unseen: boolean;
+  /** Whether the author of the message is the owner in person. */
+  by_owner: boolean;
   /** The words of the message's author for this run. */
   instruction: string;
   /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
@@ -116,7 +122,7 @@ export interface Going {
   since: Told[] | null;
   /** The addresses that earlier calls of this run have written down, by call. */
   written: Writing[][];
-  /** Words that are orders in a mail of the owner's, and that the instruction does not pass on as text. */
+  /** Words that are orders in a mail of the owner's, and that an instruction of the owner's own does not pass on as text. */
   orders: string[];
   /** The numbers by which a mail of the owner's consents to a call that waits. */
   numbers: string[];
@@ -202,7 +208,8 @@ function fitsSubjectAlone({ tool, subject_alone }: AskedCall): boolean {
 
 export function goingOf({ tool, ...asked }: AskedCall): Going {
   const { target, name, read_only, foreign, places, numbered, site, titled, parameters } = tool;
-  const { args, tainted, instruction, trusted_text, said, shared, told, since, written, orders } = asked;
+  const { args, tainted, unseen, by_owner, instruction, trusted_text, said, shared, told } = asked;
+  const { since, written, orders } = asked;
   const { numbers, own_domains, given, calling_code, read_at, anybodys } = asked;
   const listed = foreign && tainted ? listedIn(parameters) : { names: [], values: [] };
   return {
@@ -220,6 +227,8 @@ export function goingOf({ tool, ...asked }: AskedCall): Going {
     },
     args,
     tainted,
+    unseen,
+    by_owner,
     instruction,
     trusted_text,
     said,

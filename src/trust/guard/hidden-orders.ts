@@ -4,7 +4,7 @@ import { mayBeMail, wordsOfMail, wordsOnceShown } from "./shown-words.ts";
 import { objectionToOrder } from "./written-orders.ts";
 
 /** What is known of a call by those who look for orders in its texts. */
-export type Giving = Pick<Going, "args" | "tainted" | "orders" | "numbers"> & {
+export type Giving = Pick<Going, "args" | "unseen" | "by_owner" | "orders" | "numbers"> & {
   tool: Pick<Going["tool"], "name" | "foreign" | "read_only">;
 };
 
@@ -19,9 +19,8 @@ export interface HiddenOrder {
  * such of it first, as of Markdown.
  */
 export async function objectionToHiddenOrder(going: Giving): Promise<HiddenOrder> {
-  const { tool, args, tainted, numbers } = going;
-  if (!tool.foreign || tool.read_only || !(tainted || numbers.length > 0))
-    return { objection: null, mails: [] };
+  const { tool, args, unseen } = going;
+  if (!tool.foreign || tool.read_only || !unseen) return { objection: null, mails: [] };
   const texts: string[] = [];
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return { objection: tooMuch(tool.name), mails: [] };

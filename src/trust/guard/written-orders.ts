@@ -41,20 +41,25 @@ export function beginsWithStop(text: string): boolean {
   return STOP_LINE.test(first.trim());
 }
 
+const MEANT = "Write that word into what you ask for if it is meant as text.";
+/** What a listed sender asks for, or an API key, makes no order theirs that would be the owner's. */
+const OTHERS_MEANT = "If it is meant as text, the owner of the inbox may ask for it, by a mail or signed in.";
+
 /** Returns the objection to words in a call that would give an order, or a consent, should they come back in a mail. */
 export function objectionToOrder({
   tool: { name },
   args,
-  tainted,
+  unseen,
+  by_owner,
   orders,
   numbers,
-}: Pick<Going, "args" | "tainted" | "orders" | "numbers"> & {
+}: Pick<Going, "args" | "unseen" | "by_owner" | "orders" | "numbers"> & {
   tool: Pick<Going["tool"], "name">;
 }): Objection | null {
-  const order = tainted ? commandIn(args, orders) : undefined;
+  const order = unseen ? commandIn(args, orders) : undefined;
   if (order !== undefined) {
-    const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. Write that word into what you ask for if it is meant as text.`;
-    return { reason, lacks: null };
+    const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. ${by_owner ? MEANT : OTHERS_MEANT}`;
+    return { reason, lacks: null, unseen: true };
   }
   const number = numberIn(args, numbers, formsOf);
   if (number === undefined) return null;
