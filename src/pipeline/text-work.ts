@@ -2,7 +2,13 @@ import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
 import { type Besides, objectionBesides } from "../trust/guard/besides.ts";
 import { type Going, type Objection, objectionToPlaces } from "../trust/guard/guard.ts";
-import { type Giving, objectionToHiddenOrder, objectionToMailed } from "../trust/guard/hidden-orders.ts";
+import {
+  type Giving,
+  type HiddenOrder,
+  objectionToHiddenOrder,
+  objectionToMailed,
+} from "../trust/guard/hidden-orders.ts";
+import { objectionToYes } from "../trust/guard/written-consents.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../trust/guard/titles.ts";
 import { type Judgement, tellsOf } from "../trust/guard/tells.ts";
 import type { Place, ToolFile } from "../trust/guard/tool.ts";
@@ -73,14 +79,14 @@ export const TEXT_WORK = {
   places: async (going: Going): Promise<Judgement & { mails: string[] }> => {
     const there = objectionToPlaces(going);
     const { objection, mails } =
-      there === null ? await objectionToHiddenOrder(going) : { objection: there, mails: [] };
+      there === null ? await objectionToHidden(going) : { objection: there, mails: [] };
     const tells = objection === null && going.tool.foreign && going.tainted;
     return { objection, mails, tells: tells ? tellsOf(going) : null };
   },
   /** Returns what no consent lifts in a call that the guard objects to. */
   besides: async (going: Going): Promise<Besides & { mails: string[] }> => {
     const { objection, unnamed } = objectionBesides(going);
-    const hidden = objection === null ? await objectionToHiddenOrder(going) : { objection, mails: [] };
+    const hidden = objection === null ? await objectionToHidden(going) : { objection, mails: [] };
     return { ...hidden, unnamed };
   },
   /** Returns the objection to an order in one of the mails that a tool is to send. */
@@ -96,6 +102,12 @@ export const TEXT_WORK = {
   alike: ({ title, places, going }: { title: string; places: Place[]; going: Going }) =>
     alikeOnes(title, places, going),
 };
+
+/** Returns the objection to an order or a consent that is one only for who reads a text as a mail that was made of it. */
+async function objectionToHidden(going: Going): Promise<HiddenOrder> {
+  const hidden = await objectionToHiddenOrder(going);
+  return hidden.objection === null ? { ...hidden, objection: await objectionToYes(going) } : hidden;
+}
 
 /** Makes buffers of the contents of attachments, which a thread receives as plain byte arrays. */
 function withBuffers(parts: MailParts): MailParts {

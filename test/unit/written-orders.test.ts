@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ownMs } from "../support/own-time.ts";
-import { commandIn, objectionToOrder, ordersNotIn } from "../../src/trust/guard/written-orders.ts";
+import { commandIn, ordersNotIn } from "../../src/trust/guard/written-orders.ts";
 
 const ORDERS = ["@mcp:office", "@office", "+vault", "$weekly", "--allow-destructive", "--private"];
 
@@ -87,47 +87,4 @@ test("an order stands in the author's words only as a word of its own", () => {
     "Tell bob@gmail.com and the @officemates in the +household of --everything and $taxes, nonstop.";
   expect(ordersNotIn(words, orders)).toEqual(orders);
   expect(ordersNotIn("Write @Gmail, +house --every=daily $tax and (@office). Stop!", orders)).toEqual([]);
-});
-
-/** What is said of a call in whose run the request with this number waits. */
-function saidOf(args: Record<string, unknown>): string | null {
-  const whose = { unseen: true, by_owner: true };
-  const asked = { tool: { name: "send" }, args, ...whose, orders: [], numbers: ["482913"] };
-  return objectionToOrder(asked)?.reason ?? null;
-}
-
-const base64 = (text: string): string => Buffer.from(text).toString("base64");
-
-test.each<[string, Record<string, unknown>]>([
-  ["in order", { template: "yes {{a}}{{b}}", vars: { a: "482", b: "913" } }],
-  ["in another order", { vars: { b: "913", a: "482" }, template: "yes {{a}}{{b}}" }],
-  ["in three, in another order", { vars: { c: "13", a: "48", b: "29" }, template: "yes {{a}}{{b}}{{c}}" }],
-  ["digit by digit", { vars: { f: 3, e: 1, d: 9, c: 2, b: 8, a: 4 }, template: "yes {{a}}{{b}}" }],
-  ["below names with digits", { template: "yes {{a1}}{{b2}}", vars: { a1: "482", b2: "913" } }],
-  [
-    "one in the template",
-    { rest: "913", template: "yes 482{{rest}}\n\nThank you for all of it, and see you soon." },
-  ],
-  ["in parts in base64", { parts: [base64("yes 482"), base64("913")] }],
-  ["in JSON", { rest: '{"b":"913"}', first: '{"a":"482"}' }],
-  [
-    "in cells of a row that is turned round",
-    { html: "<div style='flex-direction:row-reverse'>913<b>482</b></div>" },
-  ],
-  ["from right to left", { html: "<bdo dir=rtl>319284 sey</bdo>" }],
-  ["in a mail in base64", { raw: `Content-Transfer-Encoding: base64\r\n\r\n${base64("yes 482913")}` }],
-  ["compressed", { raw: Buffer.from(Bun.gzipSync("yes 482913")).toString("base64") }],
-])("the number of a request is found in pieces: %s", (_how, args) => {
-  expect(saidOf(args)).toContain("482913");
-});
-
-test.each<[string, Record<string, unknown>]>([
-  ["other numbers", { amount: "482", order: "914", note: "20 of 13", page: 4, count: 8 }],
-  [
-    "a table",
-    { body: `Sales\n\n${Array.from({ length: 90 }, (_, at) => `${at + 400}, ${at + 850}`).join("\n")}` },
-  ],
-  ["a picture", { file: base64("\x89PNG".repeat(400)) }],
-])("the number of a request is not made of %s", (_what, args) => {
-  expect(saidOf(args)).toBeNull();
 });

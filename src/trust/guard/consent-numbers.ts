@@ -1,72 +1,81 @@
-import { asRead } from "./as-read.ts";
-import { type Given, TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { YES } from "../own-words/consent.ts";
 
-const TAG = /<[^<>]{0,2000}>/g;
-/** A longer value, or first line, is no piece that a template has put in place. */
+/** A longer first line is no piece that a template puts in place. */
 const MAX_PIECE_CHARS = 60;
-/** A single digit stands everywhere: it is a piece only if it is all of a value. */
-const RUN = /\d{2,}|^\d$/g;
+/** What a template puts a value in place of, but for what stands in brackets. */
+const PLACE = /[%$:@#][\p{L}_]\w*/gu;
+/** Where a template puts values in place. */
+const PLACES = /[{[<%$]/;
+const DIGITS = 6;
+/** From more numbers than these the right one could be found out, by which of them may not be written. */
+const MAX_NUMBERS = 250;
 
 /**
- * Returns which of the numbers a tool's arguments have, whatever stands between its digits; or whose pieces they have, in any
- * order: a template puts values together in its own, a page may turn them round. By such a number a mail of the owner's consents
- * to a call that waits.
+ * Whether values, each in several readings, could be put together to a yes with one of the numbers, in any order: a template puts
+ * values together in its own, a page may turn them round. Numbers alone are no yes. Beside one, very many are taken for one
+ * whatever they are, as otherwise the right one could be found out by asking again with fewer of them.
  */
-export function numberIn(
-  args: Record<string, unknown>,
-  numbers: string[],
-  formsOf: (text: string) => string[],
-): string | undefined {
-  if (numbers.length === 0) return undefined;
-  const { texts, pieces } = digitsOf(args, formsOf);
-  return numbers.find((number) => texts.some((text) => text.includes(number)) || isMadeOf(number, pieces));
-}
-
-function digitsOf(
-  args: Record<string, unknown>,
-  formsOf: (text: string) => string[],
-): { texts: string[]; pieces: Set<string> } {
-  let joined = "";
-  const texts: string[] = [];
-  const pieces = new Set<string>();
-  for (const given of textsIn(args)) {
-    if (given === TOO_MUCH) continue;
-    const value = String(given.value);
-    const digits = digitsIn(asRead(value));
-    joined += digits;
-    texts.push(digits.split("").toReversed().join(""));
-    for (const form of formsOf(value)) texts.push(digitsIn(asRead(form)));
-    for (const piece of piecesOf(given)) pieces.add(piece);
+export function mayBeYesOf(values: readonly string[][], numbers: readonly string[]): boolean {
+  const words = new Set<string>();
+  const all: string[] = [];
+  for (const forms of values) {
+    const pieces = forms.map(pieceOf).filter((piece) => piece !== undefined);
+    for (const { word } of pieces) words.add(word);
+    all.push(...new Set(pieces.flatMap(({ digits }) => digits)));
   }
-  return { texts: [joined, ...texts], pieces };
+  const is_template = values.some((forms) => forms.some((form) => PLACES.test(form)));
+  const says = YES.some((yes) => words.has(yes) || (is_template && isMadeOf(yes, words)));
+  if (!says) return false;
+  if (waysTo(DIGITS, lengthsOf(all)) > MAX_NUMBERS) return true;
+  const known = new Set(all);
+  return numbers.some((number) => isMadeOf(number, known));
 }
 
-/** The numbers in a short value, and in the first line of a long one, of which an answer is made. */
-function piecesOf({ value }: Given): string[] {
-  const text = String(value).slice(0, 4 * MAX_PIECE_CHARS);
-  const words = [asRead(text).replaceAll(TAG, " "), ...(BASE64.test(text) ? [decoded(text)] : [])];
-  return words.flatMap((one) => {
-    const [first = ""] = one.trim().split(/[\r\n]/, 1);
-    return first.length > MAX_PIECE_CHARS ? [] : (first.trim().match(RUN) ?? []);
-  });
+interface Piece {
+  word: string;
+  digits: string[];
 }
 
-/** A value in base64 that is too short to be told from a word. */
-const BASE64 = /^[A-Za-z0-9+/_-]{2,12}={0,2}$/;
-
-function decoded(text: string): string {
-  const words = Buffer.from(text, "base64").toString();
-  return /^[\x20-\x7e]*$/.test(words) ? words : "";
+/** The first line of a text as a piece of a consent, if it is a word, or a yes with numbers, or numbers alone. */
+function pieceOf(text: string): Piece | undefined {
+  const [line = ""] = text
+    .trim()
+    .slice(0, 4 * MAX_PIECE_CHARS)
+    .split(/[\r\n]/, 1);
+  const plain = line.replaceAll(PLACE, "").trim();
+  if (plain.length > MAX_PIECE_CHARS) return undefined;
+  const [begin = "", letters = ""] = /^[^\p{L}\p{N}]*(\p{L}*)[ ,:]{0,2}/u.exec(plain) ?? [];
+  const word = letters.normalize("NFKC").toLowerCase();
+  const rest = plain.slice(begin.length).replace(/[.!]$/, "");
+  const digits = rest.match(/\d+/g) ?? [];
+  // A price, a day or an amount with its unit is put in place as a whole.
+  if (/[\p{L}.,:;/%-]/u.test(rest) || (digits.length > 0 && word !== "" && !YES.includes(word)))
+    return undefined;
+  return { word, digits: digits.filter(({ length }) => length <= DIGITS) };
 }
 
-/** Whether a number is some of the pieces, one behind the other. */
-function isMadeOf(number: string, pieces: ReadonlySet<string>): boolean {
+/** Whether a word or number is some of the pieces, one behind the other. */
+function isMadeOf(whole: string, pieces: ReadonlySet<string>): boolean {
   const ends = new Set([0]);
-  for (let end = 1; end <= number.length; end += 1)
-    if ([...ends].some((start) => pieces.has(number.slice(start, end)))) ends.add(end);
-  return ends.has(number.length);
+  for (let end = 1; end <= whole.length; end += 1)
+    if ([...ends].some((start) => pieces.has(whole.slice(start, end)))) ends.add(end);
+  return ends.has(whole.length);
 }
 
-function digitsIn(text: string): string {
-  return text.replaceAll(/\D/g, "");
+/** How many pieces have each length. */
+function lengthsOf(pieces: string[]): number[] {
+  const counts = Array.from({ length: DIGITS + 1 }, () => 0);
+  for (const { length } of pieces) counts[length] = (counts[length] ?? 0) + 1;
+  return counts;
+}
+
+/** In how many ways pieces of these lengths can be put one behind the other to so many digits. */
+function waysTo(digits: number, counts: readonly number[]): number {
+  if (digits === 0) return 1;
+  let ways = 0;
+  for (let length = 1; length <= digits; length += 1) {
+    const count = counts[length] ?? 0;
+    if (count > 0) ways += count * waysTo(digits - length, counts.with(length, count - 1));
+  }
+  return ways;
 }

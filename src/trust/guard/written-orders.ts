@@ -2,7 +2,6 @@ import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { mayBeProse } from "./prose.ts";
-import { numberIn } from "./consent-numbers.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
 const TOKEN =
@@ -45,26 +44,20 @@ const MEANT = "Write that word into what you ask for if it is meant as text.";
 /** What a listed sender asks for, or an API key, makes no order theirs that would be the owner's. */
 const OTHERS_MEANT = "If it is meant as text, the owner of the inbox may ask for it, by a mail or signed in.";
 
-/** Returns the objection to words in a call that would give an order, or a consent, should they come back in a mail. */
+/** Returns the objection to words in a call that would give an order, should they come back in a mail. */
 export function objectionToOrder({
   tool: { name },
   args,
   unseen,
   by_owner,
   orders,
-  numbers,
-}: Pick<Going, "args" | "unseen" | "by_owner" | "orders" | "numbers"> & {
+}: Pick<Going, "args" | "unseen" | "by_owner" | "orders"> & {
   tool: Pick<Going["tool"], "name">;
 }): Objection | null {
   const order = unseen ? commandIn(args, orders) : undefined;
-  if (order !== undefined) {
-    const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. ${by_owner ? MEANT : OTHERS_MEANT}`;
-    return { reason, lacks: null, unseen: true };
-  }
-  const number = numberIn(args, numbers, formsOf);
-  if (number === undefined) return null;
-  const reason = `${name} was to write ${number}, the number of a call that waits for your yes: should the text come back here in your name, that call would be made. Decide about it first, or leave the number out.`;
-  return { reason, lacks: null };
+  if (order === undefined) return null;
+  const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. ${by_owner ? MEANT : OTHERS_MEANT}`;
+  return { reason, lacks: null, unseen: true };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The words that give a consent, and those that refuse one, in small letters. A Polish `tak` is no yes: it is thanks to Danes and Norwegians. */
-const YES = "yes ja oui sí si sì sim ano да はい 是".split(" ");
+export const YES = "yes ja oui sí si sì sim ano да はい 是".split(" ");
 const NO = "no nein non não nao nee nej nie ne нет いいえ 否".split(" ");
 /** More words than these, or other marks, are an ordinary mail. A letter in plain text shows its words between quotation marks. */
 const ALONE = /^["'“„«]?(\p{L}{1,5})(?:[ ,:]{0,2}(\d{3} ?\d{3}))?["'”“»]?[.!。！．]?$/u;

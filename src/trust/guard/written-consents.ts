@@ -1,0 +1,135 @@
+import { YES } from "../own-words/consent.ts";
+import { asRead } from "./as-read.ts";
+import { type Going, type Objection, tooMuch } from "./guard.ts";
+import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { mayBeYesOf } from "./consent-numbers.ts";
+
+/** An encoded character, and a line that goes on, in quoted-printable (RFC 2045 §6.7). */
+const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
+/** An element without others in it, whose words some program may leave out. */
+const ELEMENT = /<[a-z][^<>]*>[^<>]*<\/[a-z][^<>]*>/gi;
+/** How deep such elements may be in each other. */
+const DEPTH = 3;
+/** A value in base64 that is too short to be told from a word. */
+const SHORT_BASE64 = /^[A-Za-z0-9+/_-]{2,12}={0,2}$/;
+const CLOSES = new Map([
+  ["]", "["],
+  [")", "("],
+  ["}", "{"],
+  [">", "<"],
+]);
+const OPENS = new Set(CLOSES.values());
+/** The marks of markup, which a program takes out, and quotation marks. */
+const MARKS = /[^\p{L}\p{M}\p{N}\s.,:;/?!%\u3002\uff01\uff0e-]/gu;
+/** What may be one of the words and its number, with some blanks and marks. */
+const MAX_LINE_CHARS = 60;
+/** Six digits behind one of the words, as `consentIn` reads them, and blanks that a program may leave out. */
+const WITH_NUMBER = /^(\p{L}{1,5})[ ,:]{0,2}(?:\d ?){6}[.!\u3002\uff01\uff0e]?$/u;
+
+/** The same within a line, which a program may break there. */
+const WITHIN_LINE = /(?<![\p{L}\p{M}\p{N}])((?:\p{L}\p{M}?){1,5})[ ,:]{0,2}(\d{3} ?\d{3})(?!\d)/gu;
+/** From more of these the number of a request could be found out, by which of them may not be written. */
+const MAX_WITHIN_LINES = 5;
+
+/**
+ * Returns the objection to words in a call that would be the owner's yes to one that waits, should they come back in a mail: one of
+ * the words of a consent with a number, as they stand there or as they are shown once they were mailed. Where they stand
+ * alone in a line it does not matter which number it is: nobody is to learn by this which one it would have to be.
+ */
+export async function objectionToYes({
+  tool: { name, foreign, read_only },
+  args,
+  numbers,
+}: Pick<Going, "args" | "numbers"> & {
+  tool: Pick<Going["tool"], "name" | "foreign" | "read_only">;
+}): Promise<Objection | null> {
+  if (numbers.length === 0 || !foreign || read_only) return null;
+  // Parsers of HTML and Markdown would stay in memory from the start.
+  const { wordsInHtml } = await import("../own-words/html-words.ts");
+  const { htmlAsMailed } = await import("../../mail/writing/markdown-as-mailed.ts");
+  const values: string[][] = [];
+  const within = new Set<string>();
+  for (const given of textsIn(args)) {
+    if (given === TOO_MUCH) return tooMuch(name);
+    const forms = formsOf(String(given.value)).flatMap((form) => [
+      form,
+      withoutAsides(form),
+      wordsInHtml(form),
+      wordsInHtml(htmlAsMailed(form)),
+    ]);
+    const read = [...new Set(forms.map(asRead))];
+    if (read.some(isYesInLine)) return yesWritten(name);
+    for (const form of read) for (const number of numbersWithin(form)) within.add(number);
+    // A name is put nowhere, and `ano` or `si` may be one.
+    if (given.key !== "") values.push(read);
+  }
+  const is_said = within.size > MAX_WITHIN_LINES || numbers.some((number) => within.has(number));
+  return is_said || mayBeYesOf(values, numbers) ? yesWritten(name) : null;
+}
+
+/** The numbers in a text that stand behind one of the words. */
+function numbersWithin(text: string): string[] {
+  return Array.from(plainLine(text).matchAll(WITHIN_LINE), ([, word = "", number = ""]) =>
+    isYes(word) ? [number.replace(" ", "")] : [],
+  ).flat();
+}
+
+function isYes(word: string): boolean {
+  return YES.includes(word.normalize("NFKC").toLowerCase());
+}
+
+function yesWritten(name: string): Objection {
+  const reason = `${name} was to write a word such as \`yes\` with six digits, or with numbers that they could be made of, and a call waits for your yes: should the text come back here in your name with the number of that call, it would be made. Decide about it first, or write one without the other.`;
+  return { reason, lacks: null };
+}
+
+/** A text as programs decode it, and without elements that they may hide. */
+function formsOf(text: string): string[] {
+  const forms = [text, asRead(text)];
+  const encoded = text.replaceAll(QUOTED_PRINTABLE, (_whole, hex?: string) =>
+    hex === undefined ? "" : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  forms.push(encoded);
+  if (SHORT_BASE64.test(text)) forms.push(Buffer.from(text, "base64").toString());
+  let shown = text;
+  for (let depth = 0; depth < DEPTH; depth += 1) forms.push((shown = shown.replaceAll(ELEMENT, "")));
+  return [...new Set(forms)];
+}
+
+/** A text without what stands in brackets of any kind, which a template or a program of some markup takes for its own. */
+function withoutAsides(text: string): string {
+  const kept: string[] = [];
+  const open: { sign: string; at: number }[] = [];
+  const counts = new Map<string, number>();
+  for (const sign of text) {
+    const opened = CLOSES.get(sign);
+    if (OPENS.has(sign)) {
+      open.push({ sign, at: kept.length });
+      counts.set(sign, (counts.get(sign) ?? 0) + 1);
+    } else if (opened !== undefined && (counts.get(opened) ?? 0) > 0) {
+      for (let last = open.pop(); last !== undefined; last = open.pop()) {
+        counts.set(last.sign, (counts.get(last.sign) ?? 1) - 1);
+        kept.length = last.at;
+        if (last.sign === opened) break;
+      }
+    } else kept.push(sign);
+  }
+  return kept.join("");
+}
+
+/** Whether some line of a text is no more than a yes with a number, from left to right or from right to left. */
+function isYesInLine(text: string): boolean {
+  return text.split(/[\r\n\u2028\u2029]/).some((line) => {
+    const plain = plainLine(line);
+    if (plain.length > MAX_LINE_CHARS) return false;
+    const turned = Array.from(plain).toReversed().join("");
+    return [plain, turned].some((one) => {
+      const [, word = ""] = WITH_NUMBER.exec(one.normalize("NFKC")) ?? [];
+      return isYes(word);
+    });
+  });
+}
+
+function plainLine(line: string): string {
+  return line.replaceAll(MARKS, "").replaceAll(/\s+/g, " ").trim();
+}
