@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** Of what a tool was given to write, the sender whose own words it was: these may well write the same once more. */
+/** The listed sender whose own words a tool was given to write, who may well write the same once more. */
 export const writtenBy = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable("written_texts").addColumn("author", "text").execute();

@@ -37,8 +37,23 @@ interface Wanted {
   signal: AbortSignal;
 }
 
+/**
+ * Why a call is not just made: the owner is asked first, or the guard has an objection. Whoever is asked reads what would
+ * be written, so that an order in it is no reason where nothing of others was read; null where it may be made.
+ */
+export async function whyStop(
+  app: App,
+  run: Run,
+  { tool, tainted, objection }: Pick<AskedCall, "tool" | "tainted"> & { objection: Objection | null },
+): Promise<{ cause: ApprovalRow["cause"]; objection: Objection | null } | null> {
+  const is_shown = objection === null || (objection.unseen === true && !tainted);
+  const cause = is_shown ? await whyAsk(app, run, tool) : null;
+  if (cause !== null) return { cause, objection: null };
+  return objection === null ? null : { cause: "boundary", objection };
+}
+
 /** Why the owner is asked before a call that nothing forbids; null where it may just be made. */
-export async function whyAsk(app: App, run: Run, tool: Tool): Promise<"marked" | "flag" | null> {
+async function whyAsk(app: App, run: Run, tool: Tool): Promise<"marked" | "flag" | null> {
   if (tool.target === FILES_TARGET) return null;
   if (run.settings.ask && !tool.read_only) return "flag";
   const target = await targetOf(app, run, tool);

@@ -32,9 +32,18 @@ export async function toNote(
   return bytesToNote(noted) <= freeFor(storage, "household") ? noted : NO_ROOM;
 }
 
-/** The numbers of requests for consent that may not be written: a letter about one may have gone out while this run went on. */
-export async function numbersNow(app: App, run: Pick<Run, "message">, call: Written): Promise<string[]> {
-  return isUnseen(run, call) ? waitingNumbers(app, run.message.user_id) : [];
+/** For whom a tool would write, as the guard is told. */
+export type WhoseWriting = Pick<AskedCall, "unseen" | "by_owner" | "numbers">;
+
+/** Tells for whom a tool would write by a call, and which requests wait now: a letter about one may have gone out while this run went on. */
+export async function whoseWriting(
+  app: App,
+  run: Pick<Run, "message">,
+  call: Written,
+): Promise<WhoseWriting> {
+  const unseen = isUnseen(run, call);
+  const numbers = unseen ? await waitingNumbers(app, run.message.user_id) : [];
+  return { unseen, by_owner: isByOwner(run.message), numbers };
 }
 
 type Written = Pick<AskedCall, "tool" | "tainted">;

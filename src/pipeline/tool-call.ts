@@ -11,20 +11,27 @@ import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { argumentsOf } from "./call-arguments.ts";
-import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
-import { holdCall, isLiftable, whyAsk, isUnshown } from "./hold-call.ts";
+import { countCall, nextCall } from "./earlier-calls.ts";
+import { holdCall, isLiftable, isUnshown, whyStop } from "./hold-call.ts";
 import { notePlaces } from "./known-places.ts";
 import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { judgeCall } from "./objection.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
 import { answererOf, callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
-import { recordedCall } from "./recorded-calls.ts";
 import { makeTextFile } from "./text-work.ts";
 import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
-import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
-import { isByOwner, isUnseen, NOTHING_TO_NOTE, noteUnseen, numbersNow, toNoteInTalk } from "./to-note.ts";
+import { beginCall, endCall, UNKNOWN } from "./tool-journal.ts";
+import {
+  isUnseen,
+  NOTHING_TO_NOTE,
+  noteUnseen,
+  toNoteInTalk,
+  whoseWriting,
+  type WhoseWriting,
+} from "./to-note.ts";
+import { textForModel, toldBefore } from "./told-before.ts";
 import type { Talk } from "./tool-loop.ts";
 
 /** What came of a call that the model asked for, for the model and for the activity. */
@@ -65,9 +72,8 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const earlier = toldBefore(run, tool, { args, round: asked.round });
   if (earlier !== undefined) return earlier;
   const { trusted_text } = run.trust;
-  const numbers = await numbersNow(app, run, { tool, tainted });
-  const unseen = isUnseen(run, { tool, tainted });
-  const judged = { tool, args, tainted, beside, anybodys, numbers, unseen, by_owner: isByOwner(run.message) };
+  const whose = await whoseWriting(app, run, { tool, tainted });
+  const judged = { tool, args, tainted, beside, anybodys, ...whose };
   const { objection, tells } = await judge(app, run, talk, judged);
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
   const stopped = await askOrBlock(app, run, talk, { ...judged, objection, sent });
@@ -121,10 +127,7 @@ function noteFailure(
   failed.set(key, { round, sentence: `${key} failed: ${excerptOf(text)}` });
 }
 
-type Judged = Pick<
-  AskedCall,
-  "tool" | "args" | "tainted" | "beside" | "anybodys" | "numbers" | "unseen" | "by_owner"
->;
+type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys"> & WhoseWriting;
 
 /** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
 async function judge(app: App, run: Run, talk: Talk, call: Judged): Promise<Judgement> {
@@ -152,19 +155,23 @@ async function askOrBlock(
   app: App,
   run: Run,
   talk: Talk,
-  { objection, sent, ...call }: Judged & { objection: Objection | null; sent: Record<string, unknown> },
+  {
+    objection: found,
+    sent,
+    ...call
+  }: Judged & { objection: Objection | null; sent: Record<string, unknown> },
 ): Promise<MadeCall | null> {
   const { tool, args, tainted, beside } = call;
-  const seen = objection === null || (objection.unseen === true && !tainted);
-  const cause = (seen ? await whyAsk(app, run, tool) : null) ?? (objection === null ? null : "boundary");
-  if (cause === null) return null;
+  const why = await whyStop(app, run, { tool, tainted, objection: found });
+  if (why === null) return null;
+  const { cause, objection } = why;
   const asked = askedOf(run, talk, call);
-  const asks = objection === null || cause !== "boundary" || isLiftable(objection, tool);
+  const asks = objection === null || isLiftable(objection, tool);
   const held = asks ? await holdCall(app, run, { asked, sent, cause, signal: talk.signal }) : "";
   const waits = typeof held !== "string";
   const unasked = !waits && isUnshown(held) ? ` ${held}` : "";
   const reason =
-    objection === null || cause !== "boundary"
+    objection === null
       ? waits
         ? WAITS
         : `The owner is asked before ${tool.name} is called. ${held}`
@@ -201,45 +208,6 @@ function hasOtherAnswered({ answered }: Talk, { tool }: Judged): boolean {
   const own = answererOf(callStep(tool, {}));
   return [...answered].some((one) => one !== own);
 }
-
-function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
-  return ok ? text : `The call failed: ${text}`;
-}
-
-/** What is known of the call from before, so that it is not made: undefined if it is to be made. */
-function toldBefore(
-  run: Run,
-  tool: Tool,
-  asked: { args: Record<string, unknown>; round: number },
-): MadeCall | undefined {
-  if (run.record !== undefined) return recordedCall(run.record, tool, asked.args);
-  return tool.read_only ? undefined : toldOfEarlier(run, tool, asked);
-}
-
-/** What came of the call, or of another one in its place, in an earlier try; undefined if the call is to be made. */
-function toldOfEarlier(
-  run: Run,
-  tool: Tool,
-  asked: { args: Record<string, unknown>; round: number },
-): MadeCall | undefined {
-  const answer = earlierAnswer(run.journal, tool, asked);
-  if (answer === undefined) return undefined;
-  const { call, others, lost } = answer;
-  if (lost !== undefined) {
-    const text =
-      lost === "same"
-        ? `Not called again: ${call.text} If it was not done, ask for it once more just so.`
-        : `Not called: this call of the same tool was made before, and its answer was lost. If yours is to do the same, look first whether it was done. If it is another one, ask for it again just so.\n\n${storiesOf([call])}`;
-    return { text, said: true, step: doneStep(tool, asked.args, { ok: false, text }) };
-  }
-  run.steps.push(...doubtsAbout(call));
-  const step = inEarlierTry(call.step ?? doneStep(tool, asked.args, call));
-  if (others === undefined) return { text: textForModel(call), said: true, step };
-  return { text: `${NOT_AGAIN}\n\n${storiesOf(others)}`, said: false, step };
-}
-
-const NOT_AGAIN =
-  "Not called: this work was begun before and interrupted, and has made these calls of the same tool then. If yours is one of them, go on from there. If it is another one, ask for it again just so.";
 
 interface Making {
   tool: Tool;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { freshId } from "../support/mailroom.ts";
-import { CREATE, create, toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
+import { CREATE, toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
 import { type ServedTool, startToolServer } from "../support/tool-server.ts";
 
 const text = { type: "string" };

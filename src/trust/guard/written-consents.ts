@@ -44,27 +44,42 @@ export async function objectionToYes({
   tool: Pick<Going["tool"], "name" | "foreign" | "read_only">;
 }): Promise<Objection | null> {
   if (numbers.length === 0 || !foreign || read_only) return null;
+  const readings = await readingsOf(args);
+  if (readings === TOO_MUCH) return tooMuch(name);
+  const all = readings.flatMap(({ forms }) => forms);
+  const within = new Set(all.flatMap(numbersWithin));
+  // A name is put nowhere, and `ano` or `si` may be one.
+  const values = readings.flatMap(({ key, forms }) => (key === "" ? [] : [forms]));
+  const is_yes =
+    all.some(isYesInLine) ||
+    within.size > MAX_WITHIN_LINES ||
+    numbers.some((number) => within.has(number)) ||
+    mayBeYesOf(values, numbers);
+  return is_yes ? yesWritten(name) : null;
+}
+
+interface Reading {
+  key: string;
+  /** A value as it is read by programs that take it for plain text, HTML, Markdown or a template. */
+  forms: string[];
+}
+
+async function readingsOf(args: Record<string, unknown>): Promise<Reading[] | typeof TOO_MUCH> {
   // Parsers of HTML and Markdown would stay in memory from the start.
   const { wordsInHtml } = await import("../own-words/html-words.ts");
   const { htmlAsMailed } = await import("../../mail/writing/markdown-as-mailed.ts");
-  const values: string[][] = [];
-  const within = new Set<string>();
+  const readings: Reading[] = [];
   for (const given of textsIn(args)) {
-    if (given === TOO_MUCH) return tooMuch(name);
+    if (given === TOO_MUCH) return TOO_MUCH;
     const forms = formsOf(String(given.value)).flatMap((form) => [
       form,
       withoutAsides(form),
       wordsInHtml(form),
       wordsInHtml(htmlAsMailed(form)),
     ]);
-    const read = [...new Set(forms.map(asRead))];
-    if (read.some(isYesInLine)) return yesWritten(name);
-    for (const form of read) for (const number of numbersWithin(form)) within.add(number);
-    // A name is put nowhere, and `ano` or `si` may be one.
-    if (given.key !== "") values.push(read);
+    readings.push({ key: given.key, forms: [...new Set(forms.map(asRead))] });
   }
-  const is_said = within.size > MAX_WITHIN_LINES || numbers.some((number) => within.has(number));
-  return is_said || mayBeYesOf(values, numbers) ? yesWritten(name) : null;
+  return readings;
 }
 
 /** The numbers in a text that stand behind one of the words. */
