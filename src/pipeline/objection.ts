@@ -60,11 +60,11 @@ async function judgeByPlaces(app: App, going: Going, from: ReadFor): Promise<Jud
 /** Returns the objection to an order that a mail has which a tool is given as a whole, once it is read as mail is here. */
 async function objectionToMails(
   app: App,
-  { tool, tainted, orders, numbers }: Going,
+  { tool, unseen, by_owner, orders, numbers }: Going,
   { mails, from }: { mails: string[]; from: ReadFor },
 ): Promise<Objection | null> {
   if (mails.length === 0) return null;
-  const going = { tool, args: {}, tainted, orders, numbers };
+  const going = { tool, args: {}, unseen, by_owner, orders, numbers };
   const objection = await workOnText(app, "mailed", { going, mails }, from);
   return objection === undefined ? tooMuch(tool.name) : objection;
 }

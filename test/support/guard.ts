@@ -84,6 +84,8 @@ export async function objectionToWrite(
     places: [],
     read_at: [],
     anybodys: true,
+    unseen: true,
+    by_owner: true,
   });
   const { objection, mails } = await TEXT_WORK.places(going);
   return (objection ?? (await TEXT_WORK.mailed({ going, mails })))?.reason ?? null;

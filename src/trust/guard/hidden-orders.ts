@@ -1,6 +1,7 @@
 import { type Going, type Objection, tooMuch } from "./guard.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { mayBeMail, wordsOfMail, wordsOnceShown } from "./shown-words.ts";
+import { objectionToYes } from "./written-consents.ts";
 import { objectionToOrder } from "./written-orders.ts";
 
 /** What is known of a call by those who look for orders in its texts. */
@@ -31,10 +32,10 @@ export async function objectionToHiddenOrder(going: Giving): Promise<HiddenOrder
   return { objection, mails: texts.filter(mayBeMail) };
 }
 
-/** Returns the objection to an order in a mail that a tool is given as a whole, as this server reads it once it comes. */
+/** Returns the objection to an order, or a yes, in a mail that a tool is given as a whole, as this server reads it once it comes. */
 export async function objectionToMailed(going: Giving, mails: string[]): Promise<Objection | null> {
   const words = await Promise.all(mails.map(wordsOfMail));
-  return objectionInWords(going, words.flat());
+  return objectionInWords(going, words.flat()) ?? objectionToYes({ ...going, args: { text: words.flat() } });
 }
 
 function objectionInWords(going: Giving, words: string[]): Objection | null {
