@@ -87,13 +87,10 @@ function Tile({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | und
 /** The model of an inbox, how much came today, and what failed last. */
 function Facts({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | undefined }) {
   const { data: connections } = useQuery(connectionList);
-  const model = connections?.find(({ id }) => id === inbox.default_connection_id);
   const failure = activity?.last_failure;
   return (
     <div className="grid w-full gap-1 text-sm text-soft">
-      <p className="wrap-anywhere">
-        {model ? modelWords(model) : inbox.routed ? "The server’s own model" : "No model yet"}
-      </p>
+      <p className="wrap-anywhere">{modelWords(inbox, connections)}</p>
       {activity && (
         <p className="flex flex-wrap gap-x-3">
           <span>{mailsWords(activity.mails)}</span>
@@ -120,7 +117,12 @@ function Facts({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | un
   );
 }
 
-function modelWords({ label, model }: Connection): string {
+/** Nothing as long as nobody knows: its connection has not been read yet, or cannot be. */
+function modelWords({ default_connection_id, routed }: Inbox, connections?: Connection[]): string {
+  if (default_connection_id !== null && !connections) return "";
+  const connection = connections?.find(({ id }) => id === default_connection_id);
+  if (!connection) return routed ? "The server’s own model" : "No model yet";
+  const { label, model } = connection;
   return model === null || model === label ? label : `${label}, ${model}`;
 }
 

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Connection, Context, Inbox } from "../../src/dashboard/api/shapes.ts";
+import { rawMail } from "../support/mails.ts";
+import { deliver } from "../support/smtp-client.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+
+/** What a proxy says while there is nobody behind it. */
+const GONE = { status: 503, contentType: "text/html", body: "nobody there" };
+
+describe.skipIf(!hasChromium)("what one meets on the second day", () => {
+  const stack = new AsyncDisposableStack();
+  let at: Dashboard;
+
+  beforeAll(async () => {
+    at = stack.use(
+      await dashboard({
+        env: { MAILWRIGHT_LLM__KIND: "demo", MAILWRIGHT_LIMITS__INBOUND_PER_SENDER_HOUR: "1000" },
+      }),
+    );
+  }, 120_000);
+
+  afterAll(() => stack.disposeAsync());
+
+  const makeInbox = (body: object) => at.api<Inbox>("POST", "/inboxes", body);
+
+  /** A mail from the owner to an inbox. */
+  async function send({ address }: Inbox, parts: Parameters<typeof rawMail>[0]): Promise<void> {
+    const [host = "", port] = (await at.said(/ready .*smtp=(\S+)/)).split(":");
+    const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.org>` };
+    const raw = rawMail({ from: OWNER.email, to: address, text: "Hello", headers, ...parts });
+    const said = await deliver({ host, port: Number(port) }, { from: OWNER.email, to: address, raw });
+    expect(said).toStartWith("250");
+  }
+
+  test("an inbox says nothing of its model while its connections cannot be read", async () => {
+    const { id } = await at.api<Connection>("POST", "/connections", { kind: "demo", label: "Own demo" });
+    await makeInbox({ label: "With its own", default_connection_id: id });
+    await using visit = await at.visit({ refusals: [503] });
+    const { page } = visit;
+    await page.route("**/connections", (route) => route.fulfill(GONE));
+    await page.goto(`${at.url}/app/inboxes`);
+    const card = page.getByRole("listitem").filter({ hasText: "With its own" });
+    await card.getByText(/mails? today/i).waitFor();
+    expect(await card.getByText("own model").count()).toBe(0);
+    await page.unrouteAll();
+    await page.reload();
+    await card.getByText("Own demo").waitFor();
+  }, 60_000);
+
+  test.each(LOOKS)(
+    "a mail that waits in a paused inbox says so, and leads there (%s)",
+    async (name, look) => {
+      const inbox = await makeInbox({ label: `Paused ${name}` });
+      await at.api("PATCH", `/inboxes/${inbox.id}`, { paused: "keep" });
+      await send(inbox, { subject: `Later ${name}` });
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const row = page.getByRole("listitem").filter({ hasText: `Later ${name}` });
+      await row.getByText("Waits: the inbox is paused").waitFor();
+      await visit.look("paused-list");
+      await row.getByRole("link").click();
+      await page.getByText("It waits: its inbox is paused.").waitFor();
+      await page.getByText("Waits: the inbox is paused").waitFor();
+      await visit.look("paused-message");
+      await page.getByRole("link", { name: "The settings of this inbox" }).click();
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByText("It is paused:").waitFor({ state: "detached" });
+      await visit.open("Activity");
+      await row.getByText("Done", { exact: true }).waitFor();
+    },
+    60_000,
+  );
+
+  test.each(LOOKS)(
+    "a context is not saved over what another tab has saved, unless one wants that (%s)",
+    async (name, look) => {
+      const { id } = await at.api<Context>("POST", "/contexts", {
+        title: `Tone ${name}`,
+        body: "Be brief.",
+        kind: "instruction",
+      });
+      await using visit = await at.visit({ look, refusals: [409] });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/contexts/${id}`);
+      const text = page.getByLabel("Text in Markdown");
+      await text.fill("Be kind.");
+      await at.api("PATCH", `/contexts/${id}`, { body: "Be exact.", enabled: false });
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("This context has been changed since you read it.").waitFor();
+      expect(await text.inputValue()).toBe("Be kind.");
+      await visit.look("context-conflict");
+      await page.getByRole("button", { name: "Save mine all the same" }).click();
+      await page.getByText("Saved.").waitFor();
+      // What was not changed here stays as the other tab has it.
+      expect(await at.api<Context>("GET", `/contexts/${id}`)).toMatchObject({
+        body: "Be kind.",
+        enabled: false,
+        version: 3,
+      });
+      await page.getByRole("button", { name: "Version 2" }).waitFor();
+      await text.fill("Be both.");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("Save mine all the same").waitFor({ state: "detached" });
+      expect(await at.api<Context>("GET", `/contexts/${id}`)).toMatchObject({ version: 4 });
+    },
+    60_000,
+  );
+});
