@@ -1,5 +1,6 @@
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
+import type { MessageRow } from "../db/schema.ts";
 import { type Job, returnJob } from "./queue.ts";
 
 /**
@@ -16,6 +17,22 @@ const PREFIX = "paused:";
  */
 export function untilResumed(inbox_id: string, message_id: string): { run_at: number; dedupe_key: string } {
   return { run_at: PAUSED_AT, dedupe_key: `${PREFIX}${inbox_id}:${message_id}` };
+}
+
+/** Returns the ids of those of these messages whose work waits until their inbox resumes. */
+export async function waitingAmong(
+  db: Db,
+  messages: Pick<MessageRow, "id" | "inbox_id" | "state">[],
+): Promise<Set<string>> {
+  const received = messages.filter(({ state }) => state === "received");
+  if (received.length === 0) return new Set();
+  const keys = new Map(received.map(({ id, inbox_id }) => [untilResumed(inbox_id ?? "", id).dedupe_key, id]));
+  const jobs = db
+    .selectFrom("jobs")
+    .select("dedupe_key")
+    .where("dedupe_key", "in", [...keys.keys()]);
+  const found = await jobs.execute();
+  return new Set(found.map(({ dedupe_key }) => keys.get(dedupe_key ?? "") ?? ""));
 }
 
 /** Returns a claimed job to the queue, where it waits until its inbox resumes. */

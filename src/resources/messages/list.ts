@@ -6,6 +6,7 @@ import type { Db } from "../../db/database.ts";
 import { MESSAGE_BYTES } from "../../db/row-bytes.ts";
 import type { MessageRow, Schema, UserRow } from "../../db/schema.ts";
 import { NOT_DONE } from "../../db/unfinished.ts";
+import { waitingAmong } from "../../jobs/paused.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../lib/pagination.ts";
 import { portionsOf } from "../../lib/portions.ts";
@@ -269,6 +270,9 @@ function newest([first, ...others]: Ids[]): Ids {
   return others.reduce((all, one) => all.unionAll(one), first).orderBy("id", "desc");
 }
 
+/** What is shown of a message whose work waits because its inbox is paused. */
+export const WAITS = { reason: "inbox_paused" as const };
+
 /** The rows of the activity log for those of the ids that are the user's own, newest first. */
 export async function readActivity(app: App, user: UserRow, ids: string[]): Promise<ListedMessage[]> {
   if (ids.length === 0) return [];
@@ -282,7 +286,11 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
     .execute();
   const files = await attachmentsOf(app.db, ids);
   const retries = await mayRetry(app.db, rows);
+  const paused = await waitingAmong(app.db, rows);
   return rows.map((row) =>
-    Object.assign(viewActivity(row, files.get(row.id) ?? []), { may_retry: retries.get(row.id) ?? null }),
+    Object.assign(viewActivity(row, files.get(row.id) ?? []), {
+      may_retry: retries.get(row.id) ?? null,
+      ...(paused.has(row.id) ? WAITS : {}),
+    }),
   );
 }

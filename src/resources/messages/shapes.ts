@@ -149,7 +149,13 @@ export const ActivityShape = t.Object(
     command: t.Nullable(CommandShape),
     result: t.String(),
     error: t.Nullable(t.String()),
-    reason: t.Nullable(t.String({ description: "Machine-readable cause.", examples: ["not_allowlisted"] })),
+    reason: t.Nullable(
+      t.String({
+        description:
+          "Machine-readable cause of what became of it; of a received one `inbox_paused`, where it waits for that.",
+        examples: ["not_allowlisted"],
+      }),
+    ),
     usage,
     steps: t.Array(StepShape),
     attachments: t.Array(AttachmentShape, { description: "Files of both directions." }),

@@ -7,7 +7,9 @@ import { createTurns } from "../../lib/turns.ts";
 import { mailboxes, type MailHeaders } from "../../mail/reading/headers.ts";
 import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
 import type { UsedContext } from "./shapes.ts";
+import { waitingAmong } from "../../jobs/paused.ts";
 import { storedJson } from "../../lib/stored-json.ts";
+import { WAITS } from "./list.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
 import { mayRetry } from "./may-retry.ts";
@@ -36,6 +38,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
   const { content, to, cc } = await shownMail(app, row, { raw, user });
   return {
     ...viewActivity(withProgress(app, row), files),
+    ...((await waitingAmong(app.db, [row])).has(row.id) ? WAITS : {}),
     may_retry: (await mayRetry(app.db, [row])).get(row.id) ?? null,
     running: row.state === "received" && app.progress.has(row.id),
     waits_until: waitsUntil(row),

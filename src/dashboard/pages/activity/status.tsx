@@ -1,15 +1,26 @@
+import { useQuery } from "@tanstack/react-query";
+import { inboxList } from "../../api/lists.ts";
 import type { Activity } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { isLeftOut } from "./story-words.ts";
 import { REPLIES, STATUSES } from "./words.ts";
 
-type Shown = Pick<Activity, "status"> & Partial<Pick<Activity, "error">>;
+type Shown = Pick<Activity, "status"> & Partial<Pick<Activity, "error" | "reason" | "inbox_id">>;
 
 /** `waits`: nobody works on it yet. */
 export function StatusBadge({ message, waits = false }: { message: Shown; waits?: boolean }) {
   const { look, word } = STATUSES[message.status];
+  const is_paused = useIsPaused(message);
+  if (is_paused) return <Badge look="warn">Waits: the inbox is paused</Badge>;
   if (isLeftOut(message)) return <Badge>Left out</Badge>;
   return <Badge look={look}>{waits ? "Waiting" : word}</Badge>;
+}
+
+/** Whether it waits for its inbox. No word comes when that goes on, so that the inbox is looked at too. */
+export function useIsPaused({ status, reason, inbox_id }: Shown): boolean {
+  const { data: inboxes } = useQuery(inboxList);
+  const inbox = inboxes?.find(({ id }) => id === inbox_id);
+  return status === "received" && reason === "inbox_paused" && inbox?.paused !== null;
 }
 
 /** What went wrong with the mail that answers; nothing where it went well, or where none is to be mailed. */

@@ -1,22 +1,21 @@
-import { useQuery } from "@tanstack/react-query";
 import { CircleStop } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
-import { inboxList } from "../../api/lists.ts";
 import type { RoutingResult, Story } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Spinner } from "../../ui/spinner.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { SettingLink } from "./setting-links.tsx";
+import { useIsPaused } from "./status.tsx";
 import { Steps } from "./steps.tsx";
 
 /** A message that has not ended: since when, what was done so far, and the button to cancel it. */
 export function Working({ story }: { story: Story }) {
-  const { data: inboxes } = useQuery(inboxList);
-  const is_paused = inboxes?.find(({ id }) => id === story.inbox_id)?.paused ?? null;
-  const waits = is_paused === null ? "It waits for its turn." : "It waits: its inbox is paused.";
+  const is_paused = useIsPaused(story);
+  const waits = is_paused ? "It waits: its inbox is paused." : "It waits for its turn.";
   return (
     <Card
       title={story.running ? "It is being worked on" : "It has not begun"}
@@ -29,6 +28,7 @@ export function Working({ story }: { story: Story }) {
             {story.running ? "The answer shows here by itself." : waits} <SoFar since={story.created} />
           </span>
         </p>
+        {is_paused && <SettingLink inbox_id={story.inbox_id} reason={story.reason} />}
         {story.steps.length > 0 && <Steps steps={story.steps} />}
       </div>
     </Card>
