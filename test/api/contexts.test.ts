@@ -206,6 +206,21 @@ test("a patch changes what it names; the slug follows no title", async () => {
   expect((await ada.post("/contexts", { ...VOICE, slug: "brand-voice" })).status).toBe(201);
 });
 
+test("a patch that names the version it was made of is refused once there is another", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body: made } = await ada.post("/contexts", VOICE);
+  const path = `/contexts/${made.id}`;
+  expect((await ada.patch(path, { version: 1, body: "One" })).body).toMatchObject({
+    body: "One",
+    version: 2,
+  });
+  const late = await ada.patch(path, { version: 1, body: "Two" });
+  expect([late.status, late.body.code]).toEqual([409, "conflict"]);
+  expect((await ada.get(path)).body.body).toBe("One");
+  expect((await ada.patch(path, { body: "Three" })).body.version).toBe(3);
+});
+
 test("a patch does not take the slug of another context", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");

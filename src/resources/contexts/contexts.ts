@@ -12,7 +12,7 @@ import { oneLine } from "../../lib/one-line.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { cutSlug, slugOf } from "../../lib/slug.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
-import type { ContextInput, NewContext } from "./shapes.ts";
+import type { ContextInput, ContextPatch, NewContext } from "./shapes.ts";
 import { isAnotherVersion, keepVersion } from "./kept-versions.ts";
 import { type ContextList, contextLists, inboxesFor, leaveInboxes, setInboxes } from "./scope.ts";
 
@@ -87,11 +87,18 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
 export async function patchContext(
   app: App,
   caller: Caller,
-  patch: { id: string; input: ContextInput },
+  { id, input: { version, ...input } }: { id: string; input: ContextPatch },
 ): Promise<ContextView> {
   return app.write(async (tx) => {
-    const row = await ownContext(tx, caller.user, patch.id);
-    return patchOwnContext(app, tx, caller, { row, input: patch.input });
+    const row = await ownContext(tx, caller.user, id);
+    if (version !== undefined && version !== row.version) throw contextChanged();
+    return patchOwnContext(app, tx, caller, { row, input });
+  });
+}
+
+function contextChanged(): AppError {
+  return new AppError("conflict", "This context has been changed since you read it.", {
+    fix: "Read it again (reload the page), and make your change to what is there now.",
   });
 }
 

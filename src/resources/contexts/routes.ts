@@ -95,7 +95,7 @@ function contextByIdRoutes(app: App) {
           summary: "Change a context",
           description: "Only the given members change. A new title leaves the slug as it is.",
           answers: { 200: ContextShape },
-          errors: ["plan_required", "plan_limit_reached", "storage_full", "slug_taken"],
+          errors: ["plan_required", "plan_limit_reached", "storage_full", "slug_taken", "conflict"],
         }),
       },
     )

@@ -40,6 +40,13 @@ export const contextBody = t.Object({
   body: t.Optional(body),
   kind: t.Optional(kind),
   ...optional,
+  version: t.Optional(
+    t.Integer({
+      minimum: 1,
+      description:
+        "As you have read it: if the context says something else since, the change is refused (409) before anything is replaced.",
+    }),
+  ),
 });
 
 /** The parts of a form (RFC 7578 §4.3): one inbox is one part, and several are so many parts of the same name. */
@@ -56,7 +63,9 @@ export const uploadBody = t.Object({
 
 export type Upload = Omit<Static<typeof uploadBody>, "file"> & { file: Blob & { name?: string } };
 export type NewContext = Static<typeof newContextBody>;
-export type ContextInput = Static<typeof contextBody>;
+export type ContextPatch = Static<typeof contextBody>;
+/** What both a new context and a patch may set. */
+export type ContextInput = Omit<ContextPatch, "version">;
 
 export const ContextShape = t.Object(
   {

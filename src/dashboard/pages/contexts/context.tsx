@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { faultOf, get, isMissing, patch, post } from "../../api/client.ts";
+import { ApiError, faultOf, get, isMissing, patch, post } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Context as ContextRow } from "../../api/shapes.ts";
@@ -23,7 +23,8 @@ import { DeleteContext, WhereUsed } from "./context-uses.tsx";
 import { KINDS } from "./kinds.ts";
 
 const NEW: Draft = { title: "", body: "", kind: "instruction", enabled: true, inbox_ids: null };
-type Draft = Pick<ContextRow, "title" | "body" | "kind" | "enabled" | "inbox_ids"> & { slug?: string };
+type Draft = Pick<ContextRow, "title" | "body" | "kind" | "enabled" | "inbox_ids"> &
+  Partial<Pick<ContextRow, "slug" | "version">>;
 
 export function Context() {
   const { context_id = "new" } = useParams({ strict: false });
@@ -39,21 +40,31 @@ export function Context() {
 }
 
 function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
-  const [draft, setDraft] = useState<Draft>(start);
-  const [touched, setTouched] = useState(false);
+  // What was read when the changes began: it may be another text by now.
+  const [read, setRead] = useState(start);
+  const [changes, setChanges] = useState<Partial<Draft>>({});
+  const touched = Object.keys(changes).length > 0;
   const { plan } = useMe();
   const navigate = useNavigate();
   const say = useToast();
-  const { title, body, kind, slug, enabled, inbox_ids } = draft;
-  const save = useChange<void, ContextRow>({
-    run: () => {
-      const input = { title, body, kind, enabled, inbox_ids, ...(slug ? { slug } : {}) };
+  const { title, body, kind, slug, enabled, inbox_ids } = { ...read, ...changes };
+  const startAnew = (now: ContextRow): void => {
+    setChanges({});
+    setRead(now);
+  };
+  const save = useChange<number | undefined, ContextRow>({
+    run: (version) => {
+      // An empty short name is left to the server.
+      const input = {
+        ...(saved ? { ...changes, version } : { ...read, ...changes }),
+        slug: slug || undefined,
+      };
       return saved ? patch<ContextRow>(`/contexts/${saved.id}`, input) : post<ContextRow>("/contexts", input);
     },
     touches: [contextList.queryKey, inboxList.queryKey, ["context", saved?.id]],
-    done: ({ id, ...now }) => {
-      setTouched(false);
-      setDraft(now);
+    done: (now) => {
+      const { id } = now;
+      startAnew(now);
       say("Saved.");
       if (!saved)
         void navigate({
@@ -65,15 +76,14 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
     },
   });
   const set = (change: Partial<Draft>): void => {
-    setTouched(true);
-    setDraft((before) => ({ ...before, ...change }));
+    setChanges((before) => ({ ...before, ...change }));
   };
   const fault = faultOf(save.error);
   return (
     <Page title={saved ? saved.title : "New context"} actions={saved && <DeleteContext context={saved} />}>
       <FormFrame
         error={save.error}
-        onSubmit={() => save.mutate()}
+        onSubmit={() => save.mutate(read.version)}
         className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_18rem]"
       >
         <Card>
@@ -123,18 +133,34 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
               />
               <InUse enabled={enabled} onChange={(on) => set({ enabled: on })} />
               <RestOfFaults />
+              {isConflict(save.error) && (
+                <div className="grid gap-2 text-sm">
+                  <p>
+                    What you wrote is still here. You can also keep yours: the other text then goes to the
+                    earlier versions.
+                  </p>
+                  <Button busy={save.isPending} onClick={() => save.mutate(undefined)}>
+                    Save mine all the same
+                  </Button>
+                </div>
+              )}
               <Button look="main" type="submit" busy={save.isPending}>
                 Save
               </Button>
             </div>
           </Card>
           {saved && <WhereUsed context={saved} />}
-          {saved && <EarlierVersions context={saved} unsaved={touched} onRestored={setDraft} />}
+          {saved && <EarlierVersions context={saved} unsaved={touched} onRestored={startAnew} />}
         </div>
       </FormFrame>
       <Unsaved changed={touched} />
     </Page>
   );
+}
+
+/** Whether somebody else, or another tab, has saved another text since this one was read. */
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.problem.code === "conflict";
 }
 
 function InUse({ enabled, onChange }: { enabled: boolean; onChange: (on: boolean) => void }) {
