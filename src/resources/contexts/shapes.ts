@@ -1,4 +1,4 @@
-import type { Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { t } from "elysia";
 import { moment } from "../../http/shapes.ts";
 
@@ -40,8 +40,9 @@ export const contextBody = t.Object({
   body: t.Optional(body),
   kind: t.Optional(kind),
   ...optional,
+  // Elysia's own kind of integer would take no body for an empty object.
   version: t.Optional(
-    t.Integer({
+    Type.Integer({
       minimum: 1,
       description:
         "As you have read it: if the context says something else since, the change is refused (409) before anything is replaced.",
