@@ -7,6 +7,7 @@ import { Badge } from "../../ui/badge.tsx";
 import { Time } from "../../ui/time.tsx";
 import { spanOf } from "../server/words.ts";
 import { StatusBadge } from "./status.tsx";
+import { Tags } from "./tags.tsx";
 
 const LINK = "min-w-0 text-accent underline";
 
@@ -41,9 +42,6 @@ export function Head({ story }: { story: Story }) {
             a rule has it wait until <Time at={story.waits_until} />
           </span>
         )}
-        {story.tags.map((tag) => (
-          <Badge key={tag}>#{tag}</Badge>
-        ))}
       </p>
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <InboxLink inbox_id={story.inbox_id} />
@@ -63,6 +61,7 @@ export function Head({ story }: { story: Story }) {
           </Other>
         ))}
       </p>
+      <Tags story={story} />
     </div>
   );
 }
