@@ -105,4 +105,77 @@ describe.skipIf(!hasChromium)("what one meets on the second day", () => {
     },
     60_000,
   );
+
+  test.each(LOOKS)(
+    "a row of the activity names its inbox and its tags, which are given and taken on its page (%s)",
+    async (name, look) => {
+      const inbox = await makeInbox({ label: `Bills ${name}` });
+      await send(inbox, { subject: `Invoice ${name}` });
+      await using visit = await at.visit({ look, refusals: [422] });
+      const { page } = visit;
+      const row = page.getByRole("listitem").filter({ hasText: `Invoice ${name}` });
+      await row.getByText("Done", { exact: true }).waitFor();
+      await row.getByText(`Bills ${name}`, { exact: true }).waitFor();
+      await row.getByRole("link").click();
+      await page.getByRole("button", { name: "Add a tag" }).click();
+      const tag = page.getByRole("textbox", { name: "Tag", exact: true });
+      await tag.fill("two words");
+      await page.getByRole("button", { name: "Tag it" }).click();
+      await page.getByText("A tag is one word").waitFor();
+      await tag.fill("#paid");
+      await page.getByRole("button", { name: "Tag it" }).click();
+      await page.getByText("#paid", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Add a tag" }).click();
+      await tag.fill("q3");
+      await page.getByRole("button", { name: "Tag it" }).click();
+      await page.getByRole("button", { name: "Take away #q3" }).waitFor();
+      await visit.look("tagged-message");
+      await page.getByRole("button", { name: "Take away #paid" }).click();
+      await page.getByRole("button", { name: "Take away #paid" }).waitFor({ state: "detached" });
+      await page.getByRole("link", { name: /^Back/ }).click();
+      await row.getByText("#q3").waitFor();
+      expect(await row.getByText("#paid").count()).toBe(0);
+      await visit.look("tagged-list");
+    },
+    60_000,
+  );
+
+  test("all that is found is chosen at once, or a range of it; a bad tag costs no choice", async () => {
+    const inbox = await makeInbox({ label: "Pile" });
+    for (let number = 1; number <= 4; number += 1)
+      await at.api("POST", "/v1/messages", { instruction: `Pile ${number}`, inbox_id: inbox.id });
+    await using visit = await at.visit({ refusals: [422] });
+    const { page } = visit;
+    await page.getByRole("searchbox").fill("Pile");
+    await page.waitForURL(/[?&]q=Pile/);
+    await page.locator('li[aria-setsize="4"]').first().waitFor();
+    await page.getByRole("button", { name: "Select", exact: true }).click();
+    await page.getByRole("button", { name: "Select all" }).click();
+    await page.getByText("4 chosen").waitFor();
+    const box = (number: number) => page.getByRole("checkbox", { name: `Pile ${number}` });
+    await box(4).click();
+    await box(2).click({ modifiers: ["Shift"] });
+    await page.getByText("1 chosen").waitFor();
+    expect(await box(1).isChecked()).toBe(true);
+    await box(3).click();
+    await box(2).click({ modifiers: ["Shift"] });
+    await page.getByText("3 chosen").waitFor();
+    await page.getByRole("button", { name: "Tag", exact: true }).click();
+    const tag = page.getByRole("dialog").getByRole("textbox", { name: "Tag", exact: true });
+    await tag.fill("two words");
+    await page.getByRole("button", { name: "Tag them" }).click();
+    await page.getByText("A tag is one word").waitFor();
+    await visit.look("bad-tag");
+    await tag.fill("old");
+    await page.getByRole("button", { name: "Tag them" }).click();
+    await page.getByText("3 messages are tagged.").waitFor();
+    for (const number of [2, 3]) await box(number).click();
+    await visit.look("selection");
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("2 messages are deleted.").waitFor();
+    await page.locator('li[aria-setsize="2"]').first().waitFor();
+    // The list looks again within seconds of any news.
+    await Bun.sleep(3_000);
+    expect(await page.getByRole("button", { name: /new message/ }).count()).toBe(0);
+  }, 60_000);
 });

@@ -1,3 +1,4 @@
+import type { InfiniteData, QueryClient } from "@tanstack/react-query";
 import { get, queryOf } from "./client.ts";
 import type { GrowingList } from "./growing-list.ts";
 import type { Activity, Conversation, Page } from "./shapes.ts";
@@ -20,6 +21,12 @@ export const messageList = (filters: MessageFilters): GrowingList<Activity> => (
     get<Page<Activity>>(`/messages?${queryOf({ ...filters, cursor, limit })}`, signal),
   versionOf: idOf,
 });
+
+/** What has been read of a list so far. */
+export function readSoFar(queries: QueryClient, { queryKey }: GrowingList<Activity>): Activity[] {
+  const data = queries.getQueryData<InfiniteData<Page<Activity>>>(queryKey);
+  return data?.pages.flatMap(({ items }) => items) ?? [];
+}
 
 export const conversationList: GrowingList<Conversation> = {
   queryKey: ["conversations"],

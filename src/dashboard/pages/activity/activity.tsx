@@ -1,8 +1,10 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { ListChecks } from "lucide-react";
 import { memo, useState } from "react";
 import { snippetOf } from "../../../resources/conversations/snippet.ts";
-import { messageList } from "../../api/messages.ts";
+import { inboxList } from "../../api/lists.ts";
+import { messageList, readSoFar } from "../../api/messages.ts";
 import type { Activity as Message } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
@@ -37,11 +39,21 @@ export function Activity() {
     say("All filters are gone.", () => choose(choice));
   };
   const is_narrowed = Object.keys(choice).length > 0;
+  const list = messageList(filtersOf(choice));
+  const queries = useQueryClient();
   const [chosen, setChosen] = useState<ReadonlyMap<string, Message>>();
-  const toggle = (message: Message): void => {
+  const [last, setLast] = useState("");
+  const toggle = (message: Message, is_range: boolean): void => {
+    const rows = is_range
+      ? upTo(readSoFar(queries, list), { from: last, to: message.message_id })
+      : [message];
     const next = new Map(chosen);
-    if (!next.delete(message.message_id)) next.set(message.message_id, message);
+    const is_on = !next.has(message.message_id);
+    for (const row of rows)
+      if (is_on) next.set(row.message_id, row);
+      else next.delete(row.message_id);
     setChosen(next);
+    setLast(message.message_id);
   };
   const rowOf = (message: Message) =>
     chosen ? (
@@ -68,12 +80,15 @@ export function Activity() {
       {chosen && (
         <Selection
           chosen={[...chosen.values()]}
-          onClear={() => setChosen(new Map())}
+          list={list}
+          onChoose={(messages) =>
+            setChosen(new Map(messages.map((message) => [message.message_id, message])))
+          }
           onLeave={() => setChosen(undefined)}
         />
       )}
       <Growing
-        list={messageList(filtersOf(choice))}
+        list={list}
         label="Messages"
         wordsFor={(count) => (count === 1 ? "1 new message" : `${count} new messages`)}
         empty={is_narrowed ? <NoneFits onClear={clear} searches={choice.q !== undefined} /> : <NoneYet />}
@@ -86,6 +101,14 @@ export function Activity() {
 }
 
 const idOf = ({ message_id }: Message): string => message_id;
+
+/** The messages between two of a list, with both; where one is not on it, the last alone. */
+function upTo(messages: Message[], { from, to }: { from: string; to: string }): Message[] {
+  const ids = messages.map(idOf);
+  const end = ids.indexOf(to);
+  const begin = ids.includes(from) ? ids.indexOf(from) : end;
+  return messages.slice(Math.min(begin, end), Math.max(begin, end) + 1);
+}
 
 const LINES =
   "grid h-full content-center gap-x-4 gap-y-0.5 px-4 -outline-offset-2 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_auto]";
@@ -111,16 +134,17 @@ const Row = memo(
 interface ChoosableProps {
   message: Message;
   checked: boolean;
-  onToggle: (message: Message) => void;
+  /** `is_range`: all from the one before are meant. */
+  onToggle: (message: Message, is_range: boolean) => void;
 }
 
 function Choosable({ message, checked, onToggle }: ChoosableProps) {
   return (
-    <label className="flex h-full cursor-pointer items-center pl-4 hover:bg-hover">
+    <label className="flex h-full cursor-pointer items-center pl-4 select-none hover:bg-hover">
       <input
         type="checkbox"
         checked={checked}
-        onChange={() => onToggle(message)}
+        onChange={({ nativeEvent }) => onToggle(message, (nativeEvent as MouseEvent).shiftKey)}
         className="size-4 shrink-0 accent-accent"
       />
       <span className={classes(LINES, "min-w-0 flex-1")}>
@@ -140,16 +164,28 @@ function Lines({ message }: { message: Message }) {
           <Title message={message} />
         </span>
       </span>
-      <span className="flex items-center gap-3 text-sm text-soft sm:justify-end">
+      <span className="flex min-w-0 items-center gap-3 text-sm whitespace-nowrap text-soft sm:justify-end">
+        <InboxName inbox_id={message.inbox_id} />
         <StatusBadge message={message} />
         <ReplyBadge reply_status={message.reply_status} />
         <Time at={message.created} />
       </span>
       <span className="truncate text-sm text-soft sm:col-span-2">
+        {message.tags.length > 0 && (
+          <span className="text-text">{message.tags.map((tag) => `#${tag}`).join(" ")} · </span>
+        )}
         <Line message={message} />
       </span>
     </>
   );
+}
+
+/** The inbox that it is of, where there are several. */
+function InboxName({ inbox_id }: Pick<Message, "inbox_id">) {
+  const { data: inboxes = [] } = useQuery(inboxList);
+  const inbox = inboxes.find(({ id }) => id === inbox_id);
+  if (!inbox || inboxes.length === 1) return null;
+  return <span className="max-w-48 min-w-0 truncate max-sm:order-last">{inbox.label || inbox.address}</span>;
 }
 
 /** The subject, with what a search has found in it. */

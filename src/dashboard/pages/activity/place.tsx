@@ -1,9 +1,9 @@
-import { useQueryClient, type InfiniteData } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { ArrowDown, ArrowLeft, ArrowUp } from "lucide-react";
 import type { MouseEvent } from "react";
-import { messageList } from "../../api/messages.ts";
-import type { Activity, Page, Story } from "../../api/shapes.ts";
+import { messageList, readSoFar } from "../../api/messages.ts";
+import type { Story } from "../../api/shapes.ts";
 import { BUTTON } from "../../ui/button.tsx";
 import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 
@@ -78,9 +78,7 @@ function Beside({
  * messages.
  */
 function useNeighbours({ message_id, newer, older }: Story, choice: Choice): Pick<Story, "newer" | "older"> {
-  const { queryKey } = messageList(filtersOf(choice));
-  const data = useQueryClient().getQueryData<InfiniteData<Page<Activity>>>(queryKey);
-  const ids = data?.pages.flatMap(({ items }) => items.map((item) => item.message_id)) ?? [];
+  const ids = readSoFar(useQueryClient(), messageList(filtersOf(choice))).map((item) => item.message_id);
   const at = ids.indexOf(message_id);
   const is_narrowed = Object.keys(choice).length > 0;
   if (at < 0) return is_narrowed ? { newer: null, older: null } : { newer, older };

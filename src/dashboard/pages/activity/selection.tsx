@@ -1,26 +1,23 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { RotateCcw, Tag, Trash2, X } from "lucide-react";
 import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
 import { get, patch, post, remove } from "../../api/client.ts";
+import type { GrowingList } from "../../api/growing-list.ts";
 import type { Activity, Story } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Form } from "../../ui/form.tsx";
-import { Notice, errorWords } from "../../ui/notice.tsx";
-import { TextField } from "../../ui/text-field.tsx";
+import { Notice } from "../../ui/notice.tsx";
 import { UNDO_MS, useToast } from "../../ui/toast.tsx";
 import { dropFromLists } from "./drop-from-lists.ts";
-
-interface Progress {
-  /** Such as "Deleting". */
-  act: string;
-  done: number;
-  of: number;
-}
+import { SelectAll } from "./select-all.tsx";
+import { TagDialog } from "./tag-dialog.tsx";
+import { useOneByOne } from "./one-by-one.ts";
 
 interface SelectionProps {
   chosen: Activity[];
-  onClear: () => void;
+  /** The list that they are chosen from. */
+  list: GrowingList<Activity>;
+  onChoose: (messages: Activity[]) => void;
   onLeave: () => void;
 }
 
@@ -28,40 +25,17 @@ interface SelectionProps {
  * The buttons for several messages. Each message is done by itself, so that a refusal of one does not keep the others
  * from it.
  */
-export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
+export function Selection({ chosen, list, onChoose, onLeave }: SelectionProps) {
   const queries = useQueryClient();
   const say = useToast();
-  const [progress, setProgress] = useState<Progress>();
-  const [faults, setFaults] = useState<string[]>([]);
+  const work = useOneByOne();
   const [tagging, setTagging] = useState(false);
+  const onClear = (): void => onChoose([]);
   const failed = chosen.filter(({ may_retry }) => may_retry !== null);
-
-  async function forEach(
-    act: string,
-    ids: string[],
-    work: (id: string) => Promise<unknown>,
-  ): Promise<string[]> {
-    const done: string[] = [];
-    const said = new Set<string>();
-    for (const [index, id] of ids.entries()) {
-      setProgress({ act, done: index, of: ids.length });
-      try {
-        await work(id);
-        done.push(id);
-      } catch (error) {
-        said.add(errorWords(error));
-      }
-    }
-    setProgress(undefined);
-    setFaults(
-      said.size === 0 ? [] : [`${ids.length - done.length} of ${ids.length} stayed as they were.`, ...said],
-    );
-    return done;
-  }
 
   const erase = async (): Promise<void> => {
     const ids = chosen.map(({ message_id }) => message_id);
-    const done = await forEach("Deleting", ids, (id) => remove(`/messages/${id}`));
+    const done = await work.forEach("Deleting", ids, (id) => remove(`/messages/${id}`));
     dropFromLists(queries, done);
     onClear();
     if (done.length === 0) return;
@@ -74,23 +48,12 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
 
   const retry = async (): Promise<void> => {
     const ids = failed.map(({ message_id }) => message_id);
-    const done = await forEach("Trying again", ids, (id) => post(`/messages/${id}/retry`));
+    const done = await work.forEach("Trying again", ids, (id) => post(`/messages/${id}/retry`));
     onClear();
     if (done.length > 0) say(`${countOf(done.length)} tried again. New ones are at the top.`);
   };
 
-  const tag = async (word: string): Promise<void> => {
-    setTagging(false);
-    const ids = chosen.map(({ message_id }) => message_id);
-    const done = await forEach("Tagging", ids, async (id) => {
-      // Read again: somebody else may have tagged it meanwhile.
-      const { tags } = await get<Story>(`/messages/${id}`);
-      await patch(`/messages/${id}`, { tags: [...tags, word] });
-    });
-    onClear();
-    if (done.length > 0) say(`${countOf(done.length)} tagged.`);
-  };
-
+  const { progress, faults } = work;
   const busy = progress !== undefined;
   return (
     <div className="sticky top-16 z-10 grid gap-2 rounded-xl border border-line bg-raised p-3 shadow-lg md:top-3">
@@ -100,6 +63,7 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
             ? `${progress.act} ${progress.done + 1} of ${progress.of}…`
             : `${chosen.length === 0 ? "None" : chosen.length} chosen`}
         </p>
+        <SelectAll list={list} disabled={busy} onChoose={onChoose} />
         <Button icon={<Trash2 />} disabled={chosen.length === 0} busy={busy} onClick={() => void erase()}>
           Delete
         </Button>
@@ -120,35 +84,39 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
           ))}
         </Notice>
       )}
-      {tagging && <TagDialog onTag={(word) => void tag(word)} onClose={() => setTagging(false)} />}
+      {tagging && <TagThem work={work} chosen={chosen} onDone={onClear} onClose={() => setTagging(false)} />}
     </div>
   );
 }
 
-function countOf(messages: number): string {
-  return messages === 1 ? "1 message is" : `${messages} messages are`;
+interface TagThemProps {
+  work: ReturnType<typeof useOneByOne>;
+  chosen: Activity[];
+  onDone: () => void;
+  onClose: () => void;
 }
 
-function TagDialog({ onTag, onClose }: { onTag: (word: string) => void; onClose: () => void }) {
-  const [word, setWord] = useState("");
-  return (
-    <Dialog title="Tag these messages" onClose={onClose}>
-      <Form
-        change={{ mutate: () => onTag(word.trim()), isPending: false, error: null }}
-        act="Tag them"
-        disabled={word.trim() === ""}
-        onCancel={onClose}
-      >
-        <TextField
-          label="Tag"
-          hint="One word, such as #paid. You find them by it in the filter “Tag”."
-          required
-          maxLength={100}
-          autoCapitalize="none"
-          value={word}
-          onChange={setWord}
-        />
-      </Form>
-    </Dialog>
-  );
+function TagThem({ work, chosen, onDone, onClose }: TagThemProps) {
+  const say = useToast();
+  const tag = useChange<string, string[]>({
+    run: (word) => {
+      const ids = chosen.map(({ message_id }) => message_id);
+      return work.forEach("Tagging", ids, async (id) => {
+        // Read again: somebody else may have tagged it meanwhile.
+        const { tags } = await get<Story>(`/messages/${id}`);
+        await patch(`/messages/${id}`, { tags: [...tags, word] });
+      });
+    },
+    touches: [],
+    done: (done) => {
+      onClose();
+      onDone();
+      if (done.length > 0) say(`${countOf(done.length)} tagged.`);
+    },
+  });
+  return <TagDialog title="Tag these messages" act="Tag them" change={tag} onClose={onClose} />;
+}
+
+function countOf(messages: number): string {
+  return messages === 1 ? "1 message is" : `${messages} messages are`;
 }

@@ -1,0 +1,44 @@
+import { useState } from "react";
+import { faultOf } from "../../api/client.ts";
+import { errorWords } from "../../ui/notice.tsx";
+
+interface Progress {
+  /** Such as "Deleting". */
+  act: string;
+  done: number;
+  of: number;
+}
+
+/** Does something with one message after the other; `forEach` gives those with which it was done. */
+export function useOneByOne() {
+  const [progress, setProgress] = useState<Progress>();
+  const [faults, setFaults] = useState<string[]>([]);
+  async function forEach(
+    act: string,
+    ids: string[],
+    work: (id: string) => Promise<unknown>,
+  ): Promise<string[]> {
+    const done: string[] = [];
+    const said = new Set<string>();
+    try {
+      for (const [index, id] of ids.entries()) {
+        setProgress({ act, done: index, of: ids.length });
+        try {
+          await work(id);
+          done.push(id);
+        } catch (error) {
+          // No message could have such a tag.
+          if (faultOf(error)("tags")?.code === "invalid_tag") throw error;
+          said.add(errorWords(error));
+        }
+      }
+    } finally {
+      setProgress(undefined);
+    }
+    setFaults(
+      said.size === 0 ? [] : [`${ids.length - done.length} of ${ids.length} stayed as they were.`, ...said],
+    );
+    return done;
+  }
+  return { progress, faults, forEach };
+}
