@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ModelRequestBody, startModelServer, toolCalls } from "../support/model-server.ts";
 import { CREATE, create, EVENTS } from "../support/tool-room.ts";
 import { startToolServer, type ToolServer } from "../support/tool-server.ts";
+import { until } from "../support/until.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, NARROW_LOOKS, TASK_LOOKS } from "./house.ts";
 
 const stack = new AsyncDisposableStack();
@@ -68,13 +69,25 @@ describe.skipIf(!hasChromium)("approvals", () => {
         .click();
     };
     await openFirst();
+    const link = page.getByRole("link", { name: "Approvals", exact: true, includeHidden: true });
+    const waiting = async () => Number.parseInt(await page.locator("#approvals-waiting").innerText(), 10);
+    const waited = await waiting();
+    expect(waited).toBeGreaterThan(0);
+    expect(await link.getAttribute("aria-describedby")).toBe("approvals-waiting");
     await page.getByRole("button", { name: "Do not", exact: true }).click();
     await page.getByText("Refused", { exact: true }).waitFor();
+    await page.getByText(/^You refused it/).waitFor();
+    await until(
+      async () => (await page.locator("#approvals-waiting").count()) === 0 || (await waiting()) < waited,
+    );
+    await page.getByRole("link", { name: "Back to the approvals" }).click();
+    await page.getByRole("heading", { name: "Approvals", level: 1 }).waitFor();
     expect(tools.calls).toHaveLength(before);
     await openFirst();
     await page.getByRole("button", { name: "Do exactly this, once" }).click();
     await page.getByText("created 7").waitFor();
     await page.getByText("Done", { exact: true }).waitFor();
+    await page.getByText(/^You allowed it/).waitFor();
     await visit.look("approval-done");
     expect(tools.calls).toHaveLength(before + 1);
 

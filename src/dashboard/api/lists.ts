@@ -50,6 +50,16 @@ export const scheduleList = queryOptions({
 
 export const approvalList = paged<Approval>(["approvals"], "/v1/approvals");
 
+/** One more than is counted out. */
+const WAITING_SHOWN = 10;
+
+/** How many calls of tools wait for one's yes, as it is shown: "3", or "9+"; empty for none. */
+export const waitingApprovals = queryOptions({
+  queryKey: [...approvalList.queryKey, "waiting"],
+  queryFn: ({ signal }) => get<Page<Approval>>(`/v1/approvals?status=pending&limit=${WAITING_SHOWN}`, signal),
+  select: ({ items: { length } }) => (length < WAITING_SHOWN ? String(length || "") : `${length - 1}+`),
+});
+
 export const recipeList = queryOptions({
   queryKey: ["recipes"],
   queryFn: ({ signal }) => get<Recipe[]>("/recipes", signal),

@@ -1,8 +1,11 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { useLiveMessages } from "../api/live.ts";
+import { waitingApprovals } from "../api/lists.ts";
+import { onNews, useLiveMessages } from "../api/live.ts";
 import { useMe, useSignOut, useSold } from "../api/session.ts";
+import { Badge } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/class-names.ts";
 import { Fault } from "../ui/notice.tsx";
@@ -113,24 +116,44 @@ function Navigation({ onGo }: { onGo: () => void }) {
           {pages
             .filter((page) => (is_admin || !page.admin) && (sold || !page.sold))
             .map(({ to, label, icon: Icon }) => (
-              <Link
-                key={to}
-                to={to}
-                onClick={onGo}
-                activeOptions={{ exact: to === "/", includeSearch: false }}
-                activeProps={OPEN}
-                inactiveProps={
-                  to === "/" && in_message ? AROUND_OPEN : { className: "text-text hover:bg-hover" }
-                }
-                className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"
-              >
-                <Icon aria-hidden className="size-4 shrink-0" />
-                {label}
-              </Link>
+              <div key={to} className="relative">
+                <Link
+                  to={to}
+                  onClick={onGo}
+                  aria-describedby={to === "/approvals" ? WAITING : undefined}
+                  activeOptions={{ exact: to === "/", includeSearch: false }}
+                  activeProps={OPEN}
+                  inactiveProps={
+                    to === "/" && in_message ? AROUND_OPEN : { className: "text-text hover:bg-hover" }
+                  }
+                  className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"
+                >
+                  <Icon aria-hidden className="size-4 shrink-0" />
+                  {label}
+                </Link>
+                {to === "/approvals" && <Waiting />}
+              </div>
             ))}
         </div>
       ))}
     </nav>
+  );
+}
+
+const WAITING = "approvals-waiting";
+
+/** How many approvals wait, beside the link to them. */
+function Waiting() {
+  const { data: count, refetch } = useQuery(waitingApprovals);
+  useEffect(() => onNews((certain) => void (certain && refetch())), [refetch]);
+  if (!count) return null;
+  return (
+    <span id={WAITING} className="pointer-events-none absolute inset-y-0 right-2 flex items-center">
+      <Badge look="warn">
+        {count}
+        <span className="sr-only"> waiting for you</span>
+      </Badge>
+    </span>
   );
 }
 

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
+import { ArrowLeft } from "lucide-react";
 import { useChange } from "../../api/changes.ts";
 import { get, post } from "../../api/client.ts";
 import { approvalList } from "../../api/lists.ts";
 import type { Approval as ApprovalView } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
+import { BUTTON, Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
@@ -32,9 +33,12 @@ export function Approval() {
 }
 
 function ApprovalPage({ approval }: { approval: ApprovalView }) {
-  const { status, outcome, message_id, run_id } = approval;
+  const { status, outcome, message_id, run_id, decided_at } = approval;
   return (
     <Page title={callName(approval)}>
+      <Link to="/approvals" className={`${BUTTON} -ml-3 justify-self-start text-soft hover:bg-hover`}>
+        <ArrowLeft aria-hidden /> Back to the approvals
+      </Link>
       <Card>
         <div className="grid gap-4">
           <div className="flex flex-wrap items-center gap-3">
@@ -49,6 +53,11 @@ function ApprovalPage({ approval }: { approval: ApprovalView }) {
             {approval.shown === null ? "It cannot be read any more." : approval.shown || "⟨no arguments⟩"}
           </pre>
           <p className="text-sm text-soft">{causeWords(approval)}</p>
+          {decided_at !== null && (
+            <p className="text-sm">
+              {status === "refused" ? "You refused it" : "You allowed it"} <Time at={decided_at} />.
+            </p>
+          )}
           {status === "pending" && <Decision approval={approval} />}
           {status === "expired" && (
             <Notice look="info">
