@@ -55,6 +55,28 @@ describe.skipIf(!hasChromium)("schedules", () => {
     await page.getByText("No schedule yet").waitFor();
   });
 
+  test.each([360, 800, 1280])(
+    "the fields of a new one stand in line, and show their text (%s)",
+    async (width) => {
+      await using visit = await at.visit({
+        look: { viewport: { width, height: 900 }, colorScheme: "light" },
+      });
+      const { page } = visit;
+      await visit.open("Schedules");
+      await page.getByRole("button", { name: "New schedule" }).first().click();
+      const often = page.getByLabel("How often");
+      for (const field of [often, page.getByLabel("Time zone")])
+        expect((await field.boundingBox())?.height).toBeLessThan(45);
+      const cut =
+        "(select) => { const is = select.offsetWidth; select.style.width = 'max-content'; return select.offsetWidth > is; }";
+      const is_cut = await often.evaluate(`(${cut})(document.querySelector("dialog select"))`);
+      expect(is_cut).toBe(false);
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "New schedule" }).first().click();
+      await visit.look("schedule-fields");
+    },
+  );
+
   test.each(LOOKS)("one that failed says why, and what it works on (%s)", async (_name, look) => {
     await using visit = await at.visit({ look });
     const { page } = visit;

@@ -26,7 +26,8 @@ export function Field({ label, hint, fault, children }: FieldProps) {
   const id = useId();
   const described = [hint ? `${id}-hint` : "", fault ? `${id}-fault` : ""].filter(Boolean).join(" ");
   return (
-    <div className="grid gap-1">
+    // Beside a field with a longer hint it does not stretch.
+    <div className="grid content-start gap-1">
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>

@@ -133,17 +133,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
               />
               <InUse enabled={enabled} onChange={(on) => set({ enabled: on })} />
               <RestOfFaults />
-              {isConflict(save.error) && (
-                <div className="grid gap-2 text-sm">
-                  <p>
-                    What you wrote is still here. You can also keep yours: the other text then goes to the
-                    earlier versions.
-                  </p>
-                  <Button busy={save.isPending} onClick={() => save.mutate(undefined)}>
-                    Save mine all the same
-                  </Button>
-                </div>
-              )}
+              <Conflict error={save.error} busy={save.isPending} onKeep={() => save.mutate(undefined)} />
               <Button look="main" type="submit" busy={save.isPending}>
                 Save
               </Button>
@@ -158,9 +148,26 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
   );
 }
 
-/** Whether somebody else, or another tab, has saved another text since this one was read. */
-function isConflict(error: unknown): boolean {
-  return error instanceof ApiError && error.problem.code === "conflict";
+interface ConflictProps {
+  error: unknown;
+  busy: boolean;
+  onKeep: () => void;
+}
+
+/** What to do where another tab, or somebody else, has saved another text since this one was read. */
+function Conflict({ error, busy, onKeep }: ConflictProps) {
+  if (!(error instanceof ApiError) || error.problem.code !== "conflict") return null;
+  return (
+    <div className="grid gap-2 text-sm">
+      <p>
+        What you wrote is still here. You can also keep yours: the other text then goes to the earlier
+        versions.
+      </p>
+      <Button busy={busy} onClick={onKeep}>
+        Save mine all the same
+      </Button>
+    </div>
+  );
 }
 
 function InUse({ enabled, onChange }: { enabled: boolean; onChange: (on: boolean) => void }) {

@@ -111,7 +111,7 @@ export function ScheduleFields({ settings, fault, isNew = false, onChange }: Fie
           onChange={(event) => set({ instruction: event.target.value })}
         />
       </Field>
-      <div className="grid gap-4 sm:grid-cols-[10rem_minmax(0,1fr)]">
+      <div className="grid gap-4 sm:grid-cols-[12rem_minmax(0,1fr)]">
         <Field label="How often">
           <Select
             value={how}
