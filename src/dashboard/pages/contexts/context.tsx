@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, faultOf, get, isMissing, patch, post } from "../../api/client.ts";
+import { ApiError, type FieldFault, faultOf, get, isMissing, patch, post } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Context as ContextRow } from "../../api/shapes.ts";
@@ -44,7 +44,6 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
   const [read, setRead] = useState(start);
   const [changes, setChanges] = useState<Partial<Draft>>({});
   const touched = Object.keys(changes).length > 0;
-  const { plan } = useMe();
   const navigate = useNavigate();
   const say = useToast();
   const { title, body, kind, slug, enabled, inbox_ids } = { ...read, ...changes };
@@ -102,22 +101,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
         <div className="grid content-start gap-4">
           <Card>
             <div className="grid gap-4">
-              <Field
-                label="When it is used"
-                hint={`${KINDS[kind].hint}${kind === "command" && plan === "free" ? " Your account has no macros." : ""}`}
-                fault={fault("kind")}
-              >
-                <Select
-                  value={kind}
-                  onChange={(event) => set({ kind: event.target.value as ContextRow["kind"] })}
-                >
-                  {Object.entries(KINDS).map(([id, { word }]) => (
-                    <option key={id} value={id}>
-                      {word}
-                    </option>
-                  ))}
-                </Select>
-              </Field>
+              <KindField kind={kind} fault={fault("kind")} onChange={(next) => set({ kind: next })} />
               <TextField
                 label="Short name"
                 hint={`Written as ${kind === "command" ? "$" : "+"}${slug || "name"} in an instruction. Left empty, it is made from the title.`}
@@ -167,6 +151,31 @@ function Conflict({ error, busy, onKeep }: ConflictProps) {
         Save mine all the same
       </Button>
     </div>
+  );
+}
+
+interface KindFieldProps {
+  kind: Draft["kind"];
+  fault: FieldFault | undefined;
+  onChange: (kind: Draft["kind"]) => void;
+}
+
+function KindField({ kind, fault, onChange }: KindFieldProps) {
+  const { plan } = useMe();
+  return (
+    <Field
+      label="When it is used"
+      hint={`${KINDS[kind].hint}${kind === "command" && plan === "free" ? " Your account has no macros." : ""}`}
+      fault={fault}
+    >
+      <Select value={kind} onChange={(event) => onChange(event.target.value as Draft["kind"])}>
+        {Object.entries(KINDS).map(([id, { word }]) => (
+          <option key={id} value={id}>
+            {word}
+          </option>
+        ))}
+      </Select>
+    </Field>
   );
 }
 
