@@ -329,10 +329,10 @@ describe("sending again all that failed", () => {
     t.answer(() => new Response());
     t.received.length = 0;
     const counts = async () => (await t.ada.get(`/v1/webhooks/${id}/counts`)).body;
-    expect(await counts()).toEqual({ failed: 3, pending: 0 });
+    expect(await counts()).toEqual({ failed: 3, pending: 0, retrying: 0 });
     const { status, body } = await t.ada.post(`/v1/webhooks/${id}/replay`, { since });
     expect([status, body]).toEqual([202, { replayed: 2 }]);
-    expect(await counts()).toEqual({ failed: 1, pending: 2 });
+    expect(await counts()).toEqual({ failed: 1, pending: 2, retrying: 0 });
     await t.drain();
     expect(idsOf(t)).toEqual(wanted.sort());
     expect((await t.ada.post(`/v1/webhooks/${id}/replay`, { since: 0 })).body).toEqual({ replayed: 1 });

@@ -40,20 +40,29 @@ export async function countDeliveries(
   app: App,
   user: UserRow,
   id: string,
-): Promise<{ failed: number; pending: number }> {
+): Promise<{ failed: number; pending: number; retrying: number }> {
   const endpoint = await ownEndpoint(app.db, user, id);
   const rows = await app.db
     .selectFrom("webhook_deliveries as delivery")
     .innerJoin("events as event", "event.id", "delivery.event_id")
-    .select(({ fn }) => ["delivery.status", fn.countAll<number>().as("count")])
+    .select(({ fn }) => [
+      "delivery.status",
+      fn.countAll<number>().as("count"),
+      fn.count<number>("delivery.error").as("with_error"),
+    ])
     .where("delivery.endpoint_id", "=", endpoint.id)
     .where("delivery.status", "in", ["failed", "pending"])
     .where("delivery.created", ">=", app.calmNow() - LISTED_SECONDS)
     .where("event.livemode", "=", 1)
     .groupBy("delivery.status")
     .execute();
-  const count = (status: string): number => rows.find((row) => row.status === status)?.count ?? 0;
-  return { failed: count("failed"), pending: count("pending") };
+  const failed = rows.find(({ status }) => status === "failed");
+  const pending = rows.find(({ status }) => status === "pending");
+  return {
+    failed: failed?.count ?? 0,
+    pending: pending?.count ?? 0,
+    retrying: pending?.with_error ?? 0,
+  };
 }
 
 /** One delivery, with what was sent. The signature is not kept: each attempt has its own. */

@@ -116,7 +116,12 @@ export const CountsShape = t.Object(
       description: "Deliveries that have failed, tests left out: what `replay` with `since` 0 sends again.",
       examples: [3],
     }),
-    pending: t.Integer({ minimum: 0, description: "Deliveries that are still to be made.", examples: [0] }),
+    pending: t.Integer({ minimum: 0, description: "Deliveries that are still to be made.", examples: [2] }),
+    retrying: t.Integer({
+      minimum: 0,
+      description: "Those of them that have failed, and will be tried again.",
+      examples: [1],
+    }),
   },
   { $id: "WebhookCounts" },
 );

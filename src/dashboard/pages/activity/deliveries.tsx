@@ -3,12 +3,12 @@ import { RotateCcw } from "lucide-react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
 import type { Story } from "../../api/shapes.ts";
-import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
-import { EVENT_WORDS, faultWords, STATUSES } from "../webhooks/words.ts";
+import { DeliveryState } from "../webhooks/delivery-state.tsx";
+import { EVENT_WORDS, faultWords } from "../webhooks/words.ts";
 
 type Delivery = Story["deliveries"][number];
 
@@ -27,7 +27,7 @@ export function Deliveries({ deliveries }: Pick<Story, "deliveries">) {
 }
 
 function Row({ delivery }: { delivery: Delivery }) {
-  const { id, endpoint_id, url, event_type, status, attempts, next_attempt_at, created } = delivery;
+  const { id, endpoint_id, url, event_type, status, attempts, created } = delivery;
   const again = useChange({
     run: () => post(`/v1/webhooks/${endpoint_id}/deliveries/${id}/retry`),
     touches: [["story"], ["deliveries", endpoint_id]],
@@ -35,7 +35,7 @@ function Row({ delivery }: { delivery: Delivery }) {
   return (
     <li className="grid gap-1 py-2 text-sm first:pt-0 last:pb-0">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <Badge look={STATUSES[status].look}>{STATUSES[status].word}</Badge>
+        <DeliveryState delivery={delivery} />
         <Link
           to="/webhooks/$endpoint_id"
           params={{ endpoint_id }}
@@ -54,12 +54,7 @@ function Row({ delivery }: { delivery: Delivery }) {
         )}
       </div>
       <p className="text-soft wrap-anywhere">
-        {outcomeOf(delivery)} {attempts > 1 && `It was tried ${attempts} times.`}{" "}
-        {next_attempt_at !== null && (
-          <>
-            The next attempt is <Time at={next_attempt_at} />.
-          </>
-        )}
+        {outcomeOf(delivery)} {attempts > 1 && `It was tried ${attempts} times.`}
       </p>
       <Fault error={again.error} />
     </li>

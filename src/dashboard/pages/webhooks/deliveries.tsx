@@ -5,7 +5,6 @@ import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { get, post } from "../../api/client.ts";
 import type { Delivery, DeliveryDetail, Endpoint } from "../../api/shapes.ts";
-import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card, Empty } from "../../ui/page.tsx";
@@ -15,7 +14,8 @@ import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { useReplay } from "./replay.tsx";
 import { deliveriesKey, deliveryList, MAX_LISTED } from "./queries.ts";
-import { EVENT_WORDS, faultWords, STATUSES } from "./words.ts";
+import { DeliveryState } from "./delivery-state.tsx";
+import { EVENT_WORDS, faultWords } from "./words.ts";
 
 /** The deliveries of an endpoint with their answers, and the button to send one again. */
 export function Deliveries({ endpoint }: { endpoint: Endpoint }) {
@@ -51,13 +51,13 @@ export function Deliveries({ endpoint }: { endpoint: Endpoint }) {
 
 function DeliveryRow({ delivery, endpoint }: { delivery: Delivery; endpoint: Endpoint }) {
   const [open, setOpen] = useState(false);
-  const { status, event_type, livemode, response_status, error, created } = delivery;
+  const { event_type, livemode, response_status, error, created } = delivery;
   return (
     <li>
       <details className="group" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-sm">
           <ChevronRight aria-hidden className="size-4 shrink-0 text-soft group-open:rotate-90" />
-          <Badge look={STATUSES[status].look}>{STATUSES[status].word}</Badge>
+          <DeliveryState delivery={delivery} />
           <span className="flex-1 basis-48">
             {livemode ? (EVENT_WORDS[event_type] ?? event_type) : "A test"}
           </span>

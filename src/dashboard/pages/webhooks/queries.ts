@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get } from "../../api/client.ts";
-import type { Delivery } from "../../api/shapes.ts";
+import type { Delivery, WebhookCounts } from "../../api/shapes.ts";
 
 /** The most deliveries that the server lists. */
 export const MAX_LISTED = 100;
@@ -18,6 +18,13 @@ export const deliveryList = (endpoint_id: string) =>
     queryFn: ({ signal }) =>
       get<Delivery[]>(`/v1/webhooks/${endpoint_id}/deliveries?limit=${MAX_LISTED}`, signal),
     refetchInterval: ({ state }) => (state.data?.some(isDueSoon) ? SOON_MS : REFRESH_MS),
+  });
+
+/** How many deliveries of an endpoint have failed, and how many are still to be made. */
+export const deliveryCounts = (endpoint_id: string) =>
+  queryOptions({
+    queryKey: ["delivery-counts", endpoint_id],
+    queryFn: ({ signal }) => get<WebhookCounts>(`/v1/webhooks/${endpoint_id}/counts`, signal),
   });
 
 function isDueSoon({ next_attempt_at }: Delivery): boolean {

@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { get, post } from "../../api/client.ts";
+import { post } from "../../api/client.ts";
 import type { Endpoint, WebhookCounts } from "../../api/shapes.ts";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
-import { deliveriesKey } from "./queries.ts";
+import { deliveriesKey, deliveryCounts } from "./queries.ts";
 
 const LOOK_MS = 1_000;
 
@@ -16,14 +16,13 @@ export function useReplay({ id, url }: Endpoint) {
   /** The number of deliveries that are sent again. */
   const [sent, setSent] = useState<number>();
   const { data: counts, error } = useQuery({
-    queryKey: ["delivery-counts", id],
-    queryFn: ({ signal }) => get<WebhookCounts>(`/v1/webhooks/${id}/counts`, signal),
+    ...deliveryCounts(id),
     enabled: asked || sent !== undefined,
     refetchInterval: ({ state }) => (sent === undefined || state.data?.pending === 0 ? false : LOOK_MS),
   });
   const replay = useChange<void, { replayed: number }>({
     run: () => post<{ replayed: number }>(`/v1/webhooks/${id}/replay`, { since: 0 }),
-    touches: [deliveriesKey(id), ["delivery-counts", id]],
+    touches: [deliveriesKey(id), deliveryCounts(id).queryKey],
     done: ({ replayed }) => {
       setAsked(false);
       setSent(replayed);
@@ -31,7 +30,7 @@ export function useReplay({ id, url }: Endpoint) {
   });
   return {
     ask: () => {
-      void queries.invalidateQueries({ queryKey: ["delivery-counts", id] });
+      void queries.invalidateQueries(deliveryCounts(id));
       setSent(undefined);
       setAsked(true);
     },

@@ -17,6 +17,7 @@ import { Fault, Notice } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { bodyOf, EndpointFields, NEW_SETTINGS } from "./endpoint-fields.tsx";
+import { deliveryCounts, REFRESH_MS } from "./queries.ts";
 
 export function Webhooks() {
   const { data: endpoints, error, isPending, refetch } = useQuery(endpointList);
@@ -77,9 +78,12 @@ function Row({ endpoint }: { endpoint: Endpoint }) {
 }
 
 export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
+  const { data: counts } = useQuery({ ...deliveryCounts(endpoint.id), refetchInterval: REFRESH_MS });
   if (!endpoint.enabled) return <Badge look="bad">Switched off</Badge>;
   if (endpoint.consecutive_failures > 0)
     return <Badge look="warn">{endpoint.consecutive_failures} failed in a row</Badge>;
+  if (counts && counts.retrying > 0)
+    return <Badge look="warn">{counts.retrying} failed, to be tried again</Badge>;
   return <Badge look="good">On</Badge>;
 }
 
