@@ -124,6 +124,7 @@ export const InboxActivityShape = t.Object(
         error: t.String({ examples: ["The model did not answer in time."] }),
         created: moment("When the message was accepted"),
       }),
+      { description: "What failed last, unless a message that came after it is done." },
     ),
   },
   { $id: "InboxActivity" },

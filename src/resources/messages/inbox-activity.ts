@@ -11,7 +11,7 @@ const LOOKED_AT = 200;
 
 /**
  * What goes on in each inbox of an account: how much has come since a moment of the last two days, how much waits,
- * and what failed last.
+ * and what failed last, unless something has been done since.
  */
 export async function inboxActivity(app: App, user: UserRow, since = app.now() - DAY_SECONDS) {
   const inboxes = await app.db
@@ -25,12 +25,35 @@ export async function inboxActivity(app: App, user: UserRow, since = app.now() -
   const mails = await mailsSince(app, user, from);
   const waiting = await waitingOf(app, user);
   const failures = await failuresOf(app, user);
-  return inboxes.map(({ id }) => ({
-    inbox_id: id,
-    mails: mails.get(id) ?? 0,
-    waiting: waiting.get(id) ?? 0,
-    last_failure: failures.find(({ inbox_id }) => inbox_id === id)?.failure ?? null,
-  }));
+  const found = [];
+  for (const { id } of inboxes) {
+    const failure = failures.find(({ inbox_id }) => inbox_id === id)?.failure ?? null;
+    found.push({
+      inbox_id: id,
+      mails: mails.get(id) ?? 0,
+      waiting: waiting.get(id) ?? 0,
+      last_failure: failure && (await isDoneSince(app, id, failure.message_id)) ? null : failure,
+    });
+  }
+  return found;
+}
+
+/** Whether a message of an inbox that came after another one is done. Of many that are not, the newest are looked at. */
+async function isDoneSince({ db }: App, inbox_id: string, message_id: string): Promise<boolean> {
+  const newest = db
+    .selectFrom("messages")
+    .select("state")
+    .where("inbox_id", "=", inbox_id)
+    .where("id", ">", message_id)
+    .orderBy("id", "desc")
+    .limit(LOOKED_AT);
+  const done = await db
+    .selectFrom(newest.as("newest"))
+    .select("state")
+    .where("state", "=", "done")
+    .limit(1)
+    .execute();
+  return done.length > 0;
 }
 
 async function mailsSince({ db }: App, { id }: UserRow, since: number): Promise<Map<string, number>> {
