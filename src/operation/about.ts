@@ -36,10 +36,12 @@ export async function aboutSchedule(db: Db, { schedule_id }: JobPayloads["run_sc
   const row = await db
     .selectFrom("schedules")
     .innerJoin("users", "users.id", "schedules.user_id")
-    .select("users.email as account")
+    .leftJoin("inboxes", "inboxes.id", "schedules.inbox_id")
+    .select(["local_part", "domain", "users.email as account"])
     .where("schedules.id", "=", schedule_id)
     .executeTakeFirst();
-  return row ? { about: "run a schedule at its next time", account: row.account } : GONE;
+  // Its title is text of a mail.
+  return row ? { about: `run a schedule of ${inboxOf(row)} at its next time`, account: row.account } : GONE;
 }
 
 export async function aboutEvent(db: Db, { event_id }: JobPayloads["fan_out_event"]): Promise<About> {

@@ -74,7 +74,10 @@ function Row({ job }: { job: Job }) {
     <li className="grid gap-2 px-4 py-3">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
         <Badge look={state?.look ?? "plain"}>{state?.word ?? job.state}</Badge>
-        <span className="min-w-0 flex-1 basis-60 wrap-anywhere first-letter:uppercase">{job.about}</span>
+        <span className="grid min-w-0 flex-1 basis-60 wrap-anywhere">
+          <span className="first-letter:uppercase">{job.about}</span>
+          {job.account !== null && <span className="text-sm text-soft">Account {job.account}</span>}
+        </span>
         <span className="text-sm text-soft">
           <Time at={job.created} />
         </span>
