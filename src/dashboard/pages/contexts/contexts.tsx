@@ -63,7 +63,7 @@ export function Contexts() {
           </Empty>
         )}
         {contexts && contexts.length > 0 && (
-          <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
+          <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card md:grid md:grid-cols-[minmax(8rem,1fr)_repeat(4,auto)]">
             {contexts.map((context) => (
               <Row key={context.id} context={context} />
             ))}
@@ -80,19 +80,26 @@ export function Contexts() {
   );
 }
 
+/** Where there is room, the rows share the columns of the list. */
+const COLUMNS = "md:col-span-full md:grid md:grid-cols-subgrid";
+
 function Row({ context }: { context: Context }) {
   return (
-    <li>
+    <li className={COLUMNS}>
       <Link
         to="/contexts/$context_id"
         params={{ context_id: context.id }}
-        className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 hover:bg-hover"
+        className={classes("flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 hover:bg-hover", COLUMNS)}
       >
-        <span className="min-w-0 flex-1 basis-48 truncate font-medium">{context.title}</span>
-        {!context.enabled && <Badge look="warn">Switched off</Badge>}
+        <span className="flex min-w-0 flex-1 basis-48 items-center gap-2 font-medium">
+          <span className="truncate">{context.title}</span>
+          {!context.enabled && <Badge look="warn">Switched off</Badge>}
+        </span>
         <span className="text-sm text-soft">{scopeWords(context)}</span>
-        <Badge>{KINDS[context.kind].word}</Badge>
-        <code className="min-w-0 truncate font-mono text-sm text-soft">
+        <span>
+          <Badge>{KINDS[context.kind].word}</Badge>
+        </span>
+        <code className="min-w-0 truncate font-mono text-sm text-soft md:max-w-48">
           {context.kind === "command" ? "$" : "+"}
           {context.slug}
         </code>

@@ -1,6 +1,7 @@
 import type { App } from "../../../app.ts";
 import type { MessageRow } from "../../../db/schema.ts";
 import { plainText } from "../../../lib/split-words.ts";
+import { withoutMarks } from "../../conversations/snippet.ts";
 import { type Fields, type Span, spansOf } from "./fits.ts";
 import type { SearchQuery } from "./query.ts";
 import { knownFields } from "./waiting.ts";
@@ -52,12 +53,21 @@ export async function highlightsOf(
         if (found.length === MAX_HIGHLIGHTS || room <= 0) break;
         const text = plainText((fields[field] ?? "").slice(0, MAX_FIELD_CHARS));
         room -= text.length;
-        const spans = spansOf(query, field, text, MAX_SPANS);
-        if (spans.length > 0) found.push(around(field, text, spans));
+        const highlight = foundIn(query, field, text);
+        if (highlight) found.push(highlight);
       }
       return [row.id, found];
     }),
   );
+}
+
+/** What the model wrote is shown without the marks of its Markdown, unless what was found stands in one. */
+function foundIn(query: SearchQuery, field: Highlight["field"], text: string): Highlight | undefined {
+  for (const shown of field === "result" ? [withoutMarks(text), text] : [text]) {
+    const spans = spansOf(query, field, shown, MAX_SPANS);
+    if (spans.length > 0) return around(field, shown, spans);
+  }
+  return undefined;
 }
 
 /** The part of a text around the first places. */
