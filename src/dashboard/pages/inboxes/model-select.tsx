@@ -8,14 +8,14 @@ type ModelSelectProps = Omit<FieldProps, "children" | "label"> & {
 };
 
 /**
- * The words for no choice of a model. Whether the server has a model for everybody is seen only at an inbox that has
- * none of its own.
+ * The words for the model that the server has for everybody; null where there is none. That is seen only at an inbox that
+ * has none of its own.
  */
-function useOwnModelWords(): string {
+function useOwnModelWords(): string | null {
   const { data: inboxes = [] } = useQuery(inboxList);
   const without = inboxes.find(({ default_connection_id }) => default_connection_id === null);
   if (!without) return "The server’s own, if it has one";
-  return without.routed ? "The server’s own" : "The server’s own (none is set up)";
+  return without.routed ? "The server’s own" : null;
 }
 
 /** A choice among the account's connections to models; empty for the model that the server has for everybody. */
@@ -25,7 +25,7 @@ export function ModelSelect({ value, onChange, ...field }: ModelSelectProps) {
   return (
     <Field label="Model" {...field}>
       <Select value={value} onChange={(event) => onChange(event.target.value)}>
-        <option value="">{own_words}</option>
+        {(own_words !== null || value === "") && <option value="">{own_words ?? "None yet"}</option>}
         {connections
           .filter(({ category }) => category === "llm")
           .map(({ id, label, status }) => (

@@ -45,7 +45,7 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
           hint="What it is for, such as “Invoices”. It becomes part of the address."
           fault={fault("label")}
           autoFocus
-          maxLength={100}
+          required
           value={label}
           onChange={setLabel}
         />
