@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Connection, Context, Inbox } from "../../src/dashboard/api/shapes.ts";
+import type { Connection, Context, Endpoint, Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { rawMail } from "../support/mails.ts";
+import { startModelServer } from "../support/model-server.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { startReceiver } from "../support/webhook-receiver.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
 
 /** What a proxy says while there is nobody behind it. */
@@ -9,12 +11,17 @@ const GONE = { status: 503, contentType: "text/html", body: "nobody there" };
 
 describe.skipIf(!hasChromium)("what one meets on the second day", () => {
   const stack = new AsyncDisposableStack();
+  const model = stack.use(startModelServer({ reply: () => "## Birds\n\nThe `whimbrel` sings **loudly**." }));
   let at: Dashboard;
 
   beforeAll(async () => {
     at = stack.use(
       await dashboard({
-        env: { MAILWRIGHT_LLM__KIND: "demo", MAILWRIGHT_LIMITS__INBOUND_PER_SENDER_HOUR: "1000" },
+        env: {
+          MAILWRIGHT_LLM__KIND: "demo",
+          MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1",
+          MAILWRIGHT_WEBHOOKS__ALLOW: "127.0.0.1",
+        },
       }),
     );
   }, 120_000);
@@ -177,5 +184,120 @@ describe.skipIf(!hasChromium)("what one meets on the second day", () => {
     // The list looks again within seconds of any news.
     await Bun.sleep(3_000);
     expect(await page.getByRole("button", { name: /new message/ }).count()).toBe(0);
+  }, 60_000);
+
+  test.each(LOOKS)(
+    "a delivery that failed says when it is tried again, and its endpoint that some do (%s)",
+    async (name, look) => {
+      const inbox = await makeInbox({ label: `Told ${name}` });
+      await using receiver = startReceiver(() => new Response(null, { status: 500 }));
+      const endpoint = await at.api<Endpoint>("POST", "/v1/webhooks", {
+        url: receiver.url,
+        event_types: ["message.completed"],
+      });
+      const { message_id } = await at.api<RoutingResult>("POST", "/v1/messages", {
+        instruction: "Tell them",
+        inbox_id: inbox.id,
+      });
+      await receiver.reached(1);
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Webhooks");
+      await page.getByText("1 failed, to be tried again").waitFor();
+      await visit.look("failing-endpoints");
+      await page.locator(`a[href$="${endpoint.id}"]`).click();
+      await page.getByText(/^Will be tried again (in|just)/).waitFor();
+      await page.getByText("1 failed, to be tried again").waitFor();
+      await visit.look("failing-endpoint");
+      await page.goto(`${at.url}/app/messages/${message_id}`);
+      await page.getByText(/^Will be tried again (in|just)/).waitFor();
+      await at.api("DELETE", `/v1/webhooks/${endpoint.id}`);
+    },
+    60_000,
+  );
+
+  test("an inbox tells of a failure until something has gone well, and a find is shown without marks", async () => {
+    const connection = await at.api<Connection>("POST", "/connections", {
+      kind: "openai_compatible",
+      base_url: model.base_url,
+      model: "stand-in",
+    });
+    const inbox = await makeInbox({ label: "Shaky", default_connection_id: connection.id });
+    const call = () =>
+      at.api("POST", "/v1/messages", { instruction: "What does it say?", inbox_id: inbox.id });
+    await using visit = await at.visit();
+    const { page } = visit;
+    const card = page.getByRole("listitem").filter({ hasText: "Shaky" });
+    model.fault = "unauthorized";
+    await call();
+    await visit.open("Inboxes");
+    await card.getByText(/^Last failure:/).waitFor();
+    model.fault = "none";
+    await call();
+    await page.reload();
+    await card.getByText(/mails? today/i).waitFor();
+    expect(await card.getByText(/^Last failure:/).count()).toBe(0);
+    await visit.open("Activity");
+    await page.getByRole("searchbox").fill("whimbrel");
+    await page.locator('li[aria-setsize="1"]').getByText("The whimbrel sings loudly.").waitFor();
+  }, 60_000);
+
+  test("waiting work names its account, and what was left out is not put on rules", async () => {
+    const inbox = await makeInbox({ label: "Clock" });
+    await at.api("POST", "/v1/schedules", { instruction: "Sum up", every: "hourly", inbox_id: inbox.id });
+    const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.org>`, "Auto-Submitted": "auto-replied" };
+    await send(inbox, { subject: "I am away", headers });
+    await using visit = await at.visit();
+    const { page } = visit;
+    await visit.open("Server");
+    await page.getByText("Left out", { exact: true }).waitFor();
+    await page.getByRole("tab", { name: "Waiting work" }).click();
+    const row = page.getByRole("listitem").filter({ hasText: `a schedule of ${inbox.address}` });
+    await row.getByText(`Account ${OWNER.email}`).waitFor();
+    await visit.look("waiting-work");
+  }, 60_000);
+
+  test.each([800, 1280])(
+    "contexts stand in columns (%s)",
+    async (width) => {
+      for (const [title, kind] of [
+        ["A", "instruction"],
+        ["A context with a much longer title than the others", "knowledge"],
+      ])
+        await at.api("POST", "/contexts", { title, body: "Text", kind });
+      await using visit = await at.visit({
+        look: { viewport: { width, height: 900 }, colorScheme: "light" },
+      });
+      const { page } = visit;
+      await visit.open("Contexts");
+      const rows = page.getByRole("main").getByRole("listitem");
+      await rows.first().waitFor();
+      const places = await rows
+        .getByText("Every inbox")
+        .evaluateAll((cells) => cells.map((cell) => Math.round(cell.getBoundingClientRect().left)));
+      expect(places.length).toBeGreaterThan(1);
+      expect(new Set(places).size).toBe(1);
+      await visit.look("contexts-columns");
+    },
+    60_000,
+  );
+
+  test("a new inbox asks for its name, tells of one that is too long, and offers no model that is not there", async () => {
+    await using bare = await dashboard();
+    await bare.api("POST", "/inboxes", { label: "First" });
+    await using visit = await bare.visit({ refusals: [422] });
+    const { page } = visit;
+    await visit.open("Inboxes");
+    await page.getByRole("button", { name: "New inbox" }).click();
+    const name = page.getByRole("textbox", { name: "Name" });
+    expect(await page.getByRole("option", { name: /server/ }).count()).toBe(0);
+    await page.getByRole("button", { name: "Make the inbox" }).click();
+    await name.and(page.locator(":invalid:focus")).waitFor();
+    await name.fill("x".repeat(120));
+    await page.getByRole("button", { name: "Make the inbox" }).click();
+    await name.and(page.locator("[aria-invalid=true]")).waitFor();
+    await page.getByText(/at most 100 characters/).waitFor();
+    await visit.look("new-inbox");
+    expect(await bare.api<Inbox[]>("GET", "/inboxes")).toHaveLength(1);
   }, 60_000);
 });
