@@ -63,7 +63,7 @@ export function Contexts() {
           </Empty>
         )}
         {contexts && contexts.length > 0 && (
-          <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card md:grid md:grid-cols-[minmax(8rem,1fr)_repeat(4,auto)]">
+          <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card md:grid md:grid-cols-[minmax(0,1fr)_repeat(3,auto)] lg:grid-cols-[minmax(0,1fr)_repeat(4,auto)]">
             {contexts.map((context) => (
               <Row key={context.id} context={context} />
             ))}
@@ -91,15 +91,14 @@ function Row({ context }: { context: Context }) {
         params={{ context_id: context.id }}
         className={classes("flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 hover:bg-hover", COLUMNS)}
       >
-        <span className="flex min-w-0 flex-1 basis-48 items-center gap-2 font-medium">
-          <span className="truncate">{context.title}</span>
-          {!context.enabled && <Badge look="warn">Switched off</Badge>}
+        <span className="min-w-0 flex-1 basis-48 truncate font-medium">{context.title}</span>
+        <span className="text-sm text-soft">
+          {context.enabled ? scopeWords(context) : <Badge look="warn">Switched off</Badge>}
         </span>
-        <span className="text-sm text-soft">{scopeWords(context)}</span>
         <span>
           <Badge>{KINDS[context.kind].word}</Badge>
         </span>
-        <code className="min-w-0 truncate font-mono text-sm text-soft md:max-w-48">
+        <code className="min-w-0 truncate font-mono text-sm text-soft md:max-w-48 md:max-lg:hidden">
           {context.kind === "command" ? "$" : "+"}
           {context.slug}
         </code>
