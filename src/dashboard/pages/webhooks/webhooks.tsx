@@ -78,7 +78,13 @@ function Row({ endpoint }: { endpoint: Endpoint }) {
 }
 
 export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
-  const { data: counts } = useQuery({ ...deliveryCounts(endpoint.id), refetchInterval: REFRESH_MS });
+  const { data: counts } = useQuery({
+    ...deliveryCounts(endpoint.id),
+    enabled: endpoint.enabled,
+    refetchInterval: REFRESH_MS,
+    // On the way from its page to the list it may have been deleted.
+    staleTime: 2 * REFRESH_MS,
+  });
   if (!endpoint.enabled) return <Badge look="bad">Switched off</Badge>;
   if (endpoint.consecutive_failures > 0)
     return <Badge look="warn">{endpoint.consecutive_failures} failed in a row</Badge>;
