@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useChange } from "../../api/changes.ts";
-import { patch, post } from "../../api/client.ts";
+import { get, patch, post } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
 import type { Context, Inbox } from "../../api/shapes.ts";
 import { DeleteButton } from "../../ui/delete.tsx";
@@ -33,14 +33,17 @@ export function DeleteContext({ context }: { context: Context }) {
   const say = useToast();
   const { data: inboxes = [] } = useQuery(inboxList);
   const touches = [contextList.queryKey, inboxList.queryKey];
-  const again = useChange({
-    run: async () => {
+  const again = useChange<Inbox[]>({
+    run: async (before) => {
       const made = await post<Context>("/contexts", { title, body, kind, slug, enabled, inbox_ids });
-      for (const inbox of inboxes)
-        if (inbox.context_ids?.includes(id))
-          await patch(`/inboxes/${inbox.id}`, {
-            context_ids: inbox.context_ids.map((one) => (one === id ? made.id : one)),
-          });
+      for (const inbox of before) {
+        const place = inbox.context_ids?.indexOf(id) ?? -1;
+        if (place === -1) continue;
+        // Read again: what was chosen there meanwhile stays chosen.
+        const { context_ids } = await get<Inbox>(`/inboxes/${inbox.id}`);
+        const others = context_ids?.filter((one) => one !== made.id);
+        if (others) await patch(`/inboxes/${inbox.id}`, { context_ids: others.toSpliced(place, 0, made.id) });
+      }
     },
     touches,
   });
@@ -51,7 +54,7 @@ export function DeleteContext({ context }: { context: Context }) {
       path={`/contexts/${id}`}
       touches={touches}
       done={() => {
-        say("The context is deleted.", () => again.mutateAsync());
+        say("The context is deleted.", () => again.mutateAsync(inboxes));
         void navigate({ to: "/contexts", ignoreBlocker: true });
       }}
     >

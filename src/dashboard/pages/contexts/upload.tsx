@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Upload } from "lucide-react";
 import { type DragEvent, useRef, useState } from "react";
+import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
-import { post, remove } from "../../api/client.ts";
+import { get, post, remove } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
 import type { Context, Inbox } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
@@ -117,7 +118,10 @@ export function useUpload() {
   const say = useToast();
   const touches = [contextList.queryKey];
   const back = useChange<Context[]>({
-    run: (made) => Promise.all(made.map(({ id }) => remove(`/contexts/${id}`))),
+    run: async (made) => {
+      for (const one of made) refuseChanged(await get<Context>(`/contexts/${one.id}`), one, ["version"]);
+      await Promise.all(made.map(({ id }) => remove(`/contexts/${id}`)));
+    },
     touches,
   });
   const upload = useChange<Choice & { files: File[] }, Uploaded>({

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
+import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
-import { patch } from "../../api/client.ts";
+import { get, patch } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
@@ -15,11 +16,18 @@ export function InboxDefault({ inbox }: { inbox: Inbox }) {
   const before = inboxes.find(({ is_default }) => is_default);
   const tell = (id: string) => patch<Inbox>(`/inboxes/${id}`, { is_default: true });
   const touches = [inboxList.queryKey];
-  const back = useChange<string>({ run: tell, touches, done: () => say("It is as it was before.") });
-  const choose = useChange<Inbox | undefined>({
+  const back = useChange<{ old: Inbox; made: Inbox }>({
+    run: async ({ old, made }) => {
+      refuseChanged(await get<Inbox>(`/inboxes/${made.id}`), made, ["is_default"]);
+      return tell(old.id);
+    },
+    touches,
+    done: () => say("It is as it was before."),
+  });
+  const choose = useChange<Inbox | undefined, Inbox>({
     run: () => tell(inbox.id),
     touches,
-    done: (_, old) => say("Saved.", old && (() => back.mutateAsync(old.id))),
+    done: (made, old) => say("Saved.", old && (() => back.mutateAsync({ old, made }))),
   });
   return (
     <Card title="Calls that name no inbox">

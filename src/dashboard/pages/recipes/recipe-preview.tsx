@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Check } from "lucide-react";
+import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
-import { post, remove } from "../../api/client.ts";
+import { get, post, remove } from "../../api/client.ts";
 import { connectionList, contextList, inboxList, recipeList } from "../../api/lists.ts";
-import type { AppliedRecipe, Recipe } from "../../api/shapes.ts";
+import type { AppliedRecipe, Context, Inbox, Recipe } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
@@ -111,6 +112,8 @@ function Applied({ applied, onClose }: { applied: AppliedRecipe; onClose: () => 
   const [inbox] = inboxes;
   const undo = useChange({
     run: async () => {
+      for (const one of inboxes) refuseChanged(await get<Inbox>(`/inboxes/${one.id}`), one, ["updated"]);
+      for (const one of contexts) refuseChanged(await get<Context>(`/contexts/${one.id}`), one, ["version"]);
       for (const { id } of inboxes) await remove(`/inboxes/${id}`);
       for (const { id } of contexts) await remove(`/contexts/${id}`);
     },

@@ -1,10 +1,11 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { UserPlus } from "lucide-react";
 import { useState } from "react";
+import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
 import { patch } from "../../api/client.ts";
 import { paged } from "../../api/lists.ts";
-import type { AdminUser } from "../../api/shapes.ts";
+import type { AdminUser, Page } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
@@ -46,15 +47,23 @@ export function Accounts() {
 function Row({ user }: { user: AdminUser }) {
   const { id, email, plan, usage, credits, created } = user;
   const say = useToast();
+  const queries = useQueryClient();
   const [wanted, setWanted] = useState<AdminUser["plan"]>();
-  const move = useChange<AdminUser["plan"]>({
-    run: (to) => patch(`/admin/users/${id}`, { plan: to }),
+  const move = useChange<AdminUser["plan"], AdminUser>({
+    run: (to) => patch<AdminUser>(`/admin/users/${id}`, { plan: to }),
     touches: [ACCOUNTS, ["me"]],
-    done: (_answer, to) => {
+    done: (made, to) => {
       setWanted(undefined);
-      say(`${email} has the plan ${PLANS[to]} now.`, () => move.mutate(plan));
+      say(`${email} has the plan ${PLANS[to]} now.`, () => moveBack(made));
     },
   });
+  const moveBack = async (made: AdminUser): Promise<void> => {
+    await queries.refetchQueries({ queryKey: ACCOUNTS });
+    const pages = queries.getQueryData<InfiniteData<Page<AdminUser>>>(ACCOUNTS)?.pages ?? [];
+    const now = pages.flatMap(({ items }) => items).find((one) => one.id === id);
+    if (now) refuseChanged(now, made, ["plan"]);
+    await move.mutateAsync(plan);
+  };
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
       <span className="grid min-w-0 flex-1 basis-60">

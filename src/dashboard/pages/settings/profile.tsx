@@ -1,6 +1,7 @@
 import { useState } from "react";
+import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
-import { faultOf, patch } from "../../api/client.ts";
+import { faultOf, get, patch } from "../../api/client.ts";
 import { session, useMe } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { Checkbox, Field, Select } from "../../ui/field.tsx";
@@ -19,10 +20,13 @@ export function Profile() {
   const [name, setName] = useState(me.name ?? "");
   const [timezone, setTimezone] = useState(me.timezone);
   const [reply_footer, setFooter] = useState(me.reply_footer);
-  const restore = useChange<Profile>({
-    run: (before) => patch("/auth/profile", before),
+  const restore = useChange<{ before: Profile; made: Me }>({
+    run: async ({ before, made }) => {
+      refuseChanged(await get<Me>("/auth/me"), made, ["name", "timezone", "reply_footer"]);
+      return patch("/auth/profile", before);
+    },
     touches: [session.queryKey],
-    done: (_me, before) => {
+    done: (_me, { before }) => {
       setName(before.name ?? "");
       setTimezone(before.timezone);
       setFooter(before.reply_footer);
@@ -31,9 +35,9 @@ export function Profile() {
   });
   const before = { name: me.name, timezone: me.timezone, reply_footer: me.reply_footer };
   const save = useChange({
-    run: () => patch("/auth/profile", { name: name.trim() || null, timezone, reply_footer }),
+    run: () => patch<Me>("/auth/profile", { name: name.trim() || null, timezone, reply_footer }),
     touches: [session.queryKey],
-    done: () => say("Your profile is saved.", () => restore.mutate(before)),
+    done: (made) => say("Your profile is saved.", () => restore.mutateAsync({ before, made })),
   });
   const fault = faultOf(save.error);
   return (

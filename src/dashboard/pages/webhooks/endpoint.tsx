@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
-import { faultOf, patch, post } from "../../api/client.ts";
+import { faultOf, get, patch, post } from "../../api/client.ts";
 import { endpointList } from "../../api/lists.ts";
 import type { Delivery, Endpoint as EndpointRow, TestDelivery } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
@@ -42,8 +43,11 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
   const path = `/v1/webhooks/${endpoint.id}`;
   const touches = [endpointList.queryKey, deliveriesKey(endpoint.id)];
   const test = useChange<void, TestDelivery>({ run: () => post<TestDelivery>(`${path}/test`), touches });
-  const restore = useChange<Settings>({
-    run: (before) => patch(path, bodyOf(before)),
+  const restore = useChange<Changed>({
+    run: async ({ before, made }) => {
+      refuseChanged(await get<EndpointRow>(path), made, ["url", "description", "event_types"]);
+      return patch(path, bodyOf(before));
+    },
     touches,
     done: () => say("It is as it was."),
   });
@@ -71,7 +75,7 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
         </>
       }
     >
-      <Fault error={test.error ?? restore.error} />
+      <Fault error={test.error} />
       {test.data && <TestVerdict delivery={test.data.delivery} />}
       <Summary endpoint={endpoint} />
       <Tabs
@@ -95,9 +99,9 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
       {changing && (
         <Change
           endpoint={endpoint}
-          onChanged={(before) => {
+          onChanged={(changed) => {
             setChanging(false);
-            say("The endpoint is changed.", () => restore.mutate(before));
+            say("The endpoint is changed.", () => restore.mutateAsync(changed));
           }}
           onClose={() => setChanging(false)}
         />
@@ -152,9 +156,14 @@ function Summary({ endpoint }: { endpoint: EndpointRow }) {
   );
 }
 
+interface Changed {
+  before: Settings;
+  made: EndpointRow;
+}
+
 interface ChangeProps {
   endpoint: EndpointRow;
-  onChanged: (before: Settings) => void;
+  onChanged: (changed: Changed) => void;
   onClose: () => void;
 }
 
@@ -162,9 +171,9 @@ function Change({ endpoint, onChanged, onClose }: ChangeProps) {
   const before = settingsOf(endpoint);
   const [settings, setSettings] = useState(before);
   const save = useChange({
-    run: () => patch(`/v1/webhooks/${endpoint.id}`, bodyOf(settings)),
+    run: () => patch<EndpointRow>(`/v1/webhooks/${endpoint.id}`, bodyOf(settings)),
     touches: [endpointList.queryKey],
-    done: () => onChanged(before),
+    done: (made) => onChanged({ before, made }),
   });
   return (
     <Dialog title="Change the endpoint" onClose={onClose}>
