@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Context, Endpoint, Inbox, Me } from "../../src/dashboard/api/shapes.ts";
-import { type Dashboard, dashboard, hasChromium } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS } from "./house.ts";
 
 const rule = (name: string) => ({ name, when: [], do: { tags: ["seen"] } });
 
@@ -89,4 +89,77 @@ describe.skipIf(!hasChromium)("what somebody has written is not lost", () => {
     await page.getByRole("link", { name: "Kept" }).waitFor();
     expect((await inboxNow(inbox)).context_ids).toEqual([expect.any(String), added?.id]);
   }, 60_000);
+
+  test.each(TASK_LOOKS)(
+    "settings of an inbox that are not saved are asked about (%s)",
+    async (name, look) => {
+      const inbox = await makeInbox(`Settings ${name}`);
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const asked = page.getByRole("dialog", { name: "Leave without saving?" });
+      await page.goto(`${at.url}/app/inboxes/${inbox.id}#settings`);
+      const words = page.getByLabel("What should be done with mail that says nothing itself?");
+      await words.fill("Count the words");
+      await page.getByLabel("Name", { exact: true }).fill("Counting");
+      await page.getByRole("tab", { name: "Rules" }).click();
+      await asked.waitFor();
+      await visit.look("inbox-unsaved");
+      await asked.getByRole("button", { name: "Stay here" }).click();
+      expect(await words.inputValue()).toBe("Count the words");
+      await page.getByRole("button", { name: "Save", exact: true }).first().click();
+      await page.getByRole("heading", { name: "Counting", level: 1 }).waitFor();
+      await page.getByRole("tab", { name: "Rules" }).click();
+      await asked.waitFor();
+      await page.keyboard.press("Escape");
+      const saved = page.waitForResponse((response) => response.request().method() === "PATCH");
+      await page.getByRole("button", { name: "Save", exact: true }).nth(1).click();
+      await saved;
+      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      await page.getByRole("tab", { name: "Who may write" }).click();
+      await page.getByLabel("People who may write and instruct").fill("bob@example.org");
+      await page.getByRole("tab", { name: "Rules" }).click();
+      await asked.getByRole("button", { name: "Throw the changes away" }).click();
+      await page.getByText("No rule yet").waitFor();
+      expect(await inboxNow(inbox)).toMatchObject({
+        label: "Counting",
+        default_instruction: "Count the words",
+        allowlist_senders: [],
+      });
+    },
+  );
+
+  test.each(TASK_LOOKS)("a window asks before what was typed into it is gone (%s)", async (name, look) => {
+    const inbox = await makeInbox(`Window ${name}`);
+    await using visit = await at.visit({ look });
+    const { page } = visit;
+    await page.goto(`${at.url}/app/inboxes/${inbox.id}#rules`);
+    const editor = page.getByRole("dialog", { name: "A new rule" });
+    const asked = page.getByRole("dialog", { name: "Leave without saving?" });
+    const begin = page.getByRole("button", { name: "Add a rule" });
+    await begin.click();
+    await page.keyboard.press("Escape");
+    await editor.waitFor({ state: "detached" });
+    await begin.click();
+    await editor.getByLabel("Name", { exact: true }).fill("Half a rule");
+    await page.keyboard.press("Escape");
+    await asked.getByRole("button", { name: "Go on writing" }).click();
+    await asked.waitFor({ state: "detached" });
+    expect(await editor.getByLabel("Name", { exact: true }).inputValue()).toBe("Half a rule");
+    await editor.getByRole("button", { name: "Close", exact: true }).first().click();
+    await visit.look("window-unsaved");
+    await asked.getByRole("button", { name: "Throw the changes away" }).click();
+    await editor.waitFor({ state: "detached" });
+    await begin.click();
+    expect(await editor.getByLabel("Name", { exact: true }).inputValue()).toBe("");
+    await editor.getByLabel("Name", { exact: true }).fill("Another");
+    await editor.getByRole("button", { name: "Cancel" }).click();
+    await editor.waitFor({ state: "detached" });
+    await begin.click();
+    await editor.getByLabel("Name", { exact: true }).fill("Whole");
+    await editor.getByRole("button", { name: "Take the condition out" }).click();
+    await editor.getByLabel("Tags that it gets").fill("seen");
+    await editor.getByRole("button", { name: "Save the rule" }).click();
+    await editor.waitFor({ state: "detached" });
+    await page.getByText("Every message: tag it #seen.").waitFor();
+  });
 });

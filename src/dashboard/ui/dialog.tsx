@@ -1,5 +1,5 @@
 import { X } from "lucide-react";
-import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button, IconButton } from "./button.tsx";
 import { Fault } from "./notice.tsx";
 
@@ -9,9 +9,17 @@ interface DialogProps {
   children: ReactNode;
 }
 
-/** A window over the page. The browser keeps the focus in it, closes it by Escape and gives the focus back. */
+/**
+ * A window over the page. The browser keeps the focus in it, closes it by Escape and gives the focus back. It asks
+ * before what was typed into a form in it is thrown away, unless that is what a button of the form does.
+ */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const frame = useRef<HTMLDialogElement>(null);
+  const [asked, setAsked] = useState(false);
+  const leave = (): void => {
+    if (frame.current?.querySelector("form[data-typed]")) setAsked(true);
+    else onClose();
+  };
   const id = useId();
   // Before it is taken out of the page: the browser gives the focus back only then.
   useLayoutEffect(() => {
@@ -26,7 +34,11 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        leave();
+      }}
+      // The browser closes it anyway where somebody insists.
+      onClose={({ currentTarget: { open, isConnected } }) => {
+        if (isConnected && !open) onClose();
       }}
       className="m-auto max-h-[90dvh] w-full max-w-xl overflow-y-auto rounded-xl border border-line bg-raised p-0 text-text shadow-2xl backdrop:bg-[#000]/45 max-sm:mb-0 max-sm:rounded-b-none"
     >
@@ -34,11 +46,16 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         <h2 id={id} className="line-clamp-3 min-w-0 text-lg font-semibold wrap-anywhere">
           {title}
         </h2>
-        <IconButton label="Close" onClick={onClose}>
+        <IconButton label="Close" onClick={leave}>
           <X />
         </IconButton>
       </div>
       <div className="p-5">{children}</div>
+      {asked && (
+        <Leave stay="Go on writing" onLeave={onClose} onStay={() => setAsked(false)}>
+          What you have written here is not saved.
+        </Leave>
+      )}
     </dialog>
   );
 }
@@ -81,5 +98,30 @@ export function Confirm({
         </div>
       </div>
     </Dialog>
+  );
+}
+
+interface LeaveProps {
+  children: ReactNode;
+  /** The word for staying. */
+  stay: string;
+  onLeave: () => void;
+  onStay: () => void;
+}
+
+/** Asks before changes that are not saved are left behind. */
+export function Leave({ children, stay, onLeave, onStay }: LeaveProps) {
+  return (
+    <Confirm
+      title="Leave without saving?"
+      act="Throw the changes away"
+      cancel={stay}
+      busy={false}
+      error={undefined}
+      onConfirm={onLeave}
+      onClose={onStay}
+    >
+      <p>{children}</p>
+    </Confirm>
   );
 }

@@ -30,7 +30,10 @@ interface FormFrameProps {
   children: ReactNode;
 }
 
-/** A form that says each thing once: what is wrong with a field at the field, and the rest in its `RestOfFaults`. */
+/**
+ * A form that says each thing once: what is wrong with a field at the field, and the rest in its `RestOfFaults`. Once
+ * something was typed into it, it is marked for the window that it is in.
+ */
 export function FormFrame({ error, onSubmit, className, children }: FormFrameProps) {
   const frame = useRef<HTMLFormElement>(null);
   const [shown, setShown] = useState<FieldFault[]>([]);
@@ -50,6 +53,7 @@ export function FormFrame({ error, onSubmit, className, children }: FormFramePro
       <form
         ref={frame}
         className={className}
+        onInput={({ currentTarget: { dataset } }) => (dataset["typed"] = "")}
         onSubmit={(event) => {
           event.preventDefault();
           onSubmit();

@@ -1,5 +1,5 @@
 import { useBlocker } from "@tanstack/react-router";
-import { Confirm } from "./dialog.tsx";
+import { Leave } from "./dialog.tsx";
 
 /** Asks before a page with changes that are not saved is left. */
 export function Unsaved({ changed }: { changed: boolean }) {
@@ -10,16 +10,8 @@ export function Unsaved({ changed }: { changed: boolean }) {
   });
   if (leaving.status !== "blocked") return null;
   return (
-    <Confirm
-      title="Leave without saving?"
-      act="Throw the changes away"
-      cancel="Stay here"
-      busy={false}
-      error={undefined}
-      onConfirm={leaving.proceed}
-      onClose={leaving.reset}
-    >
-      <p>What you have changed here is not saved yet.</p>
-    </Confirm>
+    <Leave stay="Stay here" onLeave={leaving.proceed} onStay={leaving.reset}>
+      What you have changed here is not saved yet.
+    </Leave>
   );
 }

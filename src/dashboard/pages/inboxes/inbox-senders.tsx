@@ -6,6 +6,7 @@ import { Field, TextArea, Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
+import { Unsaved } from "../../ui/unsaved.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 export function InboxSenders({ inbox }: { inbox: Inbox }) {
@@ -21,6 +22,7 @@ export function InboxSenders({ inbox }: { inbox: Inbox }) {
     change.mutate({ allowlist_senders: entries }, { onSuccess: () => setDraft(undefined), onSettled: close });
   return (
     <div className="grid gap-4">
+      <Unsaved changed={draft !== undefined} />
       <Card title="Senders">
         <Form
           change={{

@@ -6,20 +6,31 @@ import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { Unsaved } from "../../ui/unsaved.tsx";
 import { InboxContexts } from "./inbox-contexts.tsx";
 import { InboxDefault } from "./inbox-default.tsx";
 import { ModelSelect } from "./model-select.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
+/** What is typed and not saved. */
+interface DraftProps<Draft> {
+  inbox: Inbox;
+  draft: Draft;
+  setDraft: (draft: Draft) => void;
+}
+
 export function InboxSettings({ inbox }: { inbox: Inbox }) {
   const reply = useInboxChange(inbox);
+  const [general, setGeneral] = useState<GeneralDraft>();
+  const [standing, setStanding] = useState<string>();
   return (
     <div className="grid gap-4">
+      <Unsaved changed={general !== undefined || standing !== undefined} />
       <Card title="In general">
-        <General inbox={inbox} />
+        <General inbox={inbox} draft={general} setDraft={setGeneral} />
       </Card>
       <Card title="Mail without words">
-        <Standing inbox={inbox} />
+        <Standing inbox={inbox} draft={standing} setDraft={setStanding} />
       </Card>
       <Card title="Answers">
         <div className="grid gap-3">
@@ -41,9 +52,8 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
 }
 
 /** The default instruction, for mail whose own words ask for nothing. */
-function Standing({ inbox }: { inbox: Inbox }) {
+function Standing({ inbox, draft, setDraft }: DraftProps<string | undefined>) {
   const change = useInboxChange(inbox);
-  const [draft, setDraft] = useState<string>();
   const text = draft ?? inbox.default_instruction ?? "";
   const save = (): void =>
     change.mutate({ default_instruction: text.trim() || null }, { onSuccess: () => setDraft(undefined) });
@@ -111,19 +121,24 @@ function Pause({ inbox }: { inbox: Inbox }) {
   );
 }
 
+interface GeneralDraft {
+  label?: string;
+  model?: string;
+  days?: string;
+}
+
 /** The general settings. Fields that are not edited follow the server. */
-function General({ inbox }: { inbox: Inbox }) {
+function General({ inbox, draft, setDraft }: DraftProps<GeneralDraft | undefined>) {
   const change = useInboxChange(inbox);
-  const [draft, setDraft] = useState<{ label?: string; model?: string; days?: string }>({});
   const {
     label = inbox.label,
     model = inbox.default_connection_id ?? "",
     days = inbox.retention_days?.toString() ?? "",
-  } = draft;
+  } = draft ?? {};
   const save = (): void =>
     change.mutate(
       { label, default_connection_id: model || null, retention_days: days === "" ? null : Number(days) },
-      { onSuccess: () => setDraft({}) },
+      { onSuccess: () => setDraft(undefined) },
     );
   const fault = faultOf(change.error);
   return (

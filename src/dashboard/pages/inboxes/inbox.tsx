@@ -164,7 +164,7 @@ function Actions({ inbox }: { inbox: InboxRow }) {
         touches={[inboxList.queryKey]}
         done={() => {
           say("The inbox is deleted.");
-          void navigate({ to: "/inboxes" });
+          void navigate({ to: "/inboxes", ignoreBlocker: true });
         }}
       >
         <p>Mail to {inbox.address} will be refused from then on.</p>
