@@ -14,6 +14,7 @@ import { judgeSendingAddress } from "../../src/operation/doctor/mail-checks.ts";
 import { examine } from "../../src/operation/doctor/doctor.ts";
 import { judgeAddresses } from "../../src/resources/domains/service-check.ts";
 import { serviceRecords } from "../../src/resources/domains/service-records.ts";
+import { holdKinds } from "../../src/jobs/holds.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
 import { makeBackupsLater } from "../../src/backup/schedule.ts";
 import { createLog } from "../../src/lib/log.ts";
@@ -81,6 +82,7 @@ describe("a server with everything as it should be", () => {
       "data folder",
       "database",
       "disk space",
+      "held work",
       "jobs in question",
       "leaps of the clock",
       "mail files",
@@ -298,6 +300,13 @@ describe("what is wrong is found", () => {
       "warn",
       /^1 job waits while others are tried/,
       (at) => at.suspect(),
+    ],
+    [
+      "work that is held",
+      "held work",
+      "warn",
+      /^Held by the operator: route_message, send_mail\./,
+      ({ app }) => app.write((tx) => holdKinds(tx, ["send_mail", "route_message"], app.now())),
     ],
     ["a clock that is fast", "clock", "fail", /\d+ seconds fast/, ({ web }) => void (web.ahead_ms = -90_000)],
     [

@@ -11,6 +11,7 @@ import { olderDatabaseWarning } from "../../db/kept-position.ts";
 import { uncheckedRows } from "../../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../../db/sync-speed.ts";
 import { clockWarning } from "../../jobs/clock.ts";
+import { heldKinds } from "../../jobs/holds.ts";
 import { suspectsWarning } from "../../jobs/suspects.ts";
 import { measureMail, currentMissingBytesWarning } from "../../db/missing-bytes.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
@@ -34,6 +35,7 @@ export const MACHINE_CHECKS: Check[] = [
   { name: "backup", run: checkBackup },
   { name: "leaps of the clock", run: checkLeaps },
   { name: "jobs in question", run: checkSuspects },
+  { name: "held work", run: checkHeld },
 ];
 
 async function checkSuspects({ app }: Bench): Promise<Outcome> {
@@ -44,6 +46,15 @@ async function checkSuspects({ app }: Bench): Promise<Outcome> {
         `${suspects}.`,
         "See in the log, and in what the system says (dmesg, journalctl), why the server ended. One that ends it each time is given up by itself.",
       );
+}
+
+async function checkHeld({ app }: Bench): Promise<Outcome> {
+  const kinds = (await heldKinds(app.db)).map(({ kind }) => kind);
+  if (kinds.length === 0) return ok("No kind of work is held.");
+  return warn(
+    `Held by the operator: ${kinds.join(", ")}. Mail still comes in and waits; none of these is begun.`,
+    "Let them go on: mailwright queue release",
+  );
 }
 
 /** Checks for leaps of the clock, by what the running server stored a minute ago. */
