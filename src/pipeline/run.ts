@@ -280,7 +280,7 @@ async function waitByRule(
   if (until === null) return;
   // It waits for the rules themselves: it has its turn in its conversation all the same.
   if (wait === null) return app.write((tx) => returnJob(tx, job, { run_at: until }));
-  const output = `The rule “${wait.rule}” has it wait until ${writtenMoment(until, owner_timezone)}. To have it done now, try it again: POST /messages/{id}/retry.`;
+  const output = `The rule “${wait.rule}” has it wait until ${writtenMoment(until, owner_timezone)}.`;
   const told = JSON.stringify(toSteps([...steps, { type: "context", name: "rule", output }]));
   await app.write(async (tx) => {
     await waitForTime(tx, job, { inbox_id: inbox.id, until });
@@ -288,6 +288,7 @@ async function waitByRule(
     const rules = JSON.stringify({ ...(now ? rulesFound(now) : {}), until });
     await tx.updateTable("messages").set({ rules, steps: told }).where("id", "=", message.id).execute();
   });
+  app.changes.tell(message.user_id, message.id);
   app.finished.notify(message.id, { row: message, made_files: true, unstored: undefined });
 }
 

@@ -297,6 +297,8 @@ describe("a kind that is held", () => {
     await using room = await mailroom();
     expect((await room.owner.post("/admin/queue/hold", ROUTING)).body).toEqual({ held: ["route_message"] });
     expect(await room.send({ text: "Hello" })).toMatch(/^250/);
+    const [held] = await room.activity();
+    expect((await room.owner.get(`/messages/${held.message_id}`)).body.held).toBe(true);
     // At once, not after the time that a run may take.
     const call = await room.owner.post("/v1/messages", { instruction: "Do it" });
     expect(call.status).toBe(202);
@@ -312,6 +314,7 @@ describe("a kind that is held", () => {
     expect((await room.owner.post("/admin/queue/release", {})).body).toEqual({ held: [] });
     await room.drain();
     expect((await room.activity()).map(({ status }) => status)).toEqual(["done", "done"]);
+    expect((await room.owner.get(`/messages/${held.message_id}`)).body.held).toBe(false);
   });
 
   test("keeps answers here, and lets other kinds go on", async () => {

@@ -239,7 +239,15 @@ test("two retries at once make one; while it runs, and once it is done, there is
   expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409, 409, 409]);
   const made = answers.find(({ status }) => status === 202)?.body.message_id;
   for (const { status, body } of answers) if (status === 409) expect(body.detail).toContain(made);
+  const tried = async () => {
+    const { items } = (await ada.get("/messages")).body;
+    const { may_retry, tried_again } = (await ada.get(`/messages/${failed.message_id}`)).body;
+    expect(items.at(-1)).toMatchObject({ message_id: failed.message_id, may_retry, tried_again });
+    return [may_retry, tried_again];
+  };
+  expect(await tried()).toEqual([null, "received"]);
   await t.drain();
+  expect(await tried()).toEqual([null, "done"]);
   const late = await ada.post(path);
   expect([late.status, late.body.code]).toEqual([409, "conflict"]);
   expect(late.body.detail).toContain(made);
@@ -254,6 +262,8 @@ test("a retry that failed may be tried again, by its own id or by the first, but
   const { body: failed } = await ada.post("/v1/messages", ASK);
   const { body: second } = await ada.post(`/messages/${failed.message_id}/retry`);
   await t.drain();
+  const { may_retry, tried_again } = (await ada.get(`/messages/${failed.message_id}`)).body;
+  expect([may_retry, tried_again]).toEqual(["run", null]);
   model.fault = "none";
   const both = await Promise.all(
     [second.message_id, failed.message_id].map((id) => ada.post(`/messages/${id}/retry`)),

@@ -24,7 +24,7 @@ test("a call tells its instruction, its content and all that the activity log sh
     content_truncated: false,
     contexts: [],
     running: false,
-    waits_until: null,
+    held: false,
     to: [],
     cc: [],
     newer: null,

@@ -36,7 +36,8 @@ describe("a message that a rule has wait", () => {
     expect(poll.body.steps.at(-1).output).toMatch(/^The rule “Night” has it wait until Monday, .*08:00/);
     expect(Number(poll.headers.get("retry-after"))).toBe(waits_until - room.app.now());
     const story = (await room.owner.get(`/messages/${id}`)).body;
-    expect(story.waits_until).toBe(waits_until);
+    expect([story.waits_until, story.may_retry]).toEqual([waits_until, "now"]);
+    expect((await room.activity())[0]).toMatchObject({ waits_until, may_retry: "now" });
   });
 
   test("is begun at once when it is tried again, and does not wait a second time", async () => {
@@ -44,6 +45,7 @@ describe("a message that a rule has wait", () => {
     const { id } = await sendWaiting(room);
     const again = await room.owner.post(`/messages/${id}/retry`);
     expect([again.status, again.body.message_id, again.body.waits_until]).toEqual([202, id, undefined]);
+    expect((await room.activity())[0]).toMatchObject({ waits_until: null, may_retry: null });
     await room.drain();
     expect(await room.newest()).toMatchObject({ id, state: "done" });
     expect((await room.activity())[0].rules).toEqual(["Night"]);

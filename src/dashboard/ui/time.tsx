@@ -25,6 +25,26 @@ export function Time({ at }: { at: number }) {
   );
 }
 
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const day = new Intl.DateTimeFormat(undefined, {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  hour: "numeric",
+  minute: "2-digit",
+});
+
+/** A moment in unix seconds by the clock of whoever reads it, with its day where that is not today. */
+export function ClockTime({ at }: { at: number }) {
+  const date = new Date(at * 1000);
+  const is_today = date.toDateString() === new Date().toDateString();
+  return (
+    <time dateTime={date.toISOString()} title={exact.format(date)} className="whitespace-nowrap">
+      {(is_today ? clock : day).format(date)}
+    </time>
+  );
+}
+
 const watchers = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 

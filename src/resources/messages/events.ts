@@ -40,7 +40,11 @@ type Told = Pick<
  */
 export async function recordState(app: App, tx: Db, row: Told, held = false): Promise<string | null> {
   app.metrics.count("mailwright_messages_total", { source: row.source, state: row.state });
-  afterCommit(tx, () => app.changes.tell(row.user_id, row.id));
+  afterCommit(tx, () => {
+    app.changes.tell(row.user_id, row.id);
+    // What may still be done about it is another thing now.
+    if (row.retry_of !== null) app.changes.tell(row.user_id, row.retry_of);
+  });
   await noteRunEnd(app, tx, row);
   // There is no such event of a call: its caller knows that it was accepted.
   if (row.state === "received" && row.source !== "email") return null;

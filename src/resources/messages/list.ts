@@ -11,7 +11,7 @@ import { firstIdAt } from "../../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../lib/pagination.ts";
 import { portionsOf } from "../../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
-import { mayRetry, type Retry } from "./may-retry.ts";
+import { lookAtTries, type Tries } from "./may-retry.ts";
 import { metadataOf, pairIn } from "./metadata.ts";
 import { type ActivityStatus, statesOf } from "./states.ts";
 import { type ActivityView, viewActivity } from "./view.ts";
@@ -26,7 +26,7 @@ const MAX_READ_BYTES = 32 * MB;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 
-export type ListedMessage = ActivityView & { may_retry: Retry | null };
+export type ListedMessage = ActivityView & Tries;
 
 /** The filters of a page; a message has to fit all that are given. */
 export interface MessageFilters {
@@ -285,12 +285,11 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
     .orderBy("id", "desc")
     .execute();
   const files = await attachmentsOf(app.db, ids);
-  const retries = await mayRetry(app.db, rows);
+  const triesOf = await lookAtTries(app.db, rows);
   const paused = await waitingAmong(app.db, rows);
-  return rows.map((row) =>
-    Object.assign(viewActivity(row, files.get(row.id) ?? []), {
-      may_retry: retries.get(row.id) ?? null,
-      ...(paused.has(row.id) ? WAITS : {}),
-    }),
-  );
+  return rows.map((row) => ({
+    ...viewActivity(row, files.get(row.id) ?? []),
+    ...triesOf(row),
+    ...(paused.has(row.id) ? WAITS : {}),
+  }));
 }

@@ -1,16 +1,23 @@
 import type { Db } from "../../db/database.ts";
 import type { MessageRow, MessageState } from "../../db/schema.ts";
+import { waitsUntil } from "./rules-found.ts";
 
 /**
- * What trying a message again does: its work is done again (`run`), it is begun for the first time (`begin`), or its
- * answer, which never arrived, is mailed again (`send`).
+ * What trying a message again does: its work is done again (`run`), it is begun for the first time (`begin`), its
+ * answer, which never arrived, is mailed again (`send`), or the time that a rule has it wait for is over (`now`).
  */
-export type Retry = "run" | "begin" | "send";
+export type Retry = "run" | "begin" | "send" | "now";
+
+/** What can be tried again of a message, and whether another try is under way or done. */
+export interface Tries {
+  may_retry: Retry | null;
+  tried_again: "received" | "done" | null;
+}
 
 type Tried = Pick<MessageRow, "state" | "source" | "reason" | "raw_mail_id" | "redone" | "reply_status">;
 
-/** What trying a message again does, by the message alone; null if there is nothing to do. */
-export function retryOf(message: Tried): Retry | null {
+/** What trying a message again does that has ended, by the message alone; null if there is nothing to do. */
+export function retryOf(message: Tried): Exclude<Retry, "now"> | null {
   if (message.source === "test") return null;
   if (message.state === "failed") return message.redone === 1 ? null : "run";
   if (isKept(message)) return "begin";
@@ -30,24 +37,33 @@ function isUnanswered({ reply_status }: Pick<MessageRow, "reply_status">): boole
   return reply_status === "bounced" || reply_status === "suppressed";
 }
 
-/** What trying messages again does, by id, if what that takes is still there and no other try is under way or done. */
-export async function mayRetry(db: Db, messages: MessageRow[]): Promise<Map<string, Retry>> {
+/**
+ * Looks what trying these messages again does, which takes that what it needs is still there and that no other try is under
+ * way or done. Returns what there is to say of each.
+ */
+export async function lookAtTries(db: Db, messages: MessageRow[]): Promise<(message: MessageRow) => Tries> {
   const tried = messages.flatMap((message) => {
-    const retry = retryOf(message);
+    const retry: Retry | null = waitsUntil(message) === null ? retryOf(message) : "now";
     return retry === null ? [] : [{ ...message, retry }];
   });
   const sent = tried.filter(({ retry }) => retry === "send").map(({ id }) => id);
-  const worked = tried.filter(({ retry }) => retry !== "send");
+  const worked = tried.filter(({ retry }) => retry === "run" || retry === "begin");
   const inboxes = await inboxesLeft(db, idsIn(tried, "inbox_id"));
   const raws = await rawMailsLeft(db, idsIn(worked, "raw_mail_id"));
   const others = await otherTries(db, worked.map(firstTry));
   const answers = new Set((await answersKept(db, sent)).map(({ message_id }) => message_id));
-  const isLeft = (message: (typeof tried)[number]): boolean =>
-    inboxes.has(message.inbox_id) &&
-    (message.retry === "send"
-      ? answers.has(message.id)
-      : raws.has(message.raw_mail_id) && !others.has(firstTry(message)));
-  return new Map(tried.filter(isLeft).map(({ id, retry }) => [id, retry]));
+  const isLeft = (message: (typeof tried)[number]): boolean => {
+    if (!inboxes.has(message.inbox_id)) return false;
+    if (message.retry === "now") return true;
+    if (message.retry === "send") return answers.has(message.id);
+    return raws.has(message.raw_mail_id) && !others.has(firstTry(message));
+  };
+  const left = new Map(tried.filter(isLeft).map(({ id, retry }) => [id, retry]));
+  const again = new Map(worked.map((message) => [message.id, others.get(firstTry(message))]));
+  return ({ id, redone }) => ({
+    may_retry: left.get(id) ?? null,
+    tried_again: redone === 1 ? "done" : (again.get(id) ?? null),
+  });
 }
 
 /** The id of the first try, which all retries name, also a retry of a retry. */
@@ -73,11 +89,12 @@ async function rawMailsLeft(db: Db, ids: string[]): Promise<Set<string | null>> 
   return new Set([null, ...left.map(({ id }) => id)]);
 }
 
-async function otherTries(db: Db, firsts: string[]): Promise<Set<string | null>> {
-  if (firsts.length === 0) return new Set();
-  const tries = db.selectFrom("messages").select("retry_of").where("retry_of", "in", firsts);
+/** By their first try, the other tries that are under way or done. */
+async function otherTries(db: Db, firsts: string[]): Promise<Map<string | null, "received" | "done">> {
+  if (firsts.length === 0) return new Map();
+  const tries = db.selectFrom("messages").select(["retry_of", "state"]).where("retry_of", "in", firsts);
   const others = await tries.where("state", "in", UNDER_WAY_OR_DONE).execute();
-  return new Set(others.map(({ retry_of }) => retry_of));
+  return new Map(others.map(({ retry_of, state }) => [retry_of, state === "done" ? state : "received"]));
 }
 
 /** One at most of all that try the same message again may be in one of these states. */

@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import { resetsAt } from "../billing/ledger.ts";
 import { historySince } from "../billing/plans.ts";
-import type { Db } from "../../db/database.ts";
+import { afterCommit, type Db } from "../../db/database.ts";
 import type { MessageRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
@@ -106,6 +106,7 @@ export async function goOnNow(app: App, user: UserRow, id: string): Promise<bool
     const { until: _, ...found } = rulesFound(message);
     const rules = JSON.stringify({ ...found, waited: true });
     await tx.updateTable("messages").set({ rules, steps: "[]" }).where("id", "=", id).execute();
+    afterCommit(tx, () => app.changes.tell(user.id, id));
     return true;
   });
 }

@@ -190,12 +190,20 @@ export const ActivityShape = t.Object(
       examples: [["Invoices"]],
     }),
     may_retry: t.Nullable(
-      t.Union([t.Literal("run"), t.Literal("begin"), t.Literal("send")], {
+      t.Union([t.Literal("run"), t.Literal("begin"), t.Literal("send"), t.Literal("now")], {
         description:
-          "What `POST /messages/{message_id}/retry` would do: `run` does the work of a failed message again, `begin` has a kept one worked on for the first time, `send` mails an answer again that came back or was not sent. Null if it would be refused.",
+          "What `POST /messages/{message_id}/retry` would do: `run` does the work of a failed message again, `begin` has a kept one worked on for the first time, `send` mails an answer again that came back or was not sent, `now` has one worked on that a rule has wait. Null if it would be refused.",
         examples: [null],
       }),
     ),
+    tried_again: t.Nullable(
+      t.Union([t.Literal("received"), t.Literal("done")], {
+        description:
+          "What has become of another try of a failed or a kept message: `received` is worked on, `done` is done. Null where there is none, or where it failed too.",
+        examples: [null],
+      }),
+    ),
+    waits_until: t.Nullable(waitsUntil),
     tags: t.Array(t.String(), {
       description:
         "The recipient's +tag, the #tags of its instruction, those of rules, and what was given to it by hand. The latter, and the +tag, are replaced by `PATCH /messages/{message_id}`; the others stay.",
@@ -274,7 +282,10 @@ export const StoryShape = t.Composite(
       ),
       content_truncated: t.Boolean({ description: "Whether there was more of it." }),
       running: t.Boolean({ description: "Whether it is being worked on right now, and does not wait." }),
-      waits_until: t.Nullable(waitsUntil),
+      held: t.Boolean({
+        description: "Whether it waits until the administrator of the server lets all such work go on.",
+        examples: [false],
+      }),
       to: t.Array(t.String(), {
         description: "Whom a mail names as its recipients, as long as the mail is kept.",
         examples: [["reports-k3m9x2abcdef@mail.example.org"]],

@@ -3,6 +3,7 @@ import { historySince } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import type { MessageRow, RawMailRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
+import { isHeld } from "../../jobs/holds.ts";
 import { createTurns } from "../../lib/turns.ts";
 import { mailboxes, type MailHeaders } from "../../mail/reading/headers.ts";
 import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
@@ -12,8 +13,7 @@ import { storedJson } from "../../lib/stored-json.ts";
 import { WAITS } from "./list.ts";
 import { isForgotten } from "./forgotten.ts";
 import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
-import { mayRetry } from "./may-retry.ts";
-import { waitsUntil } from "./rules-found.ts";
+import { lookAtTries } from "./may-retry.ts";
 import { isLost, readBytes } from "./stored-bytes.ts";
 import { storedAuth } from "./stored-auth.ts";
 import { viewActivity } from "./view.ts";
@@ -39,9 +39,9 @@ export async function readStory(app: App, user: UserRow, id: string) {
   return {
     ...viewActivity(withProgress(app, row), files),
     ...((await waitingAmong(app.db, [row])).has(row.id) ? WAITS : {}),
-    may_retry: (await mayRetry(app.db, [row])).get(row.id) ?? null,
+    ...(await lookAtTries(app.db, [row]))(row),
     running: row.state === "received" && app.progress.has(row.id),
-    waits_until: waitsUntil(row),
+    held: row.state === "received" && (await isHeld(app.db, "route_message")),
     to,
     cc,
     ...(await neighboursOf(app.db, { user_id: user.id, id: row.id, since })),

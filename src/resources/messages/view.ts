@@ -58,6 +58,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     approval_id: row.approval_id,
     tags: tagsOf(row),
     rules: rulesFound(row).matched ?? [],
+    waits_until: waitsUntil(row),
     metadata: metadataOf(row),
     created: row.created,
     completed: row.completed,

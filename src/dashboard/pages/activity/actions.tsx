@@ -13,6 +13,7 @@ const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
 const RETRIES: Record<NonNullable<Story["may_retry"]>, { word: string; said: string }> = {
   run: { word: "Try again", said: "It is tried again. This is the new message." },
   begin: { word: "Work on it now", said: "It is worked on. This is the new message." },
+  now: { word: "Do it now", said: "It has its turn now." },
   send: { word: "Send the answer again", said: "The answer is on its way again." },
 };
 

@@ -19,7 +19,7 @@ import { Filters } from "./filters.tsx";
 import { Marked, nearer } from "./marked.tsx";
 import { leaveList } from "./place.tsx";
 import { Selection } from "./selection.tsx";
-import { ReplyBadge, StatusBadge } from "./status.tsx";
+import { ReplyBadge, StatusBadge, TriedAgainBadge } from "./status.tsx";
 import { errorWords } from "./story-words.ts";
 import { SOURCES } from "./words.ts";
 
@@ -167,6 +167,7 @@ function Lines({ message }: { message: Message }) {
       <span className="flex min-w-0 items-center gap-3 text-sm whitespace-nowrap text-soft sm:justify-end">
         <InboxName inbox_id={message.inbox_id} />
         <StatusBadge message={message} />
+        <TriedAgainBadge tried_again={message.tried_again} />
         <ReplyBadge reply_status={message.reply_status} />
         <Time at={message.created} />
       </span>

@@ -37,11 +37,6 @@ export function Head({ story }: { story: Story }) {
         {story.rules.map((name) => (
           <Badge key={name}>Rule: {name}</Badge>
         ))}
-        {story.waits_until !== null && (
-          <span>
-            a rule has it wait until <Time at={story.waits_until} />
-          </span>
-        )}
       </p>
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <InboxLink inbox_id={story.inbox_id} />

@@ -65,7 +65,7 @@ export function Message() {
       {(story.sender !== null || story.source !== "email") && <Sender story={story} />}
       {(story.status !== "received" || story.instruction !== "") && <Asked story={story} />}
       <Material story={story} />
-      <Contexts steps={story.steps} />
+      {story.waits_until === null && <Contexts steps={story.steps} />}
       {story.status !== "received" && <Done steps={story.steps} inbox_id={story.inbox_id} />}
       {mayReplay(story) && <Replays story={story} />}
       <Deliveries deliveries={story.deliveries} />

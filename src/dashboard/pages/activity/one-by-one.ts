@@ -19,7 +19,7 @@ export function useOneByOne() {
     work: (id: string) => Promise<unknown>,
   ): Promise<string[]> {
     const done: string[] = [];
-    const said = new Set<string>();
+    const said = new Map<string, number>();
     try {
       for (const [index, id] of ids.entries()) {
         setProgress({ act, done: index, of: ids.length });
@@ -29,14 +29,21 @@ export function useOneByOne() {
         } catch (error) {
           // No message could have such a tag.
           if (faultOf(error)("tags")?.code === "invalid_tag") throw error;
-          said.add(errorWords(error));
+          // Which other message stands in the way differs from one to the next.
+          const words = errorWords(error).replace(/: see message [\w-]+\.$/, ".");
+          said.set(words, (said.get(words) ?? 0) + 1);
         }
       }
     } finally {
       setProgress(undefined);
     }
     setFaults(
-      said.size === 0 ? [] : [`${ids.length - done.length} of ${ids.length} stayed as they were.`, ...said],
+      said.size === 0
+        ? []
+        : [
+            `${ids.length - done.length} of ${ids.length} stayed as they were.`,
+            ...[...said].map(([words, count]) => (count === ids.length ? words : `${count} × ${words}`)),
+          ],
     );
     return done;
   }

@@ -31,7 +31,7 @@ export function Selection({ chosen, list, onChoose, onLeave }: SelectionProps) {
   const work = useOneByOne();
   const [tagging, setTagging] = useState(false);
   const onClear = (): void => onChoose([]);
-  const failed = chosen.filter(({ may_retry }) => may_retry !== null);
+  const failed = chosen.filter(({ status, may_retry }) => status === "failed" || may_retry !== null);
 
   const erase = async (): Promise<void> => {
     const ids = chosen.map(({ message_id }) => message_id);
@@ -47,7 +47,8 @@ export function Selection({ chosen, list, onChoose, onLeave }: SelectionProps) {
   };
 
   const retry = async (): Promise<void> => {
-    const ids = failed.map(({ message_id }) => message_id);
+    // All that were chosen: the server says of each that is not tried again why.
+    const ids = chosen.map(({ message_id }) => message_id);
     const done = await work.forEach("Trying again", ids, (id) => post(`/messages/${id}/retry`));
     onClear();
     if (done.length > 0) say(`${countOf(done.length)} tried again. New ones are at the top.`);

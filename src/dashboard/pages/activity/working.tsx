@@ -15,7 +15,7 @@ import { Steps } from "./steps.tsx";
 /** A message that has not ended: since when, what was done so far, and the button to cancel it. */
 export function Working({ story }: { story: Story }) {
   const is_paused = useIsPaused(story);
-  const waits = is_paused ? "It waits: its inbox is paused." : "It waits for its turn.";
+  if (story.waits_until !== null) return <WaitingByRule story={story} />;
   return (
     <Card
       title={story.running ? "It is being worked on" : "It has not begun"}
@@ -25,7 +25,8 @@ export function Working({ story }: { story: Story }) {
         <p className="flex items-center gap-2 text-soft">
           {story.running && <Spinner />}
           <span>
-            {story.running ? "The answer shows here by itself." : waits} <SoFar since={story.created} />
+            {story.running ? "The answer shows here by itself." : <WhyItWaits story={story} />}{" "}
+            <SoFar since={story.created} />
           </span>
         </p>
         {is_paused && <SettingLink inbox_id={story.inbox_id} reason={story.reason} />}
@@ -33,6 +34,23 @@ export function Working({ story }: { story: Story }) {
       </div>
     </Card>
   );
+}
+
+/** A message that waits for a time: its step says which rule has it wait, and until when. */
+function WaitingByRule({ story }: { story: Story }) {
+  const words = story.steps.findLast(({ name }) => name === "rule")?.output;
+  return (
+    <Card title="It has not begun" actions={<Cancel message_id={story.message_id} is_told={isTold(story)} />}>
+      <p className="text-soft">{words ?? "A rule of its inbox has it wait."}</p>
+    </Card>
+  );
+}
+
+function WhyItWaits({ story }: { story: Story }) {
+  const is_paused = useIsPaused(story);
+  const { held } = story;
+  if (is_paused) return "It waits: its inbox is paused.";
+  return held ? "It waits: the administrator holds all work." : "It waits for its turn.";
 }
 
 /** How long something has been going on. */

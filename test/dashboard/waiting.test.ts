@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS } from "./house.ts";
+
+describe.skipIf(!hasChromium)("what waits, and what is tried again", () => {
+  const stack = new AsyncDisposableStack();
+  const model = stack.use(startModelServer({ reply: () => "Answered at last." }));
+  let at: Dashboard;
+
+  beforeAll(async () => {
+    at = stack.use(
+      await dashboard({
+        env: {
+          MAILWRIGHT_LLM__KIND: "openai_compatible",
+          MAILWRIGHT_LLM__BASE_URL: model.base_url,
+          MAILWRIGHT_LLM__MODEL: "stand-in",
+        },
+      }),
+    );
+  }, 120_000);
+
+  afterAll(() => stack.disposeAsync());
+
+  const call = (inbox: Inbox, instruction: string) =>
+    at.api<RoutingResult>("POST", "/v1/messages", { instruction, inbox_id: inbox.id, async: true });
+
+  test.each(LOOKS)(
+    "a message that a rule has wait says so once, and is done now (%s)",
+    async (name, look) => {
+      const inbox = await at.api<Inbox>("POST", "/inboxes", { label: "Patient" });
+      const night = { name: "Night", when: [], do: { wait: { until: "08:00", days: ["mon"], zone: "UTC" } } };
+      await at.api("PATCH", `/inboxes/${inbox.id}`, { rules: [night] });
+      await call(inbox, `Later ${name}`);
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const row = page.getByRole("link", { name: `Later ${name}` });
+      await row.getByText(/^Waits until .*\d:00/).waitFor();
+      await visit.look("waits-list");
+      await row.click();
+      await page.getByText(/The rule “Night” has it wait until Monday, .*08:00/).waitFor();
+      expect(await page.getByText(/waits? for its turn|POST \/messages/).count()).toBe(0);
+      expect(await page.getByText(/wait until/).count()).toBe(1);
+      await visit.look("waits");
+      await page.getByRole("button", { name: "Do it now" }).click();
+      await page.getByText("Answered at last.").waitFor();
+    },
+  );
+
+  test.each(LOOKS)("a message says that the administrator holds all work (%s)", async (name, look) => {
+    const inbox = await at.api<Inbox>("POST", "/inboxes", { label: "Held" });
+    await at.api("POST", "/admin/queue/hold", {});
+    const { message_id } = await call(inbox, `Held ${name}`);
+    await using visit = await at.visit({ look });
+    const { page } = visit;
+    await page.goto(`${at.url}/app/messages/${message_id}`);
+    await page.getByText("It waits: the administrator holds all work.").waitFor();
+    await visit.look("held");
+    await at.api("POST", "/admin/queue/release", {});
+    await page.getByText("Answered at last.").waitFor();
+  });
+
+  test.each(LOOKS)(
+    "several that failed are tried again, and it is said of each what came of it (%s)",
+    async (name, look) => {
+      const [inbox, gone] = await Promise.all(
+        ["Stays", "Goes"].map((label) => at.api<Inbox>("POST", "/inboxes", { label })),
+      );
+      if (!inbox || !gone) throw new Error("there are no inboxes");
+      model.fault = "unauthorized";
+      const said: RoutingResult[] = [];
+      for (const [place, words] of [
+        [inbox, "First"],
+        [inbox, "Second"],
+        [gone, "Third"],
+        [gone, "Fourth"],
+      ] as const)
+        said.push(
+          await at.api<RoutingResult>("POST", "/v1/messages", {
+            instruction: `${words} ${name}`,
+            inbox_id: place.id,
+          }),
+        );
+      expect(said.map(({ status }) => status)).toEqual(["failed", "failed", "failed", "failed"]);
+      model.fault = "none";
+      await at.api("DELETE", `/inboxes/${gone.id}`);
+      await using visit = await at.visit({ look, refusals: [409] });
+      const { page } = visit;
+      await page.goto(`${at.url}/app?status=failed`);
+      await at.api("POST", `/messages/${said[0]?.message_id}/retry`);
+      const first = page.getByRole("listitem").filter({ hasText: `First ${name}` });
+      await first.getByText("Tried again, done").waitFor();
+      await page.getByRole("button", { name: "Select" }).click();
+      for (const words of ["First", "Second", "Third", "Fourth"])
+        await page.getByRole("checkbox", { name: `${words} ${name}` }).check();
+      await page.getByRole("button", { name: "Try again (4)" }).click();
+      await page.getByText("1 message is tried again.").waitFor();
+      await page.getByText("3 of 4 stayed as they were.").waitFor();
+      await page.getByText("1 × This message has been tried again and is done.").waitFor();
+      await page.getByText("2 × The inbox of this message has been deleted.").waitFor();
+      await page.getByText("Tried again, done").nth(1).waitFor();
+      await visit.look("tried-again");
+    },
+  );
+});
