@@ -57,6 +57,7 @@ export async function answerTo(
       kind: "reply",
       approval_id: ending.about,
       ...words,
+      by_model: ending.model !== null,
       build: (parts) => built(app, parts, run),
       files: mailed,
       pictures,

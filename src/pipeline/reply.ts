@@ -34,6 +34,8 @@ export interface Answer {
   /** The request for consent that an answer to the mail goes to: its words are this server's own. */
   approval_id?: string | undefined;
   words: Written;
+  /** Whether a model wrote them. */
+  by_model?: boolean;
   /** What the run says below the answer about itself. */
   notes?: Written;
   /** Turns the answer into a mail, if that may take long. */
@@ -140,9 +142,13 @@ async function letterOf(db: Db, { approval_id, user_id }: MessageRow): Promise<s
   return approval?.letter_id ?? null;
 }
 
-/** A notice was written by nobody but this server. */
-async function footerOf({ db }: App, inbox: InboxRow, { kind }: Answer): Promise<{ footer?: string }> {
-  if (kind === "notice" || !(await wantsFooter(db, inbox))) return {};
+/** Names the AI below what a model wrote; all else was written by this server. */
+async function footerOf(
+  { db }: App,
+  inbox: InboxRow,
+  { by_model = false }: Answer,
+): Promise<{ footer?: string }> {
+  if (!by_model || !(await wantsFooter(db, inbox))) return {};
   return { footer: `Sent by AI on behalf of ${inbox.label}` };
 }
 

@@ -1,3 +1,4 @@
+import { simpleParser } from "mailparser";
 import { describe, expect, test } from "bun:test";
 import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
@@ -454,6 +455,14 @@ describe("outgoing mail", () => {
     expect(next.body.items[0].subject).toBe("Re: Rent 0");
     expect((await room.owner.get("/admin/mail?status=odd")).status).toBe(422);
     expect((await room.owner.get(`/admin/mail?q=${"x".repeat(201)}`)).status).toBe(422);
+  });
+
+  test("is shown with the words that are in it, and no others", async () => {
+    const { read } = await mailOf({ model: { fault: "unauthorized" } });
+    const { text = "" } = await simpleParser(Buffer.from(read.raw));
+    const words = (said: string): string[] => said.trim().split(/\s+/);
+    expect(words(text).join(" ")).toContain("in the activity <");
+    expect(words(read.text)).toEqual(words(text));
   });
 
   test("that is not there is not found", async () => {

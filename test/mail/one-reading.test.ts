@@ -478,7 +478,7 @@ describe("a signed mail means one thing, however often and in whatever dress it 
           expect(inSignedForm(altered, second.headers, form)).toEqual(
             inSignedForm(raw, first.headers, form) as Uint8Array,
           );
-          expect(await readMail(altered, form)).toEqual(await readMail(raw, form));
+          expect(await readMail(altered, { form })).toEqual(await readMail(raw, { form }));
           const one = readMailWords(raw, first.headers, "");
           const other = readMailWords(altered, second.headers, "");
           // How often a text comes is counted by its bytes: whoever can change them can change its words as well.
@@ -498,7 +498,7 @@ describe("a signed mail means one thing, however often and in whatever dress it 
       body: "relaxed",
       body_hash: "x",
     };
-    const outcome = await readMail(raw, form);
+    const outcome = await readMail(raw, { form });
     expect(outcome).toMatchObject({ ok: true, mail: { new_text: "", own_subject: false } });
     expect(outcome.ok && outcome.mail.warnings.join()).toContain("its body is not the one that was signed");
   });

@@ -13,6 +13,9 @@ describe("a mail that says when", () => {
     await room.drain();
     expect(room.model.requests).toEqual([]);
     const promise = await lastAnswer(room);
+    const footers = async () =>
+      (await room.outgoing()).map(({ raw }) => Buffer.from(raw ?? "").includes("Sent by AI"));
+    expect(await footers()).toEqual([false]);
     expect(promise.text).toContain("every weekday at 08:30");
     expect(promise.text).toContain("Thu, 16 Jul 2026, 08:30");
     expect(promise.text).toContain("Fri, 17 Jul 2026, 08:30");
@@ -36,6 +39,7 @@ describe("a mail that says when", () => {
     const answered = await lastAnswer(room);
     expect(answered).toMatchObject({ subject: "Re: News", to: "ada@example.com" });
     expect(answered.text).toContain("The news.");
+    expect(await footers()).toEqual([false, true]);
     await pass(room, "24h");
     expect(room.model.requests).toHaveLength(2);
     // The weekend.

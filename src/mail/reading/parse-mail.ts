@@ -7,7 +7,7 @@ import { allText, filesOf } from "./mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
 import { joined } from "../../trust/own-words/pieces.ts";
 import { type Part, partsOf, readStructure, type Structure } from "./parse-structure.ts";
-import { readableHtml, splitNewText } from "../../trust/own-words/reply-text.ts";
+import { readableHtml, splitNewText, type SplitText } from "../../trust/own-words/reply-text.ts";
 import { hasReplyMark } from "../../trust/own-words/subject-mark.ts";
 import { mayAnswer } from "./thread-fields.ts";
 import type { PackedMail } from "./winmail.ts";
@@ -28,13 +28,22 @@ const MAX_ATTACHED_DEPTH = 3;
 const MAX_ATTACHED_MAILS = 5;
 const MAX_ATTACHMENTS = 1_000;
 
+interface Reading {
+  form?: SignedForm | undefined;
+  /** Whether this server wrote it, so that nobody's words are to be told from those of others. */
+  ours?: boolean;
+  /** How many mails it is attached within. */
+  attached?: number;
+}
+
 /** Reads one raw mail, as received or in its signed form. A problem of the mail is an outcome; only a bug throws. */
-export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0): Promise<ParseOutcome> {
+export async function readMail(came: Uint8Array, reading: Reading = {}): Promise<ParseOutcome> {
+  const { form } = reading;
   const signed = form && inSignedForm(came, readHeaders(came), form);
   const raw = signed ?? came;
   const structure = await readStructure(raw);
   if (form && !signed) structure.doubt = "its body is not the one that was signed";
-  const mail = await readParts(structure, { attached, form });
+  const mail = await readParts(structure, reading);
   if (structure.problem === null) return { ok: true, mail };
   const { problem } = structure;
   const text = allText(mail) || (await textOfBeginning(raw));
@@ -61,16 +70,17 @@ async function textOfBeginning(raw: Uint8Array): Promise<string> {
 
 async function readParts(
   structure: Structure,
-  { attached, form }: { attached: number; form?: SignedForm | undefined },
+  { attached = 0, form, ours = false }: Reading,
 ): Promise<ParsedMail> {
   const { headers, root, files, packed, doubt } = structure;
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const { whole, signature_pictures, ...cut } = splitNewText(
-    { text: textsOf(body.texts, warnings).join("\n\n"), html: textsOf(body.pages, warnings) },
-    { fresh: isFresh(headers, form) },
-  );
+  const text = textsOf(body.texts, warnings).join("\n\n");
+  const { whole, signature_pictures, ...cut } =
+    ours && text !== ""
+      ? uncut(text)
+      : splitNewText({ text, html: textsOf(body.pages, warnings) }, { fresh: isFresh(headers, form) });
   const attachments = [
     ...withoutSignature(parts, files),
     ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
@@ -98,6 +108,24 @@ async function readParts(
   addMaterial(mail, { others, more: [...mails, ...inner] }, warnings);
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
+}
+
+/** A text all of which is its author's own. */
+function uncut(text: string): SplitText {
+  return {
+    new_text: text.trim(),
+    rest_text: "",
+    signature: "",
+    interleaved: false,
+    whole: true,
+    marked_off: "",
+    below_marks: false,
+    in_doubt: null,
+    leads: [],
+    signature_pictures: [],
+    hidden_characters: 0,
+    hidden_html: 0,
+  };
 }
 
 /** Marks the pictures that are shown in the signature alone. */
@@ -247,7 +275,7 @@ async function readAttachedMails(
   );
   const texts: string[] = [];
   for (const { bytes, filename } of mails.slice(0, MAX_ATTACHED_MAILS)) {
-    const outcome = await readMail(bytes, undefined, attached + 1);
+    const outcome = await readMail(bytes, { attached: attached + 1 });
     if (!outcome.ok) {
       warnings.add(`The attached mail "${filename}" was not read: ${outcome.message}`);
       continue;

@@ -4,8 +4,14 @@ import type { SignedForm } from "./signed-form.ts";
 
 declare const self: Worker;
 
-self.addEventListener("message", async ({ data }: MessageEvent<{ raw: Uint8Array; form?: SignedForm }>) => {
-  const outcome = await readMail(data.raw, data.form);
+interface Input {
+  raw: Uint8Array;
+  form?: SignedForm;
+  ours: boolean;
+}
+
+self.addEventListener("message", async ({ data: { raw, form, ours } }: MessageEvent<Input>) => {
+  const outcome = await readMail(raw, { form, ours });
   postMessage(outcome, buffersOf(outcome));
 });
 postMessage("ready");

@@ -84,11 +84,11 @@ export interface MailParser extends AsyncDisposable {
   /**
    * Reads a mail as it came, or the part of it in a signed form. Whatever is wrong with the mail is in the outcome,
    * never an exception. `raw` stays usable. Accounts take turns, and mails of `strangers` to an account wait behind its
-   * others.
+   * others. Of `ours`, a mail that this server wrote, all words are its own.
    */
   parse(
     raw: Uint8Array,
-    reading?: { form?: SignedForm | undefined; account?: string; strangers?: boolean },
+    reading?: { form?: SignedForm | undefined; account?: string; strangers?: boolean; ours?: boolean },
   ): Promise<ParseOutcome>;
 }
 
@@ -100,11 +100,11 @@ export function createMailParser({
 }: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } = {}): MailParser {
   const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", { size: workers });
   return {
-    async parse(raw, { form, account = "", strangers = false } = {}) {
+    async parse(raw, { form, account = "", strangers = false, ours = false } = {}) {
       const limit_ms = read_within_ms + (raw.byteLength / MB) * more_ms_per_mb;
       const outcome = await pool.run({ who: account, strangers }, async () => {
         const copy = await copyOf(raw);
-        return { input: { raw: copy, form }, limit_ms, transfer: [copy.buffer] };
+        return { input: { raw: copy, form, ours }, limit_ms, transfer: [copy.buffer] };
       });
       return outcome.ok ? outcome.output : refusal(outcome.problem);
     },

@@ -101,7 +101,7 @@ function mayRead({ config }: App, { user, key_id }: Reader, mail: Outgoing): boo
 
 /** Returns the parts of a mail as its recipient sees them. */
 async function partsOfMail(app: App, raw: Uint8Array) {
-  const outcome = await app.parser.parse(raw);
+  const outcome = await app.parser.parse(raw, { ours: true });
   if (!outcome.ok) return { subject: null, text: outcome.text };
   const { subject } = outcome.mail;
   return { subject, text: allText(outcome.mail) };
