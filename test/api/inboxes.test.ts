@@ -37,12 +37,19 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     rules_version: "4f53cda18c2baa0c",
     enabled: true,
     is_default: true,
-    problem: null,
+    problem:
+      "This inbox has no model, so nothing that comes to it is worked on. Choose one (default_connection_id).",
     routed: false,
     created: t.app.now(),
     updated: t.app.now(),
   });
   expect((await ada.get("/inboxes")).body).toEqual([answer.body]);
+});
+
+test("an inbox without a connection of its own is all right where the server has a model", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const { body } = await (await t.as("ada@example.com")).post("/inboxes", {});
+  expect([body.routed, body.problem]).toEqual([true, null]);
 });
 
 test("an inbox takes everything that it can be made with", async () => {

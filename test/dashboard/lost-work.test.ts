@@ -161,5 +161,7 @@ describe.skipIf(!hasChromium)("what somebody has written is not lost", () => {
     await editor.getByRole("button", { name: "Save the rule" }).click();
     await editor.waitFor({ state: "detached" });
     await page.getByText("Every message: tag it #seen.").waitFor();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByText("no one gets that address again: not even you. Nothing brings").waitFor();
   });
 });

@@ -236,12 +236,20 @@ const DAMAGED = {
     "Which tool servers this inbox uses cannot be read any more: the database is damaged there. Set mcp_connection_ids anew: until then it uses none.",
 };
 
-function problemOf(row: InboxRow): string | null {
+const NO_MODEL =
+  "This inbox has no model, so nothing that comes to it is worked on. Choose one (default_connection_id).";
+
+function isRouted(app: App, { default_connection_id }: InboxRow): boolean {
+  return default_connection_id !== null || app.config.llm.kind !== "";
+}
+
+function problemOf(app: App, row: InboxRow): string | null {
   const found = [
     storedAllowlist(row) === null && DAMAGED.list,
     storedRules(row) === null && DAMAGED.rules,
     row.scope !== null && storedJson<unknown>(row.scope, null) === null && DAMAGED.scope,
     !Array.isArray(storedJson<unknown>(row.mcp_connection_ids, null)) && DAMAGED.servers,
+    !isRouted(app, row) && NO_MODEL,
   ].filter((words) => words !== false);
   return found.length === 0 ? null : found.join(" ");
 }
@@ -265,7 +273,7 @@ function viewInbox(
     context_ids: row.every_context === 1 ? null : listedIn(row),
     reply_enabled: row.reply_enabled === 1,
     allowlist_senders: storedAllowlist(row) ?? [],
-    problem: problemOf(row),
+    problem: problemOf(app, row),
     scope: scopeOf(row),
     inbound_policy: policyOf(row),
     retention_days: row.retention_days,
@@ -275,7 +283,7 @@ function viewInbox(
     rules_version: versionOf(row),
     enabled,
     is_default,
-    routed: row.default_connection_id !== null || app.config.llm.kind !== "",
+    routed: isRouted(app, row),
     created: row.created,
     updated: row.updated,
   };

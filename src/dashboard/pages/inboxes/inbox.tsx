@@ -68,16 +68,17 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
           Delete another inbox, or ask for more room.
         </Notice>
       )}
-      {inbox.problem !== null && <Notice look="bad">{inbox.problem}</Notice>}
-      {inbox.paused !== null && <Paused inbox={inbox} />}
-      {!inbox.routed && (
-        <Notice look="warn">
-          It has no model, so nobody reads its mail. Choose one under “Settings”.{" "}
-          <Link to="/connections" className="underline">
-            Connect a model
-          </Link>
+      {inbox.problem !== null && (
+        <Notice look="bad">
+          {inbox.problem}{" "}
+          {!inbox.routed && (
+            <Link to="/connections" className="underline">
+              Connect a model
+            </Link>
+          )}
         </Notice>
       )}
+      {inbox.paused !== null && <Paused inbox={inbox} />}
       <Tabs<Tab> label="About this inbox" tabs={[...TABS]} chosen={tab} onChoose={setTab}>
         {tab === "try" && <InboxTry inbox={inbox} />}
         {tab === "settings" && <InboxSettings inbox={inbox} />}
@@ -167,7 +168,11 @@ function Actions({ inbox }: { inbox: InboxRow }) {
           void navigate({ to: "/inboxes", ignoreBlocker: true });
         }}
       >
-        <p>Mail to {inbox.address} will be refused from then on.</p>
+        <p>
+          Mail to {inbox.address} will be refused from then on, and no one gets that address again: not even
+          you{inbox.local_part === inbox.prefix && ", although you have chosen it"}. Nothing brings the inbox
+          back.
+        </p>
         <p>Its messages stay readable in the activity.</p>
       </DeleteButton>
       {asked && (
