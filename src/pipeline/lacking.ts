@@ -2,6 +2,7 @@ import type { Lacks } from "../trust/guard/guard.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import type { RunInput } from "./input.ts";
+import { codeHostCalled } from "../trust/target-names.ts";
 import { redactText } from "../trust/shown/redact.ts";
 import { saysItAnswers } from "../mail/reading/thread-fields.ts";
 import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
@@ -224,7 +225,7 @@ function wordsFor(
   at: LackingAt,
   { target: [begin, behind], flag, it, because = "" }: Wording,
 ): string[] {
-  const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
+  const thing = `your ${THINGS[target] ?? thingCalled(target)}`;
   if (at.target) {
     const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
     return [
@@ -274,8 +275,17 @@ function placesFor(
   ];
 }
 
-/** The name without its prefix, if that names nothing else. */
+/** What a tool server is called, behind "your": its owner may have named it "My notes". */
+function thingCalled(target: string): string {
+  return target
+    .replace(/^mcp:/, "")
+    .replaceAll("-", " ")
+    .replace(/^(?:my|our|your|the) (?=.)/, "");
+}
+
+/** The name by which people call it: that of a code host, or that of a tool server without its prefix if it names nothing else. */
 function shortName(target: string): string {
   const bare = target.replace(/^mcp:/, "");
-  return bare === "ai" || INTEGRATION_KINDS.some((kind) => kind === bare) ? target : bare;
+  const is_taken = bare === "ai" || INTEGRATION_KINDS.some((kind) => kind === bare);
+  return codeHostCalled(target) ?? (is_taken ? target : bare);
 }

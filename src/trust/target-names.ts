@@ -20,3 +20,9 @@ export function integrationCalled(name: string): IntegrationKind | undefined {
 export function serviceOf(kind: IntegrationKind): string {
   return INTEGRATIONS[kind].label.toLowerCase().split(" ", 1)[0] ?? kind;
 }
+
+/** The name of a code host as people know it, `github`; undefined for any other target. */
+export function codeHostCalled(target: string): string | undefined {
+  const kind = INTEGRATION_KINDS.find((one) => one === target);
+  return kind?.startsWith("codehost-") ? serviceOf(kind) : undefined;
+}

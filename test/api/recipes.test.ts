@@ -170,16 +170,16 @@ test("the next steps are what is missing", async () => {
   expect(first.created.inboxes[0].routed).toBe(false);
   expect(first.next_steps).toEqual([
     'Connect an LLM provider, then choose it for the inbox "Invoices"',
-    "Connect Google Sheets (sheets)",
+    "Connect Google Sheets",
   ]);
   const { body: connection } = await ada.post("/connections", { kind: "demo" });
   expect((await apply(ada, "invoice-to-sheet")).body.next_steps).toEqual([
     'Choose an LLM connection for the inbox "Invoices"',
-    "Connect Google Sheets (sheets)",
+    "Connect Google Sheets",
   ]);
   const [inbox] = (await ada.get("/inboxes")).body;
   await ada.patch(`/inboxes/${inbox.id}`, { default_connection_id: connection.id });
-  expect((await apply(ada, "invoice-to-sheet")).body.next_steps).toEqual(["Connect Google Sheets (sheets)"]);
+  expect((await apply(ada, "invoice-to-sheet")).body.next_steps).toEqual(["Connect Google Sheets"]);
   const row = await t.app.db.selectFrom("connections").selectAll().executeTakeFirstOrThrow();
   const sheets = { ...row, id: Bun.randomUUIDv7(), kind: "sheets" };
   await t.app.write((tx) => tx.insertInto("connections").values(sheets).execute());

@@ -149,9 +149,9 @@ async function connectedKinds(tx: Db, user: UserRow): Promise<Connected> {
 }
 
 const SERVICES: Record<Exclude<Recipe["requires"][number], "llm">, string> = {
-  notes: "Notion (notes)",
-  "codehost-a": "GitHub (codehost-a)",
-  sheets: "Google Sheets (sheets)",
+  notes: "Notion",
+  "codehost-a": "GitHub",
+  sheets: "Google Sheets",
 };
 
 function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, model_id, has_model }: Connected): string[] {

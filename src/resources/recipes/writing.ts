@@ -107,7 +107,7 @@ Rules:
 - Keep names, addresses, telephone numbers, keys, tokens and customer data out of the issue; write [removed] in their place. They stay in the mail.
 - Report, do not diagnose: a suspected cause goes last, marked as a guess.
 - A security problem does not belong into a public issue: say so, and make none.
-- When the instruction begins with @codehost-a and names a repository, first search its open issues. If one describes the same problem, add the new facts to it as a comment, else open a new one; answer with the link.
+- When the instruction begins with @github and names a repository, first search its open issues. If one describes the same problem, add the new facts to it as a comment, else open a new one; answer with the link.
 - Without that, answer with the issue as text, ready to be pasted.`;
 
 export const WRITING_RECIPES: readonly Recipe[] = [
@@ -182,7 +182,7 @@ export const WRITING_RECIPES: readonly Recipe[] = [
     id: "bug-report-to-issue",
     title: "Bug report to issue",
     description:
-      "Forward a complaint and get an issue that a developer can work on; begin with @codehost-a to open it.",
+      "Forward a complaint and get an issue that a developer can work on; begin with @github to open it.",
     category: "filing",
     icon: "bug",
     min_plan: "free",

@@ -1,4 +1,4 @@
-import { integrationCalled, OWN_TARGETS } from "../target-names.ts";
+import { codeHostCalled, integrationCalled, OWN_TARGETS } from "../target-names.ts";
 
 const MAX_NAME_CHARS = 64;
 
@@ -20,5 +20,6 @@ export function plainName(name: string): string {
 /** The name of a target as an instruction may have it: that of a tool server is whole where an integration has the short one. */
 export function shortTarget({ target }: Pick<Called, "target">): string {
   const short = target.replace(/^mcp:/, "");
-  return OWN_TARGETS.has(short) || integrationCalled(short) !== undefined ? target : short;
+  const is_taken = OWN_TARGETS.has(short) || integrationCalled(short) !== undefined;
+  return codeHostCalled(target) ?? (is_taken ? target : short);
 }

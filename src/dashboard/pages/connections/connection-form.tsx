@@ -27,7 +27,7 @@ const TOOL_EXAMPLE = "Calendar";
 
 /** The name in instructions: a tool server has its own, a service always the same. */
 function calledBy({ kind, category }: Provider, label: string): string {
-  if (category !== "mcp") return kind;
+  if (category !== "mcp") return shortTarget(kind);
   return shortTarget(`mcp:${toolServerName(label.trim() || TOOL_EXAMPLE)}`);
 }
 
