@@ -37,12 +37,16 @@ const day = new Intl.DateTimeFormat(undefined, {
 /** A moment in unix seconds by the clock of whoever reads it, with its day where that is not today. */
 export function ClockTime({ at }: { at: number }) {
   const date = new Date(at * 1000);
-  const is_today = date.toDateString() === new Date().toDateString();
+  const words = useSyncExternalStore(everyTick, () => clockOf(date));
   return (
     <time dateTime={date.toISOString()} title={exact.format(date)} className="whitespace-nowrap">
-      {(is_today ? clock : day).format(date)}
+      {words}
     </time>
   );
+}
+
+function clockOf(date: Date): string {
+  return (date.toDateString() === new Date().toDateString() ? clock : day).format(date);
 }
 
 const watchers = new Set<() => void>();

@@ -68,19 +68,12 @@ async function textOfBeginning(raw: Uint8Array): Promise<string> {
   return "";
 }
 
-async function readParts(
-  structure: Structure,
-  { attached = 0, form, ours = false }: Reading,
-): Promise<ParsedMail> {
+async function readParts(structure: Structure, reading: Reading): Promise<ParsedMail> {
   const { headers, root, files, packed, doubt } = structure;
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const text = textsOf(body.texts, warnings).join("\n\n");
-  const { whole, signature_pictures, ...cut } =
-    ours && text !== ""
-      ? uncut(text)
-      : splitNewText({ text, html: textsOf(body.pages, warnings) }, { fresh: isFresh(headers, form) });
+  const { whole, signature_pictures, ...cut } = cutOf(body, { ...reading, headers, warnings });
   const attachments = [
     ...withoutSignature(parts, files),
     ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
@@ -103,15 +96,28 @@ async function readParts(
   if (doubt !== null) warnings.add(doubtful(doubt));
   if (doubt !== null || of_others) takeForMaterial(mail);
   const others = body.others.map((part) => readOther(part, mail, warnings));
-  const mails = attached < MAX_ATTACHED_DEPTH ? await readAttachedMails(mail, attached, warnings) : [];
+  const { attached = 0 } = reading;
+  const mails = await readAttachedMails(mail, attached, warnings);
   const inner = readPacked(packed, { mail, others, warnings });
   addMaterial(mail, { others, more: [...mails, ...inner] }, warnings);
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
 }
 
-/** A text all of which is its author's own. */
-function uncut(text: string): SplitText {
+/** Tells the author's own words from others, of which a mail of this server has none. */
+function cutOf(
+  { texts, pages }: Pick<ReturnType<typeof chooseBody>, "texts" | "pages">,
+  { form, ours, headers, warnings }: Reading & { headers: MailHeaders; warnings: Set<string> },
+): SplitText {
+  const text = textsOf(texts, warnings).join("\n\n");
+  const html = textsOf(pages, warnings);
+  const all = ours ? uncut(text) : undefined;
+  return all ?? splitNewText({ text, html }, { fresh: isFresh(headers, form) });
+}
+
+/** A text all of which is its author's own; undefined where there is none. */
+function uncut(text: string): SplitText | undefined {
+  if (text === "") return undefined;
   return {
     new_text: text.trim(),
     rest_text: "",
@@ -270,6 +276,7 @@ async function readAttachedMails(
   attached: number,
   warnings: Set<string>,
 ): Promise<string[]> {
+  if (attached >= MAX_ATTACHED_DEPTH) return [];
   const mails = mail.attachments.filter(({ content_type }) =>
     /^message\/(rfc822|global)$/.test(content_type),
   );

@@ -287,9 +287,11 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
   const files = await attachmentsOf(app.db, ids);
   const triesOf = await lookAtTries(app.db, rows);
   const paused = await waitingAmong(app.db, rows);
-  return rows.map((row) => ({
-    ...viewActivity(row, files.get(row.id) ?? []),
-    ...triesOf(row),
-    ...(paused.has(row.id) ? WAITS : {}),
-  }));
+  return rows.map((row) =>
+    Object.assign(
+      viewActivity(row, files.get(row.id) ?? []),
+      triesOf(row),
+      paused.has(row.id) ? WAITS : {},
+    ),
+  );
 }
