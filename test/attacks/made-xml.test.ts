@@ -28,7 +28,7 @@ const ACTIVE: [string, (eve: string) => string][] = [
   [
     "of a picture",
     (eve) =>
-      `<report><svg xmlns='http://www.w3.org/2000/${"&#00000115;"}vg' width="9" height="9"><image href="${eve}/p.png?77-41-19" width="9" height="9"/></svg></report>`,
+      `<report><svg xmlns='http://www.w3.org/2000/&#00000115;vg' width="9" height="9"><image href="${eve}/p.png?77-41-19" width="9" height="9"/></svg></report>`,
   ],
   [
     "behind a value with another mark",

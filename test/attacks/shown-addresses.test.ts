@@ -186,7 +186,7 @@ describe("what an ordinary mail is written with", () => {
     ],
     [
       "a whole page",
-      `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Summary</title></head><body><h1>Summary</h1><p>Only a few words, only once = done.</p></body></html>`,
+      `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Summary</title></head><body><h1>Summary</h1><p>Only a few words, only once = done.</p></body></html>`,
     ],
     [
       "Markdown",

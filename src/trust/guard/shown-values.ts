@@ -134,7 +134,8 @@ class Showing {
   }
 
   #readSet(set: string): void {
-    if (!PLAIN_SET.test(set)) this.#hides ??= `charset=${set}`;
+    // The name of a set ends at a quote, behind which the value of another attribute goes on.
+    if (!PLAIN_SET.test(set.split(/["';]/, 1)[0] ?? "")) this.#hides ??= `charset=${set}`;
   }
 
   #readStyles(text: string): void {
