@@ -36,7 +36,7 @@ import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
 import { createMetrics } from "./metrics.ts";
 import { endOrphans } from "./pipeline/fail.ts";
 import { spamFilterWarning } from "./inbound/spam-filter.ts";
-import { keepIndexed } from "./resources/messages/search/keep-indexed.ts";
+import { keepIndexed, searchWarning } from "./resources/messages/search/keep-indexed.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
 import { watchFiles } from "./tls/files.ts";
@@ -213,7 +213,8 @@ function mailFilesWarning({ segments }: App): Record<string, string> {
  */
 async function readWarnings(app: App): Promise<Record<string, string>> {
   try {
-    const [backup, lost_mail, older_database, moved_inboxes, keys] = await Promise.all([
+    const [search, backup, lost_mail, older_database, moved_inboxes, keys] = await Promise.all([
+      searchWarning(app),
       backupWarning(app),
       missingBytesWarning(app),
       olderDatabaseWarning(app).catch(unlessUnusable),
@@ -221,6 +222,7 @@ async function readWarnings(app: App): Promise<Record<string, string>> {
       damagedKeysWarning(app),
     ]);
     return {
+      ...(search === undefined ? {} : { search }),
       ...(backup === undefined ? {} : { backup }),
       ...(lost_mail === undefined ? {} : { lost_mail }),
       ...(older_database === undefined ? {} : { older_database }),

@@ -7,7 +7,7 @@ import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
-import { dataFolders, freeOn, MIN_FREE_BYTES } from "../db/reserve.ts";
+import { dataFolders, LEFT_BYTES, leavesRoom } from "../db/reserve.ts";
 import { mendSnapshot, openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
@@ -106,8 +106,9 @@ interface Target {
 
 async function pack(source: BackupSource, { draft, out, signal, refuseMore }: Target): Promise<Manifest> {
   const path = join(draft, "snapshot.db");
-  await refuseMore((await stat(source.database)).size);
-  takeSnapshot(source.database, path);
+  const refuseCopy = async () => refuseMore((await stat(source.database)).size);
+  await refuseCopy();
+  await takeSnapshot(source.database, path, refuseCopy);
   mendSnapshot(path);
   using snapshot: Snapshot = openSnapshot(path);
   await refuseWithoutKey(source, snapshot);
@@ -119,15 +120,11 @@ async function pack(source: BackupSource, { draft, out, signal, refuseMore }: Ta
 /** Throws where another `bytes` in the folder would leave the server less than it needs to take mail. */
 type RefuseMore = (bytes?: number) => Promise<void>;
 
-/** What a backup leaves free on a disk with data of the server, in bytes: with less than half of that nothing is taken in. */
-const LEFT_BYTES = 2 * MIN_FREE_BYTES;
-
 async function roomKeeper({ dir, database }: BackupSource, folder: string): Promise<RefuseMore> {
   const disks = await Promise.all(dataFolders(dir, database).map(diskOf));
   if (!disks.includes(await diskOf(folder))) return () => Promise.resolve();
   return async (bytes = 0) => {
-    const free = (await freeOn(folder)).bytes;
-    if (free - bytes >= LEFT_BYTES) return;
+    if (await leavesRoom(folder, bytes)) return;
     throw new AppError(
       "unavailable",
       `There is no room for a backup in ${folder}: it would leave less than ${LEFT_BYTES / MB} MB on a disk with data of the server, which needs them to take mail.`,

@@ -15,9 +15,9 @@ import { createSyncRule } from "./sync-rule.ts";
 import type { Schema } from "./schema.ts";
 import { storedLossWarning, lostPages, recordLoss, readLogEnd } from "./lost-commits.ts";
 import { shareReads } from "./shared-read.ts";
-import { isDamage, isStorageFault } from "./storage-faults.ts";
+import { isDamage, isIndexDamage, isStorageFault, noteIndexDamage } from "./storage-faults.ts";
 import { createSyncSpeed } from "./sync-speed.ts";
-import { keepTextIndex } from "./text-index.ts";
+import { isForTextIndex, keepTextIndex } from "./text-index.ts";
 import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
@@ -104,14 +104,19 @@ export function openDatabase(
   });
   const speed = createSyncSpeed(log);
   const syncs = createSyncRule(sqlite, { reads, speed });
-  const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed, onWrite: syncs.wrote });
+  const onError = (error: unknown, statement: string): void => {
+    if (isForTextIndex(statement)) noteIndexDamage(error);
+    if (!isIndexDamage(error)) watch.failed(error);
+  };
+  const db = openKysely<Schema>(sqlite, { reads, onError, onWrite: syncs.wrote });
   const beforeCommit = async (): Promise<void> => {
     watch.refuseIfGone();
     await options.beforeCommit?.();
   };
   const commit = groupCommit(db, { beforeCommit, ...syncs });
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn: warning(log) });
-  const index = keepTextIndex(commit, log);
+  const endReads = () => reads.end();
+  const index = keepTextIndex(commit, { sqlite, dir: inMemory ? null : dirname(path), log, endReads });
   const write = watched(index.write, watch, () => checkpoints?.afterCommit());
   const upkeep: Upkeep = {
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
@@ -126,7 +131,15 @@ export function openDatabase(
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
-    lookThrough: createLookThrough({ sqlite, path, write: commit, watch, log, endReads: () => reads.end() }),
+    lookThrough: createLookThrough({
+      sqlite,
+      path,
+      write: commit,
+      watch,
+      log,
+      endReads,
+      renewIndex: index.renew,
+    }),
     renewIndex: index.renew,
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),

@@ -43,8 +43,8 @@ export function openKysely<Schema>(
 
 interface Hooks {
   reads: SharedRead;
-  /** Receives every error of the database. */
-  onError: (error: unknown) => void;
+  /** Receives every error of the database, with the statement that it came of. */
+  onError: (error: unknown, statement: string) => void;
   /** Called for every statement that may change something. */
   onWrite: () => void;
 }
@@ -168,9 +168,9 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError, onWrite }: 
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   };
   /** A full disk makes SQLite undo the whole transaction without a statement that would clear the remembered rows. */
-  const failed = (error: unknown): void => {
+  const failed = (error: unknown, statement: string): void => {
     memory.note("forgets");
-    onError(error);
+    onError(error, statement);
   };
   return {
     async begin() {
@@ -184,7 +184,7 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError, onWrite }: 
             await Bun.sleep(LOCK_AGAIN_MS);
             continue;
           }
-          failed(error);
+          failed(error, BEGIN.sql);
           throw error;
         }
       }
@@ -195,7 +195,7 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError, onWrite }: 
         const result = query.remembered ? { rows: memory.rows(query, () => run(query).rows) } : run(query);
         return result as QueryResult<R>;
       } catch (error) {
-        failed(error);
+        failed(error, query.sql);
         throw error;
       }
     },

@@ -1,13 +1,14 @@
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
-import { OF_ONE_ROW } from "./integrity.ts";
-import { isOfTextIndex, isTextIndexFault } from "./text-index.ts";
+import { isUnread, OF_ONE_ROW } from "./integrity.ts";
+import { isIndexDamage } from "./storage-faults.ts";
+import { isOfTextIndex, isSetAside } from "./text-index.ts";
 
 const MAX_FAULTS = 1_000;
 
 /** What is damaged in a database, and what can be done about it. */
 export interface Damage {
-  /** All that SQLite finds; empty for a sound database. */
+  /** All that SQLite finds, the index of words apart; empty for a sound database. */
   faults: string[];
   /** Indexes of damaged tables that have all of their rows: they can be made anew from these. */
   indexes: string[];
@@ -25,50 +26,82 @@ const OF_ROOM =
 const HEADING = /^\*\*\* in database/;
 const FRAGMENTS = /Fragmentation of (\d+) bytes reported as (\d+) on page (\d+)/;
 
+/** Lines about pages that nothing uses. They belong to no table, and no table's own look finds them. */
+const OF_FREE_LIST = /^Freelist/i;
+
 /**
  * Examines a database table by table: SQLite's own words do not always name the index or the table that a page is of, and
- * where it can say nothing at all, one table is the cause, and the others are well.
+ * where it can say nothing at all, one table is the cause, and the others are well. What is damaged of the index of words, or
+ * was damaged of an earlier one, is no damage of the database.
  */
 export function examine(sqlite: Sqlite.Database): Damage {
-  const faults = faultsIn(sqlite);
-  const damage: Damage = { faults, indexes: [], text_index: false, lost: [], is_worn: false };
-  if (faults.length === 0) return damage;
-  const [of_index, tables] = partOf(tablesOf(sqlite));
-  const found = tables.map((table) => examineTable(sqlite, table));
+  const whole = lookAt(sqlite);
+  const damage: Damage = { faults: whole.faults, indexes: [], text_index: false, lost: [], is_worn: false };
+  if (whole.faults.length === 0) return damage;
+  const tables = tablesOf(sqlite);
+  const found = tables
+    .filter((table) => !isOfTextIndex(table) && !isSetAside(table))
+    .map((table) => examineTable(sqlite, table));
+  const of_index = tables.filter(isOfTextIndex).map((table) => lookAt(sqlite, table));
+  const set_aside = tables.filter(isSetAside).map((table) => lookAt(sqlite, table));
   damage.text_index =
-    faults.some(isTextIndexFault) || of_index.some((table) => faultsIn(sqlite, table).length > 0);
+    whole.is_of_index || of_index.some(({ faults }) => faults.length > 0 && !isUnread(faults));
+  damage.faults = faultsBeside(whole, { of_index: [...of_index, ...set_aside], found });
   damage.indexes.push(...found.flatMap(({ indexes }) => indexes));
   damage.lost.push(...found.flatMap(({ lost }) => lost ?? []));
-  damage.is_worn = damage.lost.length === 0 && linesOf(faults).every((line) => OF_ROOM.test(line));
+  damage.is_worn =
+    damage.lost.length === 0 &&
+    damage.faults.length > 0 &&
+    linesOf(damage.faults).every((line) => OF_ROOM.test(line));
   return damage;
 }
 
-/** The tables of the index of words, and the others. */
-function partOf(tables: string[]): [string[], string[]] {
-  return [tables.filter(isOfTextIndex), tables.filter((table) => !isOfTextIndex(table))];
+/** The faults of a database that are none of its index of words. */
+function faultsBeside(whole: Look, { of_index, found }: { of_index: Look[]; found: Found[] }): string[] {
+  const theirs = linesOf(of_index.flatMap(({ faults }) => faults));
+  if (!whole.is_of_index && theirs.length === 0) return whole.faults;
+  const lines = linesOf(whole.faults).filter((line) => !HEADING.test(line));
+  const others = found.flatMap((one) => one.lines).filter((line) => !HEADING.test(line));
+  // A damaged tree leaves pages that nothing seems to use, and may lead to pages of others, which are well.
+  if (whole.is_of_index || whole.has_failed || theirs.some((line) => !OF_CONTENT.test(line)))
+    return [...new Set([...others, ...lines.filter((line) => OF_FREE_LIST.test(line))])];
+  const known = new Set(theirs);
+  return lines.filter((line) => !known.has(line));
+}
+
+/** Lines about what is in sound trees. */
+const OF_CONTENT = /^(?:wrong # of entries in index |row \d+ missing from index |malformed inverted index )/;
+
+interface Look {
+  faults: string[];
+  /** Whether SQLite gave up, and why that is known: the index of words. */
+  has_failed: boolean;
+  is_of_index: boolean;
 }
 
 /** What is wrong in the whole database, or in one table with its indexes; values of single rows aside. */
-function faultsIn(sqlite: Sqlite.Database, table?: string): string[] {
+function lookAt(sqlite: Sqlite.Database, table?: string): Look {
   const of = table === undefined ? MAX_FAULTS : quoted(table);
   try {
     const rows = sqlite.pragma(`integrity_check(${of})`) as { integrity_check: string }[];
-    return rows
+    const faults = rows
       .map(({ integrity_check }) => integrity_check)
       .filter((words) => words !== "ok" && !OF_ONE_ROW.test(words));
+    return { faults, has_failed: false, is_of_index: false };
   } catch (error) {
-    return [messageOf(error)];
+    return { faults: [messageOf(error)], has_failed: true, is_of_index: isIndexDamage(error) };
   }
 }
 
 interface Found {
+  lines: string[];
   indexes: string[];
   lost?: string;
 }
 
 function examineTable(sqlite: Sqlite.Database, table: string): Found {
-  const lines = linesOf(faultsIn(sqlite, table));
-  if (lines.length === 0) return { indexes: [] };
+  const lines = linesOf(lookAt(sqlite, table).faults);
+  if (lines.length === 0) return { lines, indexes: [] };
   const indexes = sqlite.prepare("select name, partial from pragma_index_list(?)").all(table) as {
     name: string;
     partial: number;
@@ -78,9 +111,9 @@ function examineTable(sqlite: Sqlite.Database, table: string): Found {
     lines,
     whole: indexes.filter(({ partial }) => partial === 0).map(({ name }) => name),
   });
-  if (lost !== undefined) return { indexes: [], lost: `${table}: ${lost}` };
+  if (lost !== undefined) return { lines, indexes: [], lost: `${table}: ${lost}` };
   const is_of_table = lines.every((line) => HEADING.test(line) || ownerOf(sqlite, line) === table);
-  return { indexes: is_of_table ? [] : indexes.map(({ name }) => name) };
+  return { lines, indexes: is_of_table ? [] : indexes.map(({ name }) => name) };
 }
 
 /** Returns what is lost of a table; undefined where every row is there, as far as its whole indexes can tell. */
@@ -141,10 +174,7 @@ function firstOf(sqlite: Sqlite.Database, query: string): number | undefined {
 }
 
 function tablesOf(sqlite: Sqlite.Database): string[] {
-  return sqlite
-    .prepare("select name from sqlite_schema where type = 'table' and rootpage > 0")
-    .pluck()
-    .all() as string[];
+  return sqlite.prepare("select name from sqlite_schema where type = 'table'").pluck().all() as string[];
 }
 
 function linesOf(faults: string[]): string[] {

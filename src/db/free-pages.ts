@@ -31,11 +31,22 @@ export function keepPagesMovable(sqlite: Sqlite.Database): void {
 
 /** Returns some free pages to the disk. Returns false when few enough are left, or the database cannot return any. */
 export function giveBackPages(sqlite: Sqlite.Database): boolean {
-  if (numberOf(sqlite, "auto_vacuum") !== INCREMENTAL) return false;
+  if (numberOf(sqlite, "auto_vacuum") !== INCREMENTAL || hasSetAside(sqlite)) return false;
   const kept = Math.max(KEPT_PAGES, numberOf(sqlite, "page_count") * KEPT_SHARE);
   if (numberOf(sqlite, "freelist_count") <= kept) return false;
   sqlite.exec(`pragma incremental_vacuum(${PAGES_AT_ONCE})`);
   return true;
+}
+
+/** Whether damaged pages have no other use: SQLite cannot move what belongs to them. */
+function hasSetAside(sqlite: Sqlite.Database): boolean {
+  const query = "select count(*) from sqlite_schema where type = 'index' and tbl_name = 'old_text_index'";
+  return (sqlite.prepare(query).pluck().get() as number) > 0;
+}
+
+/** The size of a database file. */
+export function bytesOf(sqlite: Sqlite.Database): number {
+  return numberOf(sqlite, "page_count") * numberOf(sqlite, "page_size");
 }
 
 function numberOf(sqlite: Sqlite.Database, pragma: string): number {

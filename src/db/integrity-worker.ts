@@ -1,7 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
 import { examine } from "./examine.ts";
-import type { Look } from "./integrity.ts";
+import { type Look, OF_ONE_ROW } from "./integrity.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import { orphansIn } from "./snapshot.ts";
 
@@ -18,14 +18,31 @@ self.addEventListener("message", ({ data: { path, look_for } }: MessageEvent<Loo
     const database = openSqlite(path, { readonly: true });
     if (look_for === "orphans") return postMessage(orphansIn(database));
     if (look_for === "damage") return postMessage(examine(database));
-    const rows = database.pragma(`quick_check(${MAX_FAULTS})`) as { quick_check: string }[];
-    const faults = rows.map(({ quick_check }) => quick_check).filter((words) => words !== "ok");
-    postMessage(faults.length === 0 ? faults : withNames(database, faults.join("\n")));
+    postMessage(faultsOf(database));
     database.close();
   } catch (error) {
     postMessage({ error: messageOf(error) });
   }
 });
+
+function faultsOf(database: Sqlite.Database): string[] {
+  const found = quickLook(database);
+  if (found.length === 0) return [];
+  const { faults, text_index } = examine(database);
+  if (faults.length > 0) return withNames(database, faults.slice(0, MAX_FAULTS).join("\n"));
+  return text_index
+    ? ["the index of words is damaged, which is made anew"]
+    : found.filter((words) => OF_ONE_ROW.test(words));
+}
+
+function quickLook(database: Sqlite.Database): string[] {
+  try {
+    const rows = database.pragma(`quick_check(${MAX_FAULTS})`) as { quick_check: string }[];
+    return rows.map(({ quick_check }) => quick_check).filter((words) => words !== "ok");
+  } catch (error) {
+    return [messageOf(error)];
+  }
+}
 
 /** Returns one line for each fault, with the names of tables and indexes in place of SQLite's numbers. */
 function withNames(database: Sqlite.Database, faults: string): string[] {

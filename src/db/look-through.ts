@@ -1,12 +1,12 @@
 import type Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { messageOf } from "../errors.ts";
+import { bytesOf } from "./free-pages.ts";
 import type { Write } from "./group-commit.ts";
 import { type Damage, examine } from "./examine.ts";
 import { findDamage, isUnread, nothingKnown } from "./integrity.ts";
 import { KEEPERS, placesOfIndexAlone } from "./segment-rows.ts";
 import { StorageError } from "./storage-faults.ts";
-import { renewTextIndex } from "./text-index.ts";
 import type { StorageWatch, WatchLog } from "./watch.ts";
 import { MB } from "../lib/sizes.ts";
 
@@ -29,6 +29,8 @@ interface Looking {
   log: WatchLog;
   /** Ends the reading that is under way on the connection. */
   endReads: () => void;
+  /** Makes the index of words anew. */
+  renewIndex: () => Promise<void>;
 }
 
 /**
@@ -45,16 +47,25 @@ async function lookThrough(looking: Looking): Promise<Looked> {
   const before = await damageOf(looking);
   if (before === null) return "unread";
   const { faults, indexes, text_index, lost } = before;
-  if (faults.length === 0) return "sound";
-  const can_be_mended = lost.length === 0 && (indexes.length > 0 || text_index);
+  const is_renewed = text_index && (await isIndexRenewed(looking));
+  if (faults.length === 0) return is_renewed ? "mended" : "sound";
+  const can_be_mended = lost.length === 0 && indexes.length > 0;
   if (!can_be_mended || !(await areMadeAnew(looking, before))) return sayWhatIsLeft(looking, before);
-  looking.log.error(
-    { faults, indexes, text_index },
-    "indexes of the database were damaged, and have been made anew",
-  );
+  looking.log.error({ faults, indexes }, "indexes of the database were damaged, and have been made anew");
   const after = await damageOf(looking);
   if (after === null) return "unread";
   return after.faults.length === 0 ? "mended" : sayWhatIsLeft(looking, after);
+}
+
+/** The index of words is nothing that anything else waits for: where it cannot be made anew now, the next search tries again. */
+async function isIndexRenewed({ renewIndex, log }: Looking): Promise<boolean> {
+  try {
+    await renewIndex();
+    return true;
+  } catch (error) {
+    log.error({ problem: messageOf(error) }, "the damaged index of words could not be set aside yet");
+    return false;
+  }
 }
 
 /** Decides about damage that is in no index alone. */
@@ -93,13 +104,6 @@ async function isWrittenAnew(looking: Looking): Promise<boolean> {
   }
 }
 
-function bytesOf(sqlite: Sqlite.Database): number {
-  const [pages = 0, size = 0] = ["page_count", "page_size"].map(
-    (name) => sqlite.pragma(name, { simple: true }) as number,
-  );
-  return pages * size;
-}
-
 /** Null where nothing is known. */
 async function damageOf(looking: Looking): Promise<Damage | null> {
   const damage = await examined(looking).catch((error: unknown) => nothingKnown(messageOf(error)));
@@ -115,10 +119,7 @@ async function examined({ sqlite, path }: Looking): Promise<Damage | null> {
  * Makes indexes anew, and keeps them only if all is well then: a damaged page may lead SQLite to free pages of others as it
  * clears an index.
  */
-async function areMadeAnew(
-  looking: Looking,
-  { indexes, text_index }: Pick<Damage, "indexes" | "text_index">,
-): Promise<boolean> {
+async function areMadeAnew(looking: Looking, { indexes }: Pick<Damage, "indexes">): Promise<boolean> {
   try {
     await looking.write(async (tx) => {
       for (const keeper of KEEPERS)
@@ -127,7 +128,6 @@ async function areMadeAnew(
           throw new Error(
             `the index of ${keeper} has places in the files of mails that its rows do not have`,
           );
-      if (text_index) await renewTextIndex(tx);
       for (const index of indexes) await sql`reindex ${sql.id(index)}`.execute(tx);
       const { faults, is_worn } = examine(looking.sqlite);
       if (faults.length > 0 && !is_worn) throw new Error(`this is damaged besides: ${faults.join("; ")}`);

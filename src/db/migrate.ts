@@ -2,6 +2,7 @@ import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
 import { AppError } from "../errors.ts";
 import type { Db } from "./group-commit.ts";
+import { isStorageFault } from "./storage-faults.ts";
 import { ensureTextIndex } from "./text-index.ts";
 import { ensureTriggers } from "./triggers.ts";
 
@@ -26,10 +27,19 @@ export async function migrateToLatest(
   if (next !== undefined && !may_migrate) throw serverIsOlder();
   const migrated = next === undefined ? [] : await migrate(db, { applied, next, beforeUpgrade });
   if (may_migrate) {
-    await ensureTextIndex(db);
+    await makeIndexIfPossible(db);
     await ensureTriggers(db);
   }
   return migrated;
+}
+
+/** Makes the index of words where that is possible now: nothing else waits for it. */
+async function makeIndexIfPossible(db: Db): Promise<void> {
+  try {
+    await ensureTextIndex(db);
+  } catch (error) {
+    if (!isStorageFault(error)) throw error;
+  }
 }
 
 async function migrate(

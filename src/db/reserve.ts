@@ -9,6 +9,11 @@ import { MB } from "../lib/sizes.ts";
 
 /** With less free space, a mail of the largest size would not fit. */
 export const MIN_FREE_BYTES = 64 * MB;
+/**
+ * What is left free on a disk with data by all that the server writes of its own accord (backups, the index of words), in bytes:
+ * with less than half of that nothing is taken in.
+ */
+export const LEFT_BYTES = 2 * MIN_FREE_BYTES;
 /** With fewer free inodes, creating a file cannot be relied on: a log, a segment, a backup. */
 export const MIN_FREE_FILES = 100;
 /** Size of the reserve file, which is removed when the disk is full: SQLite needs free space even for deleting. */
@@ -77,6 +82,11 @@ export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> 
 export async function freeOn(dir: string): Promise<{ bytes: number; files: number | null }> {
   const { bavail, bsize, files, ffree } = await statfs(dir);
   return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
+}
+
+/** Returns whether the disk of a folder has room for so many bytes that nobody waits for. */
+export async function leavesRoom(dir: string, bytes = 0): Promise<boolean> {
+  return (await freeOn(dir)).bytes - bytes >= LEFT_BYTES;
 }
 
 /** Returns the folders that hold data, which may lie on several disks; `database` is the path of the database. */

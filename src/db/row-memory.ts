@@ -26,6 +26,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "tool_calls",
   "undelivered_answers",
   "unindexed_messages",
+  "unqueued_messages",
   "webhook_deliveries",
   "written_texts",
 ];

@@ -55,6 +55,7 @@ export interface Schema {
   indexed_messages: IndexedMessageRow;
   message_texts: MessageTextRow;
   unindexed_messages: UnindexedMessageRow;
+  unqueued_messages: UnqueuedMessageRow;
 }
 
 /** A value that belongs to the whole data folder. */
@@ -884,4 +885,9 @@ export interface UnindexedMessageRow {
   message_id: string;
   /** How often it was put here again while it waited. */
   turn: Generated<number>;
+}
+
+/** Says, where there is one, that older messages are to be put among those to be indexed. */
+export interface UnqueuedMessageRow {
+  below: string;
 }

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import type Sqlite from "better-sqlite3";
 import { AppError } from "../errors.ts";
 import type { SegmentRange } from "../lib/segments.ts";
@@ -5,21 +6,40 @@ import { examine, quoted } from "./examine.ts";
 import { OF_ONE_ROW } from "./integrity.ts";
 import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
-import { StorageError } from "./storage-faults.ts";
-import { isTextIndexFault } from "./text-index.ts";
+import { isDamage, StorageError } from "./storage-faults.ts";
+import { isOfTextIndex, isSetAside, takeOutTextIndex } from "./text-index.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
+const ALL_PAGES = 2 ** 31 - 1;
 /** Tables that a restore empties: who was signed in, or about to be, when the backup was made. */
 const PASSING_TABLES = ["sessions", "login_codes", "code_askers", "pending_passwords", "oauth_states"];
 
 /**
  * Writes the database as it is at one moment to a new file, on the calling thread. Others can write meanwhile; their
- * commits stay in the log until it ends. SQLite's backup API would begin again at each of their commits.
+ * commits stay in the log until it ends. SQLite's backup API would begin again at each of their commits. Where the index of words is damaged, the snapshot has none: it is made anew at the first start. `refuseMore` is awaited before
+ * that takes room a second time.
  */
-export function takeSnapshot(path: string, to: string): void {
+export async function takeSnapshot(path: string, to: string, refuseMore: () => Promise<void>): Promise<void> {
   using opened = open(path);
-  copyUnsynced(opened.sqlite, to);
+  try {
+    return copyUnsynced(opened.sqlite, to);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    const { faults, text_index } = examine(opened.sqlite);
+    if (faults.length > 0 || !text_index) throw error;
+  }
+  await refuseMore();
+  const whole = `${to}-whole`;
+  await rm(to, { force: true });
+  // All pages at once, so that no commit has it begin again.
+  await opened.sqlite.backup(whole, { progress: () => ALL_PAGES });
+  {
+    using copy = open(whole);
+    takeOutTextIndex(copy.sqlite);
+    copyUnsynced(copy.sqlite, to);
+  }
+  for (const end of ["", "-wal", "-shm"]) await rm(`${whole}${end}`, { force: true });
 }
 
 /** A snapshot of the database, and the ranges of segment files that it references. */
@@ -82,17 +102,14 @@ export function refuseUnfit(path: string): string[] {
       "unavailable",
       "The database in this backup is none of Mailwright. Nothing was changed.",
     );
-  const faults = (sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[])
-    .map(({ integrity_check }) => integrity_check)
-    .filter((words) => words !== "ok");
   // The index of words is made anew at the start.
-  const damage = faults.filter((words) => !OF_ONE_ROW.test(words) && !isTextIndexFault(words));
+  const damage = examine(sqlite).faults.slice(0, MAX_FAULTS);
   if (damage.length > 0)
     throw new AppError("unavailable", `The database in this backup is damaged: ${damage.join("; ")}.`, {
       fix: "Use an older backup. Nothing was changed.",
     });
   refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
-  return [...faults, ...orphansIn(sqlite)];
+  return [...rowFaultsIn(sqlite), ...orphansIn(sqlite)];
 }
 
 /**
@@ -105,13 +122,28 @@ export function mendSnapshot(path: string): void {
   const { faults, indexes, lost } = examine(sqlite);
   if (faults.length === 0) return;
   if (lost.length === 0) for (const index of indexes) sqlite.exec(`reindex ${quoted(index)}`);
-  const [left] = lost.length > 0 ? lost : examine(sqlite).faults.filter((fault) => !isTextIndexFault(fault));
+  const [left] = lost.length > 0 ? lost : examine(sqlite).faults;
   if (left !== undefined) throw new StorageError("SQLITE_CORRUPT", left);
+}
+
+/** Returns what is wrong with values of single rows. */
+function rowFaultsIn(sqlite: Sqlite.Database): string[] {
+  const rows = ordinaryTablesOf(sqlite).flatMap(
+    (table) => sqlite.pragma(`integrity_check(${quoted(table)})`) as { integrity_check: string }[],
+  );
+  return rows.map(({ integrity_check }) => integrity_check).filter((words) => OF_ONE_ROW.test(words));
+}
+
+/** All tables but those of the index of words, which is made anew where it is damaged. */
+function ordinaryTablesOf(sqlite: Sqlite.Database): string[] {
+  return [...tablesOf(sqlite)].filter((table) => !isOfTextIndex(table) && !isSetAside(table));
 }
 
 /** Returns one sentence for each table with rows that reference others which do not exist. */
 export function orphansIn(sqlite: Sqlite.Database): string[] {
-  const orphans = sqlite.pragma("foreign_key_check") as { table: string }[];
+  const orphans = ordinaryTablesOf(sqlite).flatMap(
+    (table) => sqlite.pragma(`foreign_key_check(${quoted(table)})`) as { table: string }[],
+  );
   const counts = Map.groupBy(orphans, ({ table }) => table);
   return [...counts].map(([table, { length }]) =>
     length === 1

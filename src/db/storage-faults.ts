@@ -99,12 +99,20 @@ export function isStorageFault(error: unknown): boolean {
 
 /** Returns whether the error means that the database is damaged. */
 export function isDamage(error: unknown): boolean {
-  return DAMAGE.test(codeOf(error));
+  return DAMAGE.test(codeOf(error)) && !isIndexDamage(error);
+}
+
+/** Errors of statements that read and write the index of words alone. */
+const of_index = new WeakSet<object>();
+
+/** Notes of an error that its statement had to do with the index of words alone. */
+export function noteIndexDamage(error: unknown): void {
+  if (error instanceof Error && DAMAGE.test(codeOf(error))) of_index.add(error);
 }
 
 /** Returns whether the error means that the index of words is damaged, and nothing else. */
 export function isIndexDamage(error: unknown): boolean {
-  return codeOf(error) === INDEX_DAMAGE;
+  return codeOf(error) === INDEX_DAMAGE || (error instanceof Error && of_index.has(error));
 }
 
 /** Returns a sentence about a storage fault, and what to do about it. */

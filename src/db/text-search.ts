@@ -2,6 +2,8 @@ import { sql } from "kysely";
 import type { Db } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
 
+const INDEX = "message_texts";
+
 /** What is looked for in the index of words, and between which places: `from` is included, `below` is not. */
 export interface Looked {
   /** In the grammar of FTS5. */
@@ -16,6 +18,17 @@ export interface Hit {
   place: number;
   slot: number;
 }
+
+/** Whether there is an index of words: not where one was damaged, and no other could be made yet. */
+export async function hasTextIndex(db: Db): Promise<boolean> {
+  const known = db.withTables<{ sqlite_master: { name: string } }>().selectFrom("sqlite_master");
+  return (await known.select("name").where("name", "=", INDEX).executeTakeFirst()) !== undefined;
+}
+
+/** The id below which messages are still to be put among those that wait for the index; none for most of the time. */
+export const unqueuedMessages = prepared((db, _none: object) =>
+  db.selectFrom("unqueued_messages").select("below"),
+);
 
 /** Finds the newest hits, `count` at most. */
 export function hitsIn(db: Db, { count, ...looked }: Looked & { count: number }): Promise<Hit[]> {

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Db } from "./group-commit.ts";
 import { JOB_TRIGGERS } from "./job-triggers.ts";
 import { STORAGE_TRIGGERS } from "./storage-triggers.ts";
+import { hasTextIndex } from "./text-search.ts";
 import { TEXT_TRIGGERS } from "./text-triggers.ts";
 
 /** Name, event and body of a trigger. */
@@ -20,7 +21,8 @@ export async function createMissing(db: Db): Promise<void> {
     .select("name")
     .where("type", "=", "trigger")
     .execute();
-  const all = [...STORAGE_TRIGGERS, ...JOB_TRIGGERS, ...TEXT_TRIGGERS];
+  const of_index = (await hasTextIndex(db)) ? TEXT_TRIGGERS : [];
+  const all = [...STORAGE_TRIGGERS, ...JOB_TRIGGERS, ...of_index];
   const missing = all.filter(([trigger]) => !found.some(({ name }) => name === trigger));
   for (const [name, event, work] of missing)
     await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(db);

@@ -14,6 +14,7 @@ import { clockWarning } from "../../jobs/clock.ts";
 import { heldKinds } from "../../jobs/holds.ts";
 import { suspectsWarning } from "../../jobs/suspects.ts";
 import { measureMail, currentMissingBytesWarning } from "../../db/missing-bytes.ts";
+import { searchWarning } from "../../resources/messages/search/keep-indexed.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 import { dayAt, DAY_SECONDS } from "../../lib/durations.ts";
 import { MB } from "../../lib/sizes.ts";
@@ -142,12 +143,19 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
       "The database is too large to be looked through here.",
       "Run it with more time: sqlite3 FILE 'pragma quick_check'",
     );
-  if (faults.length === 0) return (await checkRows(path)) ?? ok("The database is sound.");
+  if (faults.length === 0)
+    return (await checkRows(path)) ?? (await checkSearch(app)) ?? ok("The database is sound.");
   return damageOutcome(faults, await findDamage(path));
 }
 
+/** Warns of what keeps messages from being found by their words; nothing else depends on that. */
+async function checkSearch(app: Bench["app"]): Promise<Outcome | undefined> {
+  const trouble = await searchWarning(app);
+  return trouble === undefined ? undefined : warn("The database is sound; not so the search.", trouble);
+}
+
 function damageOutcome(faults: string[], damage: Damage | null): Outcome {
-  if (damage?.text_index === true && damage.lost.length + damage.indexes.length === 0)
+  if (damage?.text_index === true && damage.faults.length === 0)
     return warn(
       "The index of words is damaged, by which messages are found.",
       "Restart the server, which makes it anew; nothing is lost. See what your disk says as well.",

@@ -1,5 +1,7 @@
 import type { App } from "../../../app.ts";
+import type { Db } from "../../../db/database.ts";
 import type { MessageRow } from "../../../db/schema.ts";
+import { hasTextIndex } from "../../../db/text-search.ts";
 import { plainText } from "../../../lib/split-words.ts";
 import { withoutMarks } from "../../conversations/snippet.ts";
 import { type Fields, type Span, spansOf } from "./fits.ts";
@@ -34,15 +36,10 @@ export async function highlightsOf(
   rows: Known[],
   query: SearchQuery,
 ): Promise<Map<string, Highlight[]>> {
-  const indexed = await app.db
-    .selectFrom("indexed_messages")
-    .select(["message_id", "recipient", "material", "files"])
-    .where(
-      "message_id",
-      "in",
-      rows.map(({ id }) => id),
-    )
-    .execute();
+  const indexed = await indexedTexts(
+    app.db,
+    rows.map(({ id }) => id),
+  );
   const others = new Map(indexed.map(({ message_id, ...texts }) => [message_id, texts]));
   let room = MAX_PAGE_CHARS;
   return new Map(
@@ -68,6 +65,16 @@ function foundIn(query: SearchQuery, field: Highlight["field"], text: string): H
     if (spans.length > 0) return around(field, shown, spans);
   }
   return undefined;
+}
+
+/** What the index has of messages beside what their rows say. */
+async function indexedTexts(db: Db, ids: string[]) {
+  if (!(await hasTextIndex(db))) return [];
+  return db
+    .selectFrom("indexed_messages")
+    .select(["message_id", "recipient", "material", "files"])
+    .where("message_id", "in", ids)
+    .execute();
 }
 
 /** The part of a text around the first places. */

@@ -1,7 +1,6 @@
 import type { App } from "../../../app.ts";
 import { prepared } from "../../../db/prepared.ts";
-import { isIndexDamage } from "../../../db/storage-faults.ts";
-import { type Hit, hitsIn, scoresIn } from "../../../db/text-search.ts";
+import { hasTextIndex, type Hit, hitsIn, scoresIn } from "../../../db/text-search.ts";
 import { markOf } from "../../../lib/split-words.ts";
 import { expressionOf } from "./expression.ts";
 import { idAt } from "./places.ts";
@@ -43,7 +42,7 @@ export async function openHits(
   user_id: string,
   { query, places, ms = PAGE_MS }: { query: SearchQuery; places: Places; ms?: number },
 ): Promise<Hits> {
-  const slots = await slotsOf(app.db, { user_id, ...places });
+  const slots = (await hasTextIndex(app.db)) ? await slotsOf(app.db, { user_id, ...places }) : [];
   const readings = slots.map(({ slot, last }): Reading => ({
     slot,
     hits: [],
@@ -126,10 +125,7 @@ export async function scoresOf(
   return scores;
 }
 
-/**
- * Reads the index, one step of one account at a time, and everybody's in turn. One that is damaged is made anew; until that
- * is done messages are found among those that wait for it.
- */
+/** Reads the index, one step of one account at a time, and everybody's in turn. */
 function inTurn<Row>(
   app: App,
   who: string,
@@ -137,12 +133,6 @@ function inTurn<Row>(
 ): Promise<{ rows: Row[]; took_ms: number }> {
   return app.reads({ who }, async () => {
     const began = performance.now();
-    try {
-      return { rows: await find(), took_ms: performance.now() - began };
-    } catch (error) {
-      if (!isIndexDamage(error)) throw error;
-      await app.upkeep.renewIndex();
-      return { rows: await find(), took_ms: performance.now() - began };
-    }
+    return { rows: await find(), took_ms: performance.now() - began };
   });
 }

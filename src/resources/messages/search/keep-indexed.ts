@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { dirname } from "node:path";
 import type { App } from "../../../app.ts";
+import { databasePath } from "../../../db/database-path.ts";
 import type { Db } from "../../../db/database.ts";
 import { prepared } from "../../../db/prepared.ts";
 import type { UnindexedMessageRow } from "../../../db/schema.ts";
-import { isStorageFault } from "../../../db/storage-faults.ts";
+import { LEFT_BYTES, leavesRoom } from "../../../db/reserve.ts";
+import { isIndexDamage, isStorageFault } from "../../../db/storage-faults.ts";
+import { hasTextIndex, unqueuedMessages } from "../../../db/text-search.ts";
 import { messageOf } from "../../../errors.ts";
 import { markedText, markOf } from "../../../lib/split-words.ts";
 import { isPrivate } from "../forgotten.ts";
@@ -16,6 +20,8 @@ const LOOK_MS = 2_000;
 const AFTER_FAULT_MS = 15_000;
 /** How many messages of one account are indexed before it is another's turn. */
 const MESSAGES = 20;
+/** How many messages are put into the queue at once after the index was made anew. */
+const QUEUED = 500;
 /** How much text one transaction indexes, give or take one message: a few milliseconds of this thread. */
 const MAX_CHARS = 16_384;
 /** The rest after work, as many times as long: while the server does something else, and while it does not. */
@@ -64,6 +70,7 @@ async function tryIndexing(app: App, signal: AbortSignal): Promise<boolean | und
     return await indexSome(app, signal);
   } catch (error) {
     if (signal.aborted) return false;
+    if (isIndexDamage(error)) await app.upkeep.renewIndex().catch(() => undefined);
     // What the disk does is said elsewhere.
     if (!isStorageFault(error)) app.log.warn({ problem: messageOf(error) }, "messages were not indexed");
     return undefined;
@@ -72,11 +79,13 @@ async function tryIndexing(app: App, signal: AbortSignal): Promise<boolean | und
 
 /** Indexes some messages of the account whose turn it is, the newest first. Returns false when none wait. */
 export async function indexSome(app: App, signal = new AbortController().signal): Promise<boolean> {
+  if (!(await hasTextIndex(app.db)) || !(await hasRoom(app))) return false;
+  const is_queueing = await queueSome(app);
   const after = turns.get(app) ?? "";
   const [next] = await nextAccount(app.db, { after });
   if (!next) {
     turns.delete(app);
-    return after !== "";
+    return is_queueing || after !== "";
   }
   turns.set(app, next.user_id);
   const waiting = await waitingOf(app.db, next);
@@ -92,6 +101,75 @@ export async function indexSome(app: App, signal = new AbortController().signal)
     [read, chars] = [[], 0];
   }
   if (read.length > 0) await store(app, read);
+  return true;
+}
+
+/** Whether the disk has room for more of the index than what is left for mail; says so where it has none any more. */
+async function hasRoom(app: App): Promise<boolean> {
+  const has_room = await leavesRoomIn(app);
+  if (!has_room && !roomless.has(app)) app.log.warn({}, NO_ROOM);
+  if (has_room) roomless.delete(app);
+  else roomless.add(app);
+  return has_room;
+}
+
+/** Those servers whose log says that there is no room. */
+const roomless = new WeakSet<App>();
+
+const NO_ROOM = `Messages are not indexed for the search: less than ${LEFT_BYTES / 1_048_576} MB are free on the disk of the database, which are left for mail. What the server knows of them is found; it goes on by itself once there is room.`;
+
+async function leavesRoomIn({ config }: App): Promise<boolean> {
+  const path = databasePath(config.database.url);
+  return path === ":memory:" || leavesRoom(dirname(path));
+}
+
+/** Says what keeps messages from being found by all of their words; undefined while nothing does. */
+export async function searchWarning(app: App): Promise<string | undefined> {
+  if (!(await hasTextIndex(app.db))) return NONE;
+  const unqueued = await unqueuedMessages(app.db, {});
+  const [waiting] = await nextAccount(app.db, { after: "" });
+  if ((waiting || unqueued.length > 0) && !(await leavesRoomIn(app))) return NO_ROOM;
+  return unqueued.length > 0 ? ANEW : undefined;
+}
+
+const NONE =
+  "The index of words was damaged, and there is no other yet: messages are found by what the server knows of them. To have one made: stop the server, mailwright backup FILE, mailwright restore FILE.";
+const ANEW =
+  "The index of words is being made anew: until a message is in it, it is found by what the server knows of it.";
+
+/**
+ * Puts some of those messages into the queue that are in none since the index was made anew, the newest first. Returns false
+ * when all are.
+ */
+async function queueSome(app: App): Promise<boolean> {
+  const [unqueued] = await unqueuedMessages(app.db, {});
+  if (!unqueued) return false;
+  await app.write(
+    async (tx) => {
+      const older = tx.selectFrom("messages").select("id").where("id", "<", unqueued.below);
+      const last = await older
+        .orderBy("id", "desc")
+        .offset(QUEUED - 1)
+        .limit(1)
+        .executeTakeFirst();
+      await tx
+        .insertInto("unindexed_messages")
+        .columns(["user_id", "message_id"])
+        .expression(
+          older
+            .clearSelect()
+            .select(["user_id", "id"])
+            .where("id", ">=", last?.id ?? "")
+            .where("state", "<>", "received")
+            .where("deleted_at", "is", null),
+        )
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      if (last) await tx.updateTable("unqueued_messages").set({ below: last.id }).execute();
+      else await tx.deleteFrom("unqueued_messages").execute();
+    },
+    { promises: false },
+  );
   return true;
 }
 
@@ -123,8 +201,14 @@ const waitingOf = prepared((db, key: { user_id: string }) =>
 async function readTexts(app: App, { message_id }: Waiting, signal: AbortSignal): Promise<Texts | null> {
   const [message] = await messageById(app.db, { id: message_id });
   if (!message || message.state === "received" || message.deleted_at !== null) return null;
-  if (isPrivate(message)) return null;
-  return textsOf(app, message, signal);
+  try {
+    return isPrivate(message) ? null : await textsOf(app, message, signal);
+  } catch (error) {
+    if (signal.aborted || isStorageFault(error)) throw error;
+    // Others wait behind it.
+    app.log.warn({ message_id, problem: messageOf(error) }, "a message cannot be read, and is not indexed");
+    return null;
+  }
 }
 
 /** A power cut may undo it: then the messages wait again. */

@@ -1,6 +1,7 @@
 import type { App } from "../../../app.ts";
 import { jsonTexts } from "../../../db/json.ts";
 import type { UserRow } from "../../../db/schema.ts";
+import { isIndexDamage } from "../../../db/storage-faults.ts";
 import type { Hit } from "../../../db/text-search.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../../lib/pagination.ts";
 import { historySince } from "../../billing/plans.ts";
@@ -38,12 +39,27 @@ export interface SearchFilters extends MessageFilters {
   sort?: "date" | "rank";
 }
 
-/** The user's messages that fit a search, newest first or best first. A page costs the same however many messages there are. */
+type WantedPage = SearchFilters & Wanted;
+
+/**
+ * The user's messages that fit a search, newest first or best first. A page costs the same however many messages there are. An
+ * index that turns out to be damaged is made anew; until that is done messages are found among those that wait for it.
+ */
 export async function searchMessages(
   app: App,
   user: UserRow,
-  wanted: SearchFilters & { limit: number; cursor?: string },
+  wanted: WantedPage,
 ): Promise<Page<FoundMessage>> {
+  try {
+    return await findPage(app, user, wanted);
+  } catch (error) {
+    if (!isIndexDamage(error)) throw error;
+    await app.upkeep.renewIndex();
+    return findPage(app, user, wanted);
+  }
+}
+
+async function findPage(app: App, user: UserRow, wanted: WantedPage): Promise<Page<FoundMessage>> {
   const query = parseQuery(wanted.q, user);
   const search = { app, user, query, filters: wanted };
   const page = asksForNothing(query)

@@ -1,7 +1,10 @@
 import type { App } from "../../../app.ts";
 import type { Db } from "../../../db/database.ts";
+import { prepared } from "../../../db/prepared.ts";
 import type { MessageRow } from "../../../db/schema.ts";
+import { hasTextIndex, unqueuedMessages } from "../../../db/text-search.ts";
 import { NOT_DONE } from "../../../db/unfinished.ts";
+import { messageOf } from "../../../errors.ts";
 import { addressOf } from "../../inboxes/addresses.ts";
 import { isPrivate } from "../forgotten.ts";
 import { tagsOf } from "../tags-of.ts";
@@ -19,6 +22,9 @@ const IDS_AT_ONCE = 500;
 const READ_AT_ONCE = 25;
 /** As much of a field as is indexed. */
 const MAX_FIELD_CHARS = 24_576;
+
+/** Comes behind every id. */
+const BEHIND_ALL = "~";
 
 /** Ids from `from`, which is included, to `below`, which is not. */
 interface Range {
@@ -56,9 +62,7 @@ export async function findWaiting(
     await app.reads({ who: user_id }, async () => {
       const began = performance.now();
       const rows = await readRows(app.db, ids);
-      const fit = rows.filter(
-        (row) => !isPrivate(row) && hasFile(query, row) && fitsQuery(query, fieldsOf(row, inboxes)),
-      );
+      const fit = rows.filter((row) => fits(app, row, { query, inboxes }));
       found.push(...fit.map(({ id }) => id));
       took_ms = performance.now() - began;
     });
@@ -84,24 +88,46 @@ export async function findWaiting(
   }
 }
 
-async function waitingIds(db: Db, user_id: string, { from, below }: Range): Promise<string[]> {
-  const ended = db
+/** The newest messages that the index does not have, `IDS_AT_ONCE` at most. */
+async function waitingIds(db: Db, user_id: string, range: Range): Promise<string[]> {
+  const { has_queue, below } = await queueOf(db);
+  const of_account = (state: "=" | "<>") =>
+    db
+      .selectFrom("messages")
+      .select("messages.id")
+      .where("user_id", "=", user_id)
+      .where("state", state, "received")
+      .where("id", "<", range.below)
+      .where("id", ">=", range.from)
+      .orderBy("id", "desc")
+      .limit(IDS_AT_ONCE);
+  const found = [
+    await of_account("=").where(NOT_DONE).execute(),
+    has_queue ? await queuedIds(db, { user_id, ...range }) : [],
+    below === undefined ? [] : await of_account("<>").where("id", "<", below).execute(),
+  ];
+  const ids = new Set(found.flat().map(({ id }) => id));
+  return [...ids].toSorted().toReversed().slice(0, IDS_AT_ONCE);
+}
+
+/** Whether messages wait in a queue, and the id below which those that are not in the index are in no queue yet. */
+async function queueOf(db: Db): Promise<{ has_queue: boolean; below?: string }> {
+  if (!(await hasTextIndex(db))) return { has_queue: false, below: BEHIND_ALL };
+  const [unqueued] = await unqueuedMessages(db, {});
+  return { has_queue: true, ...unqueued };
+}
+
+/** Apart from what is read of the messages themselves: where it is damaged, the index of words is. */
+const queuedIds = prepared((db, key: Range & { user_id: string }) =>
+  db
     .selectFrom("unindexed_messages")
     .select("message_id as id")
-    .where("user_id", "=", user_id)
-    .where("message_id", "<", below)
-    .where("message_id", ">=", from);
-  const working = db
-    .selectFrom("messages")
-    .select("messages.id")
-    .where("user_id", "=", user_id)
-    .where("state", "=", "received")
-    .where(NOT_DONE)
-    .where("id", "<", below)
-    .where("id", ">=", from);
-  const rows = await ended.unionAll(working).orderBy("id", "desc").limit(IDS_AT_ONCE).execute();
-  return rows.map(({ id }) => id);
-}
+    .where("user_id", "=", key.user_id)
+    .where("message_id", "<", key.below)
+    .where("message_id", ">=", key.from)
+    .orderBy("message_id", "desc")
+    .limit(IDS_AT_ONCE),
+);
 
 type Row = Awaited<ReturnType<typeof readRows>>[number];
 
@@ -121,6 +147,20 @@ function readRows(db: Db, ids: string[]) {
     .execute();
 }
 
+/** A message of which something cannot be read is not found, and keeps no other from being found. */
+function fits(
+  app: App,
+  row: Row,
+  { query, inboxes }: { query: SearchQuery; inboxes: Map<string, string> },
+): boolean {
+  try {
+    return !isPrivate(row) && hasFile(query, row) && fitsQuery(query, fieldsOf(row, inboxes));
+  } catch (error) {
+    app.log.warn({ message_id: row.id, problem: messageOf(error) }, "a message could not be searched");
+    return false;
+  }
+}
+
 function hasFile({ has_file }: SearchQuery, row: Row): boolean {
   return !has_file || Boolean(row.has_file);
 }
@@ -134,12 +174,17 @@ export function knownFields(
   row: Pick<MessageRow, "subject" | "sender" | "instruction" | "result" | "command" | "tags">,
 ): Fields {
   return {
-    subject: row.subject ?? "",
-    sender: row.sender ?? "",
+    subject: textOf(row.subject),
+    sender: textOf(row.sender),
     tags: tagsOf(row).map(tagWord).join(" "),
-    instruction: row.instruction ?? "",
-    result: row.result,
+    instruction: textOf(row.instruction),
+    result: textOf(row.result),
   };
+}
+
+/** A damaged row may have bytes in place of a text. */
+function textOf(stored: unknown): string {
+  return typeof stored === "string" ? stored : "";
 }
 
 async function inboxesOf(db: Db, user_id: string): Promise<Map<string, string>> {
