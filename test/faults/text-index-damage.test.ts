@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cp, mkdtemp, open, rm } from "node:fs/promises";
+import { cp, mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
@@ -8,18 +9,22 @@ import { restoreBackup } from "../../src/backup/restore.ts";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { findFaults } from "../../src/db/integrity.ts";
+import { freeOn } from "../../src/db/reserve.ts";
+import type { MessageRow } from "../../src/db/schema.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { blankMessage } from "../../src/resources/messages/blank-message.ts";
+import { indexSome, searchWarning } from "../../src/resources/messages/search/keep-indexed.ts";
 import { searchMessages } from "../../src/resources/messages/search/search.ts";
 import { insertRow } from "../../src/db/prepared.ts";
 import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { indexAll } from "../support/index-all.ts";
 import { layKeys } from "../support/keys.ts";
 import { storeMail } from "../support/mail-files.ts";
+import { memoryDisk, whyNoMounts } from "./disks.ts";
 
-const ROUNDS = Number(process.env["DAMAGE_ROUNDS"] ?? 6);
+const ROUNDS = Number(process.env["DAMAGE_ROUNDS"] ?? 2);
 const MESSAGES = 120;
 const never = new AbortController().signal;
 
@@ -75,17 +80,27 @@ async function fill(app: App): Promise<void> {
   await app.write(async (tx) => {
     await tx
       .insertInto("users")
-      .values({ id: "ada", email: "ada@example.com", created: 1, name: "" } as never)
+      .values({
+        id: "ada",
+        email: "ada@example.com",
+        email_verified: 1,
+        name: "",
+        plan: "team",
+        is_admin: 0,
+        created: 1,
+        timezone: "UTC",
+        reply_footer: 0,
+      } as never)
       .execute();
     for (let at = 0; at < MESSAGES; at += 1)
-      await insertRow(tx, "messages", {
-        ...blankMessage(app, { id: app.newId(), user_id: "ada" }),
-        state: "done",
-        authority: "owner",
-        subject: "everyword",
-        result: words(),
-      } as never);
+      await insertRow(tx, "messages", messageOf(app, { subject: "everyword", result: words() }));
   });
+}
+
+function messageOf(app: App, given: Partial<MessageRow>): MessageRow {
+  const moment = { id: app.newId(), created: app.now(), accepted_ms: app.now() * 1_000 };
+  const blank = blankMessage(app, { id: null, user_id: "ada" });
+  return { ...blank, ...moment, state: "done", authority: "owner", ...given };
 }
 
 type Damage = (bytes: Buffer, chance: () => number) => void;
@@ -146,7 +161,7 @@ async function isWell(app: App): Promise<void> {
   await storeMail(app, "A");
   await indexAll(app);
   expect(await search(app)).toBe(MESSAGES);
-  await app.db.deleteFrom("messages").where("subject", "=", "everyword").execute();
+  await app.write((tx) => tx.deleteFrom("messages").where("subject", "=", "everyword").execute());
   expect(await search(app)).toBe(0);
 }
 
@@ -186,7 +201,7 @@ test.each(KINDS)(
     await eachDamage("running", [name, damage], async (dir) => {
       await using app = await start(dir);
       expect(await search(app)).toBeLessThanOrEqual(MESSAGES);
-      await storeMail(app, "A");
+      await storeMail(app, "B");
       expect(["mended", "sound"]).toContain(await app.upkeep.lookThrough());
       await isWell(app);
     });
@@ -208,4 +223,81 @@ test.each(KINDS)(
     });
   },
   120_000,
+);
+
+test("an index that is set aside is made anew in short steps, and /readyz says so until then", async () => {
+  const dir = join(base, "steps");
+  await cp(sound, dir, { recursive: true });
+  await using app = await start(dir);
+  await app.write(async (tx) => {
+    for (let at = 0; at < 1_200; at += 1)
+      await insertRow(tx, "messages", messageOf(app, { subject: "later" }));
+  });
+  await indexAll(app);
+  const began = performance.now();
+  await app.upkeep.renewIndex();
+  console.log(`made anew in ${Math.round(performance.now() - began)} ms`);
+  expect(await search(app)).toBe(MESSAGES);
+  const queued = async () => (await app.db.selectFrom("unindexed_messages").select("turn").execute()).length;
+  expect(await queued()).toBe(0);
+  expect(await searchWarning(app)).toContain("is being made anew");
+  await indexSome(app);
+  expect(await queued()).toBe(480);
+  await indexAll(app);
+  expect(await searchWarning(app)).toBeUndefined();
+  expect(await search(app)).toBe(MESSAGES);
+});
+
+test("a message that cannot be read keeps no other from being indexed, or from being found", async () => {
+  const dir = join(base, "unreadable");
+  await cp(sound, dir, { recursive: true });
+  await using app = await start(dir);
+  const row = messageOf(app, { subject: "everyword" });
+  await app.write((tx) => insertRow(tx, "messages", row));
+  await app.write((tx) =>
+    tx
+      .updateTable("messages")
+      .set({ result: Buffer.from("no text") as never, subject: Buffer.from("everyword") as never })
+      .where("id", "=", row.id)
+      .execute(),
+  );
+  await app.upkeep.renewIndex();
+  expect(await search(app)).toBe(MESSAGES);
+  await indexAll(app);
+  expect(await app.db.selectFrom("unindexed_messages").selectAll().execute()).toEqual([]);
+  expect((await app.db.selectFrom("indexed_messages").select("place").execute()).length).toBe(MESSAGES);
+  expect(await search(app)).toBe(MESSAGES);
+});
+
+const reason = await whyNoMounts("tmpfs");
+
+test.skipIf(reason !== undefined)(
+  "the index waits while there is only the room that mail needs, says so, and leaves it when more is freed",
+  async () => {
+    const MB = 1_048_576;
+    await using disk = await memoryDisk(256);
+    const dir = join(disk.path, "data");
+    await cp(sound, dir, { recursive: true });
+    await using app = await start(dir);
+    await app.upkeep.renewIndex();
+    const ballast = join(disk.path, "ballast");
+    const leave = async (mb: number) => {
+      await rm(ballast, { force: true });
+      await writeFile(ballast, randomBytes((await freeOn(dir)).bytes - mb * MB));
+    };
+    for (const mb of [10, 120]) {
+      await leave(mb);
+      const before = (await freeOn(dir)).bytes;
+      for (let step = 0; step < 3; step += 1) expect(await indexSome(app)).toBe(false);
+      expect((await freeOn(dir)).bytes).toBe(before);
+      expect(await searchWarning(app)).toContain("less than 128 MB are free");
+      expect(await search(app)).toBe(MESSAGES);
+      await storeMail(app, `room${mb}`);
+    }
+    await leave(180);
+    await indexAll(app);
+    expect((await freeOn(dir)).bytes).toBeGreaterThan(128 * MB);
+    expect(await searchWarning(app)).toBeUndefined();
+    expect(await search(app)).toBe(MESSAGES);
+  },
 );
