@@ -104,19 +104,11 @@ export function openDatabase(
   });
   const speed = createSyncSpeed(log);
   const syncs = createSyncRule(sqlite, { reads, speed });
-  const onError = (error: unknown, statement: string): void => {
-    if (isForTextIndex(statement)) noteIndexDamage(error);
-    if (!isIndexDamage(error)) watch.failed(error);
-  };
-  const db = openKysely<Schema>(sqlite, { reads, onError, onWrite: syncs.wrote });
-  const beforeCommit = async (): Promise<void> => {
-    watch.refuseIfGone();
-    await options.beforeCommit?.();
-  };
-  const commit = groupCommit(db, { beforeCommit, ...syncs });
+  const db = openKysely<Schema>(sqlite, { reads, onError: toldTo(watch), onWrite: syncs.wrote });
+  const commit = groupCommit(db, { beforeCommit: checkedFirst(watch, options), ...syncs });
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn: warning(log) });
-  const endReads = () => reads.end();
-  const index = keepTextIndex(commit, { sqlite, dir: inMemory ? null : dirname(path), log, endReads });
+  const parts = { sqlite, log, endReads: () => reads.end() };
+  const index = keepTextIndex(commit, { ...parts, dir: inMemory ? null : dirname(path) });
   const write = watched(index.write, watch, () => checkpoints?.afterCommit());
   const upkeep: Upkeep = {
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
@@ -131,15 +123,7 @@ export function openDatabase(
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
-    lookThrough: createLookThrough({
-      sqlite,
-      path,
-      write: commit,
-      watch,
-      log,
-      endReads,
-      renewIndex: index.renew,
-    }),
+    lookThrough: createLookThrough({ ...parts, path, write: commit, watch, renewIndex: index.renew }),
     renewIndex: index.renew,
     slowDisk: speed.warning,
     lostCommits: () => (inMemory ? undefined : (unnoted ?? storedLossWarning(path))),
@@ -162,6 +146,21 @@ export function openDatabase(
         await db.destroy();
       }
     },
+  };
+}
+
+function checkedFirst(watch: StorageWatch, { beforeCommit }: OpenOptions): () => Promise<void> {
+  return async () => {
+    watch.refuseIfGone();
+    await beforeCommit?.();
+  };
+}
+
+/** Tells of every error of a statement; what is damaged of the index of words alone is made anew elsewhere. */
+function toldTo(watch: StorageWatch): (error: unknown, statement: string) => void {
+  return (error, statement) => {
+    if (isForTextIndex(statement)) noteIndexDamage(error);
+    if (!isIndexDamage(error)) watch.failed(error);
   };
 }
 
