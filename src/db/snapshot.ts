@@ -7,7 +7,7 @@ import { OF_ONE_ROW } from "./integrity.ts";
 import { unknownAmong } from "./migrate.ts";
 import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 import { isDamage, StorageError } from "./storage-faults.ts";
-import { isOfTextIndex, isSetAside, takeOutTextIndex } from "./text-index.ts";
+import { forgetSetAside, isOfTextIndex, isSetAside, takeOutTextIndex } from "./text-index.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
@@ -119,6 +119,7 @@ export function refuseUnfit(path: string): string[] {
 export function mendSnapshot(path: string): void {
   using opened = open(path);
   const { sqlite } = opened;
+  forgetSetAside(sqlite);
   const { faults, indexes, lost } = examine(sqlite);
   if (faults.length === 0) return;
   if (lost.length === 0) for (const index of indexes) sqlite.exec(`reindex ${quoted(index)}`);

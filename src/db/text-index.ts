@@ -119,6 +119,13 @@ function setAside(sqlite: Sqlite.Database): void {
   });
 }
 
+/** Forgets what was damaged of earlier indexes of words, once the database was written anew, and so without it. */
+export function forgetSetAside(sqlite: Sqlite.Database): void {
+  const query = "select name from sqlite_schema where type = 'index' and tbl_name = ?";
+  for (const name of sqlite.prepare(query).pluck().all(SET_ASIDE))
+    sqlite.exec(`drop index "${String(name)}"`);
+}
+
 /** Takes the index of words out of the schema of a copy that is written anew then: nothing uses its pages any more. */
 export function takeOutTextIndex(sqlite: Sqlite.Database): void {
   changeSchema(sqlite, () => sqlite.exec(FORGET));
@@ -185,6 +192,7 @@ export function keepTextIndex(
       await commit(() => Promise.resolve());
       endReads();
       sqlite.exec("vacuum");
+      await commit(async () => forgetSetAside(sqlite));
       return true;
     } catch (error) {
       log.error({ problem: messageOf(error) }, "what was damaged of the index of words still takes room");

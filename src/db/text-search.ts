@@ -25,6 +25,15 @@ export async function hasTextIndex(db: Db): Promise<boolean> {
   return (await known.select("name").where("name", "=", INDEX).executeTakeFirst()) !== undefined;
 }
 
+/** Whether pages of a damaged index of words still lie in the file; see `setAside`. */
+export async function hasDamagedPages(db: Db): Promise<boolean> {
+  const known = db
+    .withTables<{ sqlite_master: { name: string; type: string; tbl_name: string } }>()
+    .selectFrom("sqlite_master");
+  const indexes = known.select("name").where("type", "=", "index").where("tbl_name", "=", "old_text_index");
+  return (await indexes.executeTakeFirst()) !== undefined;
+}
+
 /** The id below which messages are still to be put among those that wait for the index; none for most of the time. */
 export const unqueuedMessages = prepared((db, _none: object) =>
   db.selectFrom("unqueued_messages").select("below"),

@@ -22,6 +22,7 @@ import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { indexAll } from "../support/index-all.ts";
 import { layKeys } from "../support/keys.ts";
 import { storeMail } from "../support/mail-files.ts";
+import { closing } from "./load.ts";
 import { memoryDisk, whyNoMounts } from "./disks.ts";
 
 const ROUNDS = Number(process.env["DAMAGE_ROUNDS"] ?? 2);
@@ -208,6 +209,34 @@ test.each(KINDS)(
   },
   120_000,
 );
+
+test("what is set aside in a large database takes room, counts as no damage, and is gone by a backup", async () => {
+  const { page } = pages.find(({ name }) => name === "message_texts_data") as (typeof pages)[number];
+  const dir = await damagedFolder("large", page, (bytes) => noise(bytes, chanceFrom(3)));
+  const path = join(dir, "mailwright.db");
+  {
+    using database = closing(new Sqlite(path));
+    database.db.exec(`create table noise (bytes blob); insert into noise values (randomblob(33554432))`);
+  }
+  {
+    await using app = await start(dir, "server");
+    expect(await search(app)).toBe(MESSAGES);
+    expect(await app.upkeep.lookThrough()).toBe("sound");
+    await indexAll(app);
+    expect(await app.write(async () => app.upkeep.giveBackSpace())).toBe(false);
+    expect(await searchWarning(app)).toContain("was set aside");
+  }
+  expect(await findFaults(path)).toEqual([]);
+  const archive = join(base, "large.zip");
+  await backupToFile(sourceOf(config(dir), 0), archive, never);
+  const to = `${dir} restored`;
+  await restoreBackup(config(to), archive, { now: 0, hold: true, confirm: async () => true });
+  await using app = await start(to, "server");
+  await isWell(app);
+  expect(await searchWarning(app)).toBeUndefined();
+  using restored = closing(new Sqlite(join(to, "mailwright.db")));
+  expect(restored.db.pragma("integrity_check", { simple: true })).toBe("ok");
+});
 
 test.each(KINDS)(
   "%s in it is kept in no backup, which can be made and restored",

@@ -210,6 +210,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/missing-bytes.ts markMissingBytes",
       "db/rate-limits.ts keepRateLimits",
       "db/text-index.ts ensureTextIndex",
+      "db/text-index.ts forgetSetAside",
       "db/text-index.ts keepTextIndex",
       "db/text-index.ts setAside",
       "db/text-index.ts setAside 2",

@@ -7,7 +7,7 @@ import { prepared } from "../../../db/prepared.ts";
 import type { UnindexedMessageRow } from "../../../db/schema.ts";
 import { LEFT_BYTES, leavesRoom } from "../../../db/reserve.ts";
 import { isIndexDamage, isStorageFault } from "../../../db/storage-faults.ts";
-import { hasTextIndex, unqueuedMessages } from "../../../db/text-search.ts";
+import { hasDamagedPages, hasTextIndex, unqueuedMessages } from "../../../db/text-search.ts";
 import { messageOf } from "../../../errors.ts";
 import { markedText, markOf } from "../../../lib/split-words.ts";
 import { isPrivate } from "../forgotten.ts";
@@ -129,11 +129,14 @@ export async function searchWarning(app: App): Promise<string | undefined> {
   const unqueued = await unqueuedMessages(app.db, {});
   const [waiting] = await nextAccount(app.db, { after: "" });
   if ((waiting || unqueued.length > 0) && !(await leavesRoomIn(app))) return NO_ROOM;
-  return unqueued.length > 0 ? ANEW : undefined;
+  if (unqueued.length > 0) return ANEW;
+  return (await hasDamagedPages(app.db)) ? OLD_PAGES : undefined;
 }
 
 const NONE =
   "The index of words was damaged, and there is no other yet: messages are found by what the server knows of them. To have one made: stop the server, mailwright backup FILE, mailwright restore FILE.";
+const OLD_PAGES =
+  "A damaged index of words was set aside, and its pages still take room in the database; what they say of messages that are deleted stays there as well. To have them gone: stop the server, mailwright backup FILE, mailwright restore FILE.";
 const ANEW =
   "The index of words is being made anew: until a message is in it, it is found by what the server knows of it.";
 
