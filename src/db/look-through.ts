@@ -47,8 +47,8 @@ async function lookThrough(looking: Looking): Promise<Looked> {
   const before = await damageOf(looking);
   if (before === null) return "unread";
   const { faults, indexes, text_index, lost } = before;
-  const is_renewed = text_index && (await isIndexRenewed(looking));
-  if (faults.length === 0) return is_renewed ? "mended" : "sound";
+  const of_index = text_index ? await renewed(looking) : "sound";
+  if (faults.length === 0) return of_index;
   const can_be_mended = lost.length === 0 && indexes.length > 0;
   if (!can_be_mended || !(await areMadeAnew(looking, before))) return sayWhatIsLeft(looking, before);
   looking.log.error({ faults, indexes }, "indexes of the database were damaged, and have been made anew");
@@ -58,13 +58,13 @@ async function lookThrough(looking: Looking): Promise<Looked> {
 }
 
 /** The index of words is nothing that anything else waits for: where it cannot be made anew now, the next search tries again. */
-async function isIndexRenewed({ renewIndex, log }: Looking): Promise<boolean> {
+async function renewed({ renewIndex, log }: Looking): Promise<"mended" | "worn"> {
   try {
     await renewIndex();
-    return true;
+    return "mended";
   } catch (error) {
     log.error({ problem: messageOf(error) }, "the damaged index of words could not be set aside yet");
-    return false;
+    return "worn";
   }
 }
 

@@ -7,7 +7,7 @@ import { TEXT_FIELDS } from "./schema.ts";
 import { bytesOf } from "./free-pages.ts";
 import { isDamage, isIndexDamage } from "./storage-faults.ts";
 import { TEXT_TRIGGERS } from "./text-triggers.ts";
-import { createMissing } from "./triggers.ts";
+import { createThose } from "./triggers.ts";
 import type { WatchLog } from "./watch.ts";
 
 const INDEX = "message_texts";
@@ -162,7 +162,8 @@ export function keepTextIndex(
   { sqlite, dir, log, endReads }: Keeping,
 ): { write: Write; renew: () => Promise<void> } {
   let renewal: Promise<void> | undefined;
-  const make = (tx: Db) => makeTextIndex(tx).then(() => createMissing(tx));
+  // Before an upgrade, tables of other triggers are still to come.
+  const make = (tx: Db) => makeTextIndex(tx).then(() => createThose(tx, TEXT_TRIGGERS));
   /** False where a new table would have to lie where pages of the damaged ones are, and cannot move them. */
   const isMade = async (making: (tx: Db) => Promise<void>): Promise<boolean> => {
     try {

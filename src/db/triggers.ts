@@ -14,15 +14,19 @@ export function ensureTriggers(db: Db): Promise<void> {
 }
 
 /** As `ensureTriggers`, in the open transaction. */
-export async function createMissing(db: Db): Promise<void> {
+async function createMissing(db: Db): Promise<void> {
+  const of_index = (await hasTextIndex(db)) ? TEXT_TRIGGERS : [];
+  await createThose(db, [...STORAGE_TRIGGERS, ...JOB_TRIGGERS, ...of_index]);
+}
+
+/** Creates those of some triggers that are missing, in the open transaction. */
+export async function createThose(db: Db, all: Trigger[]): Promise<void> {
   const known = db.withTables<{ sqlite_master: { name: string; type: string } }>();
   const found = await known
     .selectFrom("sqlite_master")
     .select("name")
     .where("type", "=", "trigger")
     .execute();
-  const of_index = (await hasTextIndex(db)) ? TEXT_TRIGGERS : [];
-  const all = [...STORAGE_TRIGGERS, ...JOB_TRIGGERS, ...of_index];
   const missing = all.filter(([trigger]) => !found.some(({ name }) => name === trigger));
   for (const [name, event, work] of missing)
     await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(db);
