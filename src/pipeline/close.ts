@@ -192,10 +192,10 @@ async function noteWhatWasRead(
   ending: Ending,
 ): Promise<void> {
   const { schedule_id } = message;
-  const { read_up_to } = input;
+  const { read_up_to, read_from } = input;
   if (schedule_id === null || read_up_to === undefined) return;
   if (ending.state !== "done" || settings.dry_run || unread === true) return;
-  await noteRead(app, tx, { id: schedule_id, read_up_to, message_id: message.id });
+  await noteRead(app, tx, { id: schedule_id, read_from, read_up_to, message_id: message.id });
   const held_up = input.gathered?.held_up;
   // A run without mail is not mailed: else nobody would hear of a mail that holds up all others.
   if (held_up !== undefined) await noteHeldUp(tx, { id: schedule_id, reason: held_up });

@@ -57,7 +57,7 @@ export interface Gathered {
   held_up?: string;
 }
 
-type Read = Pick<RunInput, "read_up_to" | "gathered"> & { warnings: string[] };
+type Read = Pick<RunInput, "read_from" | "read_up_to" | "gathered"> & { warnings: string[] };
 
 /** Adds what came in since the last run to the material of a digest, and says up to where it has been read. */
 export async function withGathered(
@@ -142,8 +142,9 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
   const { user_id, id: before } = message;
   const sheet = newSheet(room);
   let read_up_to = await readBefore(app, schedule, message);
+  const read_from = schedule.read_up_to === null ? "" : read_up_to;
   const until = app.nowMs() + app.config.routing.hard_cap_seconds * 1_000 * PART_OF_RUN;
-  const ended = (left: Left): Read => endedAt(sheet, { read_up_to, left });
+  const ended = (left: Left): Read => ({ read_from, ...endedAt(sheet, { read_up_to, left }) });
   for (let looked_at = 0; looked_at < MAX_LOOKED_AT; looked_at += PAGE) {
     const rows = await pageOf(app.db, { user_id, inbox_id: over.inbox_id, since: read_up_to, before });
     for (const row of rows) {
@@ -155,7 +156,9 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
       read_up_to = row.id;
       if (app.nowMs() > until) return ended("full");
     }
-    if (rows.length < PAGE) return endedAt(sheet, { read_up_to: before, left: "nothing" });
+    if (rows.length >= PAGE) continue;
+    read_up_to = before;
+    return ended("nothing");
   }
   return ended("full");
 }

@@ -105,6 +105,8 @@ export interface RunInput {
   gathered?: Gathered;
   /** Up to which message a run of a schedule has read, or passed over for good. It counts once the run is done. */
   read_up_to?: string;
+  /** Behind which message a digest has begun to read; empty where no run had read anything before. */
+  read_from?: string;
 }
 
 type Loaded = Pick<Run, "message" | "inbox" | "owner_email" | "owner_timezone">;

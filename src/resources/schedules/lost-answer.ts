@@ -34,16 +34,18 @@ function lostRun(tx: Db, outgoing_id: string) {
     .executeTakeFirst();
 }
 
-/** Whether the last answers of a schedule were all lost; runs that answer nobody, as digests of nothing, do not count. */
+/**
+ * Whether the last answers of a schedule of which it is known were all lost: those of newer runs may still be put off. Runs that
+ * answer nobody, as digests of nothing, do not count.
+ */
 async function areAllLost(tx: Db, schedule_id: string): Promise<boolean> {
   const runs = await tx
     .selectFrom("messages")
     .select("reply_status")
     .where("schedule_id", "=", schedule_id)
-    .where("reply_status", "!=", "none")
+    .where("reply_status", "in", ["sent", "bounced", "suppressed"])
     .orderBy("id", "desc")
     .limit(MAX_FAILURES)
     .execute();
-  const lost = runs.filter(({ reply_status }) => reply_status === "bounced" || reply_status === "suppressed");
-  return lost.length === MAX_FAILURES;
+  return runs.length === MAX_FAILURES && runs.every(({ reply_status }) => reply_status !== "sent");
 }

@@ -29,30 +29,40 @@ const noteSuccess = prepared((db, key: { id: string }) =>
   db.updateTable("schedules").set({ failures: 0 }).where("id", "=", key.id).where("failures", ">", 0),
 );
 
+/** What a run of a schedule has read. `read_from`: behind which message it began, where it is a digest. */
+interface ReadByRun {
+  id: string;
+  message_id: string;
+  read_from?: string | undefined;
+  read_up_to: string;
+}
+
 /**
- * Moves what the digests of a schedule have read on, in the transaction that closes a run as done. It moves back from nothing but
- * what a clock that was ahead has noted.
+ * Moves what the digests of a schedule have read on, in the transaction that closes a run as done. It stays where it was moved back
+ * to before the place at which the run began: else what lies between would be passed over, which the next run now reads again.
  */
 export async function noteRead(
   app: App,
   tx: Db,
-  { id, read_up_to, message_id }: { id: string; read_up_to: string; message_id: string },
+  { id, message_id, read_from, read_up_to }: ReadByRun,
 ): Promise<void> {
-  await noteFrom(tx, { id, message_id });
-  await moveRead(tx, { id, read_up_to, to_come: idToCome(app) });
+  if (read_from !== undefined) await noteFrom(tx, { id, message_id, read_from });
+  await moveRead(tx, { id, read_from: read_from ?? "", read_up_to, to_come: idToCome(app) });
 }
 
-/** Notes on a run from where on it has read; empty where no run had read anything before. */
-const noteFrom = prepared((db, run: { id: string; message_id: string }) =>
-  db
-    .updateTable("messages")
-    .set((eb) => ({
-      read_from: eb
-        .selectFrom("schedules")
-        .select((of) => of.fn.coalesce("read_up_to", of.val("")).as("from"))
-        .where("schedules.id", "=", run.id),
-    }))
-    .where("id", "=", run.message_id),
+/** Notes on a run from where on it has read, unless the next one reads that again anyway. */
+const noteFrom = prepared(
+  (db, { id, message_id, read_from }: { id: string; message_id: string; read_from: string }) =>
+    db
+      .updateTable("messages")
+      .set({ read_from })
+      .where("id", "=", message_id)
+      .where((eb) => {
+        const schedule = eb.selectFrom("schedules").select("schedules.id").where("schedules.id", "=", id);
+        return eb.exists(
+          schedule.where((of) => of(of.fn.coalesce("read_up_to", of.val("")), ">=", read_from)),
+        );
+      }),
 );
 
 /** Has a digest read once more what a run had read whose answer did not arrive, and what came after it. */
@@ -69,16 +79,24 @@ export async function readAgain(
     .execute();
 }
 
-const moveRead = prepared(
-  (db, { id, read_up_to, to_come }: { id: string; read_up_to: string; to_come: string }) =>
-    db
-      .updateTable("schedules")
-      .set({ read_up_to })
-      .where("id", "=", id)
-      .where((eb) => {
-        const known = eb.fn.coalesce("read_up_to", eb.val(""));
-        return eb.or([eb(known, "<", read_up_to), eb(known, ">=", to_come)]);
-      }),
+interface Move {
+  id: string;
+  read_from: string;
+  read_up_to: string;
+  to_come: string;
+}
+
+/** Moves on only; back from nothing but what a clock that was ahead has noted. */
+const moveRead = prepared((db, { id, read_from, read_up_to, to_come }: Move) =>
+  db
+    .updateTable("schedules")
+    .set({ read_up_to })
+    .where("id", "=", id)
+    .where((eb) => {
+      const known = eb.fn.coalesce("read_up_to", eb.val(""));
+      const is_next = eb.and([eb(known, ">=", read_from), eb(known, "<", read_up_to)]);
+      return eb.or([is_next, eb(known, ">=", to_come)]);
+    }),
 );
 
 /** An id before which all ids lie that are given by now, but for those of a clock that was ahead by more than a month. */
