@@ -43,6 +43,7 @@ import { askedByKeys } from "./0048-asked-by-keys.ts";
 import { readFrom } from "./0049-read-from.ts";
 import { replays } from "./0050-replays.ts";
 import { writtenBy } from "./0051-written-by.ts";
+import { readByOlder } from "./0053-read-by-older.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -90,4 +91,5 @@ export const migrations: Record<string, Migration> = {
   "0049-read-from": readFrom,
   "0050-replays": replays,
   "0051-written-by": writtenBy,
+  "0053-read-by-older": readByOlder,
 };

@@ -364,3 +364,32 @@ test("a digest goes on behind its last run that was done, and reads nothing agai
     { id: "new", read_up_to: null },
   ]);
 });
+
+test("a digest whose answer an older version has put off begins behind the run before it, if that is given up", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0053");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  await sql`pragma foreign_keys = off`.execute(db);
+  for (const [id, over] of [
+    ["digest", "{}"],
+    ["plain", null],
+  ])
+    await sql`insert into schedules (id, user_id, inbox_id, message_id, title, timezone, status, over, created, updated)
+      values (${id}, 'ada', 'desk', 'order', ${id}, 'UTC', 'active', ${over}, 0, 0)`.execute(db);
+  for (const [id, schedule, reply_status, read_from] of [
+    ["a1", "digest", "deferred", null],
+    ["a2", "digest", "sent", null],
+    ["a3", "digest", "deferred", null],
+    ["a4", "digest", "queued", "known"],
+    ["b1", "plain", "deferred", null],
+  ])
+    await sql`insert into messages (id, user_id, source, state, authority, schedule_id, reply_status, read_from, accepted_ms, created)
+      values (${id}, 'ada', 'email', 'done', 'owner', ${schedule}, ${reply_status}, ${read_from}, 0, 0)`.execute(
+      db,
+    );
+  await migrateToLatest(db);
+  const rows = await db.selectFrom("messages").select(["id", "read_from"]).orderBy("id").execute();
+  expect(rows.map(({ read_from }) => read_from)).toEqual(["", null, "a2", "known", null]);
+});
