@@ -19,6 +19,11 @@ export function returnsKey(user_id: string): string {
   return `returns ${user_id}`;
 }
 
+/** Returns the `dedupe_key` of the job that writes a letter to an owner on a day, unless it is about one message. */
+export function noticeKey({ user_id, kind, day }: { user_id: string; kind: string; day: string }): string {
+  return `notice ${user_id} ${kind} ${day}`;
+}
+
 /** Builds the condition that a job is still to announce the event. A job that was given up has lost its key. */
 export function isEventNamed(eb: ExpressionBuilder<Schema, "events">): Expression<SqlBool> {
   return eb.exists(

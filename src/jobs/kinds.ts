@@ -55,6 +55,8 @@ export interface JobPayloads {
     message_id?: string;
     /** The schedule that has paused, or whose only run has failed. */
     schedule_id?: string;
+    /** The day (UTC) whose one letter of that kind it is; unset where there may be several. */
+    day?: string;
   };
   /** Tells the owner how many more times something happened than there were mails about it. `what`: what, one by one. */
   sum_up_notices: { user_id: string; about: NoticeKind; count: number; what?: string[] };

@@ -138,6 +138,39 @@ test("a day's letter that nothing called for any more goes out when something do
   expect(await notices(room)).toHaveLength(1);
 });
 
+test.each([
+  ["is told of the next day", 0, 1],
+  ["and deleted meanwhile is told of to nobody", 1, 0],
+])("mail that was left undone after the day's letter %s", async (_what, deleted, more) => {
+  await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
+  for (let mail = 0; mail < 2; mail += 1) {
+    await send(room);
+    await room.drain();
+  }
+  await send(room);
+  await room.drain();
+  expect(await notices(room)).toHaveLength(1);
+  if (deleted === 1) await room.app.db.updateTable("messages").set({ deleted_at: room.app.now() }).execute();
+  for (let day = 0; day < 3; day += 1) {
+    room.clock.advance("1d");
+    await room.drain();
+  }
+  const [, ...later] = await notices(room);
+  expect(later).toHaveLength(more);
+  const read = await Promise.all(later.map(({ raw }) => simpleParser(Buffer.from(raw ?? []))));
+  expect(read.every(({ text }) => text?.includes("3 mails came in since then"))).toBe(true);
+});
+
+test("mail that the day's letter has counted is not told of the next day", async () => {
+  await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
+  for (let mail = 0; mail < 3; mail += 1) await send(room);
+  for (let day = 0; day < 3; day += 1) {
+    await room.drain();
+    expect(await notices(room)).toHaveLength(1);
+    room.clock.advance("1d");
+  }
+});
+
 test("a mail over the cap is an event for webhooks, of the type message.skipped", async () => {
   await using room = await mailroom({ config: { plans: { team: { credits: 0 } } } });
   await room.owner.post("/v1/webhooks", { url: "https://hooks.example.invalid/", event_types: ["*"] });

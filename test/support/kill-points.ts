@@ -238,6 +238,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/accounts/untold.ts sumUpNow",
       "backup/schedule.ts makeBackupNow",
       "backup/schedule.ts makeBackupNow 3",
+      "resources/billing/notices.ts forgetLater",
       "resources/billing/notices.ts mailNoticeNow",
       "resources/domains/key-home.ts checkServiceKeysNow",
       "jobs/run-job.ts attempt",

@@ -13,7 +13,7 @@ export type Told = JobPayloads["mail_notice"] & { since: number };
 /** The mails that a letter counts. `whose`: those of strangers alone; all where it is not said. */
 type Limited = Pick<Told, "since"> & { reason: "credit_limit" | "plan_limit"; whose?: "strangers" };
 
-/** The letter about a lack of credits; undefined once there are some again and no mail was left undone. */
+/** The letter about a lack of credits; undefined once no mail is left undone for it. */
 export async function creditLetter(
   app: App,
   user: UserRow,
@@ -29,6 +29,7 @@ export async function creditLetter(
       now: "There are credits again",
     });
   const count = await countLimited(app.db, user, { since: credits.period_start, reason });
+  if (count === 0) return undefined;
   return letterTo(app, user, {
     subject: "Your Mailwright credits are used up",
     words: [
@@ -56,6 +57,7 @@ export async function strangersLetter(
       now: "There are credits for them again",
     });
   const count = await countLimited(app.db, user, { ...of, since: credits.period_start });
+  if (count === 0) return undefined;
   return letterTo(app, user, {
     subject: "Mail of strangers has used its share of your Mailwright credits",
     words: [

@@ -2,10 +2,12 @@ import { asCode } from "../../trust/shown/as-code.ts";
 import type { App } from "../../app.ts";
 import { recountStorage } from "../../db/account-storage.ts";
 import { takeTurn } from "../../db/rate-limits.ts";
+import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
+import { isTriedAgain } from "../messages/may-retry.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
@@ -13,7 +15,7 @@ import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
 import { planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
-import { HOUR_SECONDS } from "../../lib/durations.ts";
+import { dayAt, HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
  * How often a notice is enqueued: a client that keeps coming back must not cost a commit each time, since the notice is
@@ -44,7 +46,9 @@ export async function toldIfFull(app: App, user: UserRow, error: unknown): Promi
 }
 
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
-  const { user_id, kind } = job.payload;
+  const { user_id, kind, day = dayAt(app.now()) } = job.payload;
+  // What comes in from here on is not in this letter, and is told of tomorrow.
+  await forgetLater(app, job.payload);
   const user = await app.db
     .selectFrom("users")
     .selectAll()
@@ -55,11 +59,30 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
   const queue = user && (await LETTERS[kind](app, user, { ...job.payload, since }));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
+    if (await isTold(tx, job.payload)) return;
     if (queue) await queue(tx);
-    // Today's letter does not go out, so that the next reason for one may send it.
-    else
-      await tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind).execute();
+    // The letter of the day does not go out, so that the next reason for one may send it.
+    else await noticesOf(tx, { user_id, kind }).where("day", "=", day).execute();
   });
+}
+
+/** Whether a letter has told meanwhile of what this one was put off for: it has taken its day back. */
+async function isTold(db: Db, { user_id, kind, day, message_id }: Notice): Promise<boolean> {
+  if (day === undefined || message_id !== undefined) return false;
+  const taken = db.selectFrom("owner_notices").select("day").where("user_id", "=", user_id);
+  return (await taken.where("kind", "=", kind).where("day", "=", day).execute()).length === 0;
+}
+
+/** Has no later letter go out for what came in until now, where this one tells of all of it; one about a message does not. */
+async function forgetLater(app: App, { user_id, kind, day, message_id }: Notice): Promise<void> {
+  if (day === undefined || message_id !== undefined) return;
+  const later = app.db.selectFrom("owner_notices").select("day").where("user_id", "=", user_id);
+  if ((await later.where("kind", "=", kind).where("day", ">", day).execute()).length === 0) return;
+  await app.write((tx) => noticesOf(tx, { user_id, kind }).where("day", ">", day).execute());
+}
+
+function noticesOf(tx: Db, { user_id, kind }: Pick<Notice, "user_id" | "kind">) {
+  return tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind);
 }
 
 /** How long before its letter was enqueued a mail may have been taken: both are written by one commit. */
@@ -94,7 +117,7 @@ async function fullLetter(
   });
 }
 
-/** The letter about a message that was not worked on; undefined once that has been deleted. */
+/** The letter about a message that was not worked on; undefined once that has been deleted, or is tried again. */
 async function undoneLetter(
   app: App,
   user: UserRow,
@@ -102,10 +125,11 @@ async function undoneLetter(
 ): Promise<QueueLetter | undefined> {
   const message = await app.db
     .selectFrom("messages")
-    .select(["sender", "subject", "error"])
+    .select(["sender", "subject", "error", "redone"])
     .where("id", "=", message_id)
+    .where("deleted_at", "is", null)
     .executeTakeFirst();
-  if (!message) return undefined;
+  if (!message || message.redone === 1 || (await isTriedAgain(app.db, message_id))) return undefined;
   const { sender, subject, error } = message;
   const leftOut = kind === "mail_left_out";
   const state = leftOut ? "rejected" : "failed";
