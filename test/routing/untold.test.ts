@@ -72,6 +72,19 @@ describe("mail that meets a cap of loops", () => {
     expect(answers).toHaveLength(2);
   });
 
+  test("after the letter of a day is not told of the next day once it was tried again", async () => {
+    await using room = await mailroom({ config, inbox: LISTED });
+    await sentTwice(room, BOB);
+    await sentTwice(room, BOB);
+    expect(await letters(room)).toHaveLength(1);
+    for (const { message_id, status } of await room.activity())
+      if (status === "rejected") await room.owner.post(`/messages/${message_id}/retry`);
+    await room.drain();
+    room.clock.advance("1d");
+    await room.drain();
+    expect(await letters(room)).toHaveLength(1);
+  });
+
   test("of a stranger is in the activity, and told to nobody", async () => {
     await using room = await mailroom({ config });
     await sentTwice(room, EVE);

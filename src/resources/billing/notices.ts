@@ -7,7 +7,6 @@ import type { UserRow } from "../../db/schema.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
-import { isTriedAgain } from "../messages/may-retry.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
@@ -142,6 +141,12 @@ async function undoneLetter(
       `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. ${leftOut ? "Have it try again there" : "Once the cause is mended, have it try again there"} what still matters.`,
     ],
   });
+}
+
+/** Whether a message is being tried again, or has been with success. */
+async function isTriedAgain(db: Db, id: string): Promise<boolean> {
+  const others = db.selectFrom("messages").select("id").where("retry_of", "=", id);
+  return (await others.where("state", "in", ["received", "done"]).limit(1).execute()).length > 0;
 }
 
 /** The letter about a schedule that has paused, or of which the only run has failed; undefined once it goes on, or is gone. */

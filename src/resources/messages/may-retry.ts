@@ -89,11 +89,6 @@ async function rawMailsLeft(db: Db, ids: string[]): Promise<Set<string | null>> 
   return new Set([null, ...left.map(({ id }) => id)]);
 }
 
-/** Whether a message is being tried again, or has been with success. */
-export async function isTriedAgain(db: Db, id: string): Promise<boolean> {
-  return (await otherTries(db, [id])).size > 0;
-}
-
 /** By their first try, the other tries that are under way or done. */
 async function otherTries(db: Db, firsts: string[]): Promise<Map<string | null, "received" | "done">> {
   if (firsts.length === 0) return new Map();

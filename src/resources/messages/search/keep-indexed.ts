@@ -9,6 +9,7 @@ import { LEFT_BYTES, leavesRoom } from "../../../db/reserve.ts";
 import { isIndexDamage, isStorageFault } from "../../../db/storage-faults.ts";
 import { hasDamagedPages, hasTextIndex, unqueuedMessages } from "../../../db/text-search.ts";
 import { messageOf } from "../../../errors.ts";
+import { restBusy } from "../../../lib/busy.ts";
 import { markedText, markOf } from "../../../lib/split-words.ts";
 import { isPrivate } from "../forgotten.ts";
 import { messageById } from "../messages.ts";
@@ -28,8 +29,6 @@ const MAX_CHARS = 16_384;
 const REST = { busy: 80, idle: 1 };
 const MIN_REST_MS = 10;
 const MAX_REST_MS = 3_000;
-/** From which part of a processor's time on the server does something else. */
-const BUSY = 0.25;
 
 /** Has the words of messages found that have ended, and lets everything else go first. Disposing it waits for its last step. */
 export function keepIndexed(app: App): AsyncDisposable {
@@ -50,11 +49,7 @@ async function indexUntil(app: App, signal: AbortSignal): Promise<void> {
     const more = await tryIndexing(app, signal);
     const took = performance.now() - began;
     const rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, took * (busy ? REST.busy : REST.idle)));
-    const used = process.cpuUsage();
-    const rested = performance.now();
-    await restFor(more ?? AFTER_FAULT_MS, rest, signal);
-    const { user, system } = process.cpuUsage(used);
-    busy = user + system > BUSY * 1_000 * (performance.now() - rested);
+    busy = await restBusy(() => restFor(more ?? AFTER_FAULT_MS, rest, signal));
   }
 }
 
