@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SqlBool } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { restBusy } from "../lib/busy.ts";
 import { eraseLater, eraseRangesLater, sweepLater } from "./erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
@@ -8,6 +10,12 @@ import type { SegmentRange } from "../lib/segments.ts";
 const TURN_MS = 8;
 /** Pause after each such transaction, for everybody else. */
 const BREATH_MS = 8;
+/**
+ * How many times as long as a transaction took beyond its time is rested besides, while the server does something else and while it
+ * does not: the words of one message may take the index a tenth of a second.
+ */
+const REST = { busy: 4, idle: 2 };
+const MAX_REST_MS = 3_000;
 /** How long one job works on a long deletion before it starts again as a new job, well within its lease. */
 const SHIFT_SECONDS = 600;
 
@@ -52,6 +60,12 @@ export function endlessShift(app: App): Shift {
   return { app, signal: new AbortController().signal, until: Number.POSITIVE_INFINITY };
 }
 
+/** Returns the first half of what is left of a shift. */
+export function halfOf(shift: Shift): Shift {
+  const now = shift.app.steadyNow();
+  return { ...shift, until: now + Math.max(0, shift.until - now) / 2 };
+}
+
 export function isOver(shift: Shift): boolean {
   return shift.app.steadyNow() >= shift.until;
 }
@@ -59,20 +73,26 @@ export function isOver(shift: Shift): boolean {
 /** Repeats a step until nothing is left to do or the shift is over, in short transactions with pauses for others. */
 export async function takeTurns(shift: Shift, step: Step): Promise<void> {
   const { app, signal } = shift;
+  let busy = false;
   while (!isOver(shift)) {
     signal.throwIfAborted();
-    const more = await app.write(async (tx) => {
-      const ends = performance.now() + TURN_MS;
-      const ranges: SegmentRange[] = [];
-      let again = true;
-      while (again && performance.now() < ends) again = await step(tx, ranges);
-      await eraseRangesLater(app, tx, ranges);
-      return again;
-    });
+    const { more, took } = await app.write((tx) => oneTurn(app, tx, step));
     if (!more) return;
     await app.upkeep.copyLogBack();
-    await Bun.sleep(BREATH_MS);
+    const beyond = Math.max(0, took - TURN_MS) * (busy ? REST.busy : REST.idle);
+    const rest = Math.min(MAX_REST_MS, BREATH_MS + beyond);
+    busy = await restBusy(() => sleep(rest, undefined, { signal }).catch(() => undefined));
   }
+}
+
+/** Repeats a step until its time is over, or nothing is left to do. `took`: for how long everybody else had to wait. */
+async function oneTurn(app: App, tx: Db, step: Step): Promise<{ more: boolean; took: number }> {
+  const began = performance.now();
+  const ranges: SegmentRange[] = [];
+  let more = true;
+  while (more && performance.now() - began < TURN_MS) more = await step(tx, ranges);
+  await eraseRangesLater(app, tx, ranges);
+  return { more, took: performance.now() - began };
 }
 
 /** Returns freed space to the disk, and empties the database's log of what was deleted. */

@@ -7,8 +7,8 @@ import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
 
-/** How many messages one step takes: the words of each go from the index one by one, which takes milliseconds. */
-export const MESSAGES_AT_ONCE = 2;
+/** How many messages one step takes: the words of each go from the index one by one, which may take a tenth of a second. */
+export const MESSAGES_AT_ONCE = 1;
 
 /** A message to delete. */
 export interface Doomed {

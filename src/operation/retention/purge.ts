@@ -19,7 +19,7 @@ import { eraseRestsAgain } from "./erase-rest.ts";
 import { purgeHistory } from "./history.ts";
 import { endOutwaited } from "./outwaited.ts";
 import { purgeExpired, purgeNews } from "./leftovers.ts";
-import { beginShift, isOver, type Step, takeTurns, tidyUp } from "../../jobs/shift.ts";
+import { beginShift, halfOf, isOver, type Step, takeTurns, tidyUp } from "../../jobs/shift.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /** The time of the hourly purge: not on the hour, when most mail comes. */
@@ -41,13 +41,16 @@ export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal)
   const shift = beginShift(app, signal);
   await takeTurns(shift, (tx) => endDelays(app, tx));
   await endOutwaited(shift);
-  await purgeHistory(shift);
+  // Messages take longest. What there is of them leaves time for all the rest.
+  const half = halfOf(shift);
+  await purgeHistory(half);
+  const is_more = isOver(half);
   for (const step of stepsOf(app)) await takeTurns(shift, step);
   await recountOne(app);
   await takeTurns(shift, eraseRestsAgain(app));
   await takeTurns(shift, deleteJobsOfNothing);
   await tidyUp(shift);
-  const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
+  const run_at = is_more || isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
 }
 
