@@ -10,10 +10,9 @@ import type { SegmentRange } from "../lib/segments.ts";
 const TURN_MS = 8;
 /** Pause after each such transaction, for everybody else. */
 const BREATH_MS = 8;
-/**
- * How many times as long as a transaction took beyond its time is rested besides, while the server does something else and while it
- * does not: the words of one message may take the index a tenth of a second.
- */
+/** From when on a transaction, which ends with a whole step, counts as long: the words of one message may take a tenth of a second. */
+const LONG_MS = 32;
+/** How many times as long as a transaction was too long is rested besides: while the server does something else, and while not. */
 const REST = { busy: 4, idle: 2 };
 const MAX_REST_MS = 3_000;
 /** How long one job works on a long deletion before it starts again as a new job, well within its lease. */
@@ -79,7 +78,7 @@ export async function takeTurns(shift: Shift, step: Step): Promise<void> {
     const { more, took } = await app.write((tx) => oneTurn(app, tx, step));
     if (!more) return;
     await app.upkeep.copyLogBack();
-    const beyond = Math.max(0, took - TURN_MS) * (busy ? REST.busy : REST.idle);
+    const beyond = Math.max(0, took - LONG_MS) * (busy ? REST.busy : REST.idle);
     const rest = Math.min(MAX_REST_MS, BREATH_MS + beyond);
     busy = await restBusy(() => sleep(rest, undefined, { signal }).catch(() => undefined));
   }
