@@ -31,7 +31,7 @@ import { type Journal, notAsked } from "./earlier-calls.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { KEY_REVOKED } from "./end-without-key.ts";
 import { type DataForm, inForm } from "./form.ts";
-import type { UsedContext } from "../resources/messages/shapes.ts";
+import type { UsedContext } from "../resources/contexts/shapes.ts";
 import { type RunInput } from "./input.ts";
 import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "../trust/shown/links.ts";

@@ -7,7 +7,7 @@ import {
   textsOf,
 } from "../resources/contexts/match.ts";
 import { listedIn } from "../resources/contexts/scope.ts";
-import type { UsedContext } from "../resources/messages/shapes.ts";
+import type { UsedContext } from "../resources/contexts/shapes.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { MAX_BODY_BYTES } from "../resources/contexts/contexts.ts";
 import { textsOf } from "../resources/contexts/match.ts";
 import type { Command } from "./command.ts";
-import type { UsedContext } from "../resources/messages/shapes.ts";
+import type { UsedContext } from "../resources/contexts/shapes.ts";
 import { expandMacro, type Shelf } from "./fold-contexts.ts";
 import type { RunInput } from "./input.ts";
 

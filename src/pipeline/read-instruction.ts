@@ -2,7 +2,7 @@ import { integrationCalled } from "../trust/target-names.ts";
 import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
-import type { UsedContext } from "../resources/messages/shapes.ts";
+import type { UsedContext } from "../resources/contexts/shapes.ts";
 import { cardsOf } from "../resources/contexts/match.ts";
 import { INTEGRATION_KINDS, INTEGRATIONS } from "../config/integrations.ts";
 import {

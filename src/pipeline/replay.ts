@@ -14,7 +14,7 @@ import { versionsOf } from "../resources/contexts/given-versions.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { broughtWith } from "../resources/messages/brought.ts";
 import { messageById } from "../resources/messages/messages.ts";
-import type { UsedContext } from "../resources/messages/shapes.ts";
+import type { UsedContext } from "../resources/contexts/shapes.ts";
 import { isLost } from "../resources/messages/stored-bytes.ts";
 import { type Asked, askedOf, tellPages } from "../resources/replays/replays.ts";
 import { storedJson } from "../lib/stored-json.ts";

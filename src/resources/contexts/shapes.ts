@@ -102,3 +102,13 @@ export const ContextVersionShape = t.Object(
   { ...versionMembers, body },
   { $id: "ContextVersion", description: "What a context says, or said before it was changed." },
 );
+
+export const UsedContextShape = t.Object(
+  {
+    id: t.String({ format: "uuid" }),
+    slug: t.String({ examples: ["brand-voice"] }),
+    version: t.Integer({ minimum: 1, examples: [3] }),
+  },
+  { $id: "UsedContext" },
+);
+export type UsedContext = Static<typeof UsedContextShape>;

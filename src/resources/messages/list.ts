@@ -288,10 +288,6 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
   const triesOf = await lookAtTries(app.db, rows);
   const paused = await waitingAmong(app.db, rows);
   return rows.map((row) =>
-    Object.assign(
-      viewActivity(row, files.get(row.id) ?? []),
-      triesOf(row),
-      paused.has(row.id) ? WAITS : {},
-    ),
+    Object.assign(viewActivity(row, files.get(row.id) ?? []), triesOf(row), paused.has(row.id) ? WAITS : {}),
   );
 }

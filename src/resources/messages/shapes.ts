@@ -1,6 +1,6 @@
-import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
 import { WarningsShape, moment } from "../../http/shapes.ts";
+import { UsedContextShape } from "../contexts/shapes.ts";
 import { DeliveryShape } from "../webhooks/shapes.ts";
 
 export const count = (what: string) => t.Integer({ minimum: 0, description: what });
@@ -243,16 +243,6 @@ const ReplyShape = t.Object(
   },
   { $id: "Reply", description: "The mail that answers." },
 );
-
-export const UsedContextShape = t.Object(
-  {
-    id: t.String({ format: "uuid" }),
-    slug: t.String({ examples: ["brand-voice"] }),
-    version: t.Integer({ minimum: 1, examples: [3] }),
-  },
-  { $id: "UsedContext" },
-);
-export type UsedContext = Static<typeof UsedContextShape>;
 
 export const StoryShape = t.Composite(
   [

@@ -7,7 +7,7 @@ import { isHeld } from "../../jobs/holds.ts";
 import { createTurns } from "../../lib/turns.ts";
 import { mailboxes, type MailHeaders } from "../../mail/reading/headers.ts";
 import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
-import type { UsedContext } from "./shapes.ts";
+import type { UsedContext } from "../contexts/shapes.ts";
 import { waitingAmong } from "../../jobs/paused.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { WAITS } from "./list.ts";

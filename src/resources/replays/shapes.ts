@@ -1,6 +1,7 @@
 import { t } from "elysia";
 import { moment } from "../../http/shapes.ts";
-import { count, StepShape, usage, UsedContextShape } from "../messages/shapes.ts";
+import { UsedContextShape } from "../contexts/shapes.ts";
+import { count, StepShape, usage } from "../messages/shapes.ts";
 
 /** As many contexts as a run may have. */
 const MAX_VERSIONS = 100;

@@ -1,6 +1,6 @@
 import type { ReplayRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
-import type { UsedContext } from "../messages/shapes.ts";
+import type { UsedContext } from "../contexts/shapes.ts";
 import { DAMAGED, usageOf } from "../messages/view.ts";
 import type { Asked } from "./replays.ts";
 

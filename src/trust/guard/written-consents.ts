@@ -67,7 +67,7 @@ interface Reading {
 async function readingsOf(args: Record<string, unknown>): Promise<Reading[] | typeof TOO_MUCH> {
   // Parsers of HTML and Markdown would stay in memory from the start.
   const { wordsInHtml } = await import("../own-words/html-words.ts");
-  const { htmlAsMailed } = await import("../../mail/writing/markdown-as-mailed.ts");
+  const { markdownAsHtml } = await import("../../mail/writing/markdown.ts");
   const readings: Reading[] = [];
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
@@ -75,7 +75,7 @@ async function readingsOf(args: Record<string, unknown>): Promise<Reading[] | ty
       form,
       withoutAsides(form),
       wordsInHtml(form),
-      wordsInHtml(htmlAsMailed(form)),
+      wordsInHtml(markdownAsHtml(form)),
     ]);
     readings.push({ key: given.key, forms: [...new Set(forms.map(asRead))] });
   }
