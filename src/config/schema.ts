@@ -127,6 +127,7 @@ export const SCHEMA = {
   routing: {
     sync_budget_seconds: seconds(90, MAX_RUN_SECONDS),
     hard_cap_seconds: seconds(600, MAX_RUN_SECONDS),
+    retry: delays([2, 30, 120, 600]),
     concurrency: whole(1000, 1, 10_000),
     memory_mb: whole(512, 64, MAX_MEMORY_MB),
     max_tool_rounds: count(12),

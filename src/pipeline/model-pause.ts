@@ -1,3 +1,4 @@
+import type { App } from "../app.ts";
 import type { Completion } from "../ai/llm.ts";
 import type { MessageRow } from "../db/schema.ts";
 
@@ -16,12 +17,6 @@ export function mayWaitFor(answer: Failure): boolean {
   return answer.retryable && secondsUntil(answer) <= MAX_RETRY_SECONDS;
 }
 
-/**
- * Seconds before each further try of a run whose model failed for the moment. Nobody sits before a mail, and providers are mostly back
- * within minutes; whoever calls waits for the answer, and can call again.
- */
-const AGAIN_SECONDS = { mail: [2, 30, 120, 600], call: [2] };
-
 export interface Again {
   failure: Failure;
   /** After which it is asked again. */
@@ -30,13 +25,14 @@ export interface Again {
 
 /** Returns when the model is asked again; undefined where it has answered, has been asked often enough, or would fail again. */
 export function againAfter(
-  { failures }: { failures: number },
-  answer: Completion,
+  { config: { routing } }: Pick<App, "config">,
+  { answer, failures }: { answer: Completion; failures: number },
   { source, schedule_id }: Pick<MessageRow, "source" | "schedule_id">,
 ): Again | undefined {
   if (answer.ok || !mayWaitFor(answer)) return undefined;
-  const kind = source === "email" || schedule_id !== null ? "mail" : "call";
-  const seconds = AGAIN_SECONDS[kind][failures];
+  // Nobody sits before a mail, and providers are mostly back within minutes; whoever calls waits, and can call again.
+  const is_mailed = source === "email" || schedule_id !== null;
+  const seconds = (is_mailed ? routing.retry : routing.retry.slice(0, 1))[failures];
   if (seconds === undefined) return undefined;
   return { failure: answer, seconds: Math.max(seconds, answer.retry_after_seconds ?? 0) };
 }

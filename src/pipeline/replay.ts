@@ -164,7 +164,9 @@ async function work(
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked: understood, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  const again = cap.signal.aborted ? undefined : againAfter(job, answer, AS_A_CALL);
+  const again = cap.signal.aborted
+    ? undefined
+    : againAfter(app, { answer, failures: job.failures }, AS_A_CALL);
   if (again !== undefined) return { again };
   const ending = await inForm(app, run, endingOf(answer, settings));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));

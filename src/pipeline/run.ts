@@ -84,7 +84,9 @@ async function runLoaded(
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  const again = cap.signal.aborted ? undefined : againAfter(job, answer, run.message);
+  const again = cap.signal.aborted
+    ? undefined
+    : againAfter(app, { answer, failures: job.failures }, run.message);
   if (again !== undefined) return retryLater(app, job, run, again);
   await closeRun(app, run, endingOf(answer, settings));
 }

@@ -226,7 +226,8 @@ function usingUp(choose: (ways: Ways) => Buffer | Promise<Buffer>): Attack["act"
     const ways = { fresh, raw: await fresh(), machine: await fresh(BY_MACHINE) };
     const { limits } = world.room.app.config;
     const usual = { ...limits };
-    Object.assign(limits, { inbound_per_sender_hour: 20, replies_per_sender_hour: 20 });
+    // She may send five times as many herself.
+    Object.assign(limits, { inbound_per_sender_hour: 4, replies_per_sender_hour: 20 });
     try {
       for (let count = 0; count < MANY; count += 1)
         await send(world, await choose(ways), { rcpt: place.address, silent: true });

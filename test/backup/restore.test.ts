@@ -148,6 +148,7 @@ describe("a restore", () => {
     expect(db.prepare("select kind from held_kinds order by kind").pluck().all()).toEqual([
       "deliver_webhooks",
       "fan_out_event",
+      "replay_message",
       "route_message",
       "run_schedule",
       "send_mail",

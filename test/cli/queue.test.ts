@@ -42,7 +42,7 @@ test("beside a running server the queue is listed, held, released and tried agai
     const to = await inbox(server, ada);
     const held = await at.cli("queue", "hold");
     expect(held.out).toContain(
-      "Held: route_message, send_mail, fan_out_event, deliver_webhooks, run_schedule.",
+      "Held: route_message, send_mail, replay_message, fan_out_event, deliver_webhooks, run_schedule.",
     );
     await mail(server, to);
     const { jobs } = await list(at, "--kind", "route_message");
@@ -51,7 +51,7 @@ test("beside a running server the queue is listed, held, released and tried agai
     expect(await ready.json()).toMatchObject({
       status: "ok",
       warnings: {
-        held: "held by the operator: deliver_webhooks, fan_out_event, route_message, run_schedule, send_mail",
+        held: "held by the operator: deliver_webhooks, fan_out_event, replay_message, route_message, run_schedule, send_mail",
       },
     });
     server.kill("SIGTERM");

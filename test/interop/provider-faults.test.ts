@@ -45,6 +45,7 @@ test("each way a provider can fail ends its mail as failed with one notice, and 
       routing: {
         sync_budget_seconds: HARD_CAP_SECONDS,
         hard_cap_seconds: HARD_CAP_SECONDS,
+        retry: [2],
         concurrency: CASES.length + 1,
       },
     }),
