@@ -7,6 +7,7 @@ import { watchOthers } from "./watch-others.ts";
 const BUSY_TABLES: (keyof Schema)[] = [
   "account_storage",
   "approvals",
+  "replays",
   "attachments",
   "conversations",
   "events",
