@@ -10,8 +10,15 @@ import { planLimits, planName } from "./plans.ts";
 
 /** `since`: the moment from which on the letter is to tell, in unix seconds. */
 export type Told = JobPayloads["mail_notice"] & { since: number };
-/** The mails that a letter counts. `whose`: those of strangers alone; all where it is not said. */
-type Limited = Pick<Told, "since"> & { reason: "credit_limit" | "plan_limit"; whose?: "strangers" };
+/**
+ * The mails that a letter counts. `whose`: those of strangers alone; all where it is not said. `runs`: those of schedules are counted
+ * as well.
+ */
+type Limited = Pick<Told, "since"> & {
+  reason: "credit_limit" | "plan_limit";
+  whose?: "strangers";
+  runs?: true;
+};
 
 /** The letter about a lack of credits; undefined once no mail is left undone for it. */
 export async function creditLetter(
@@ -28,13 +35,14 @@ export async function creditLetter(
       cause: "there were no credits",
       now: "There are credits again",
     });
-  const count = await countLimited(app.db, user, { since: credits.period_start, reason });
-  if (count === 0) return undefined;
+  const limited = { since: credits.period_start, reason } as const;
+  if ((await countLimited(app.db, user, { ...limited, runs: true })) === 0) return undefined;
+  const count = await countLimited(app.db, user, limited);
   return letterTo(app, user, {
     subject: "Your Mailwright credits are used up",
     words: [
       `Mail to your inboxes is not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
-      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them; senders whom you have listed were told, others were not. They will not be worked on later by themselves: have what still matters tried again in your activity once there are credits.`,
+      `${count === 0 ? "Runs of your schedules were left out" : `${manyMails(count)} came in`} since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them; senders whom you have listed were told, others were not. They will not be worked on later by themselves: have what still matters tried again in your activity once there are credits.`,
       `New credits are there on **${momentFor(user, credits.resets_at)}**. ${adviceFor(app, user)}`,
     ],
   });
@@ -133,7 +141,7 @@ function adviceFor({ config }: App, { plan }: UserRow): string {
   return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
 }
 
-async function countLimited(db: Db, user: UserRow, { since, reason, whose }: Limited): Promise<number> {
+async function countLimited(db: Db, user: UserRow, { since, reason, whose, runs }: Limited): Promise<number> {
   const limited = db
     .selectFrom("messages")
     .select((eb) => eb.fn.countAll<number>().as("count"))
@@ -141,7 +149,7 @@ async function countLimited(db: Db, user: UserRow, { since, reason, whose }: Lim
     .where(NOT_DONE)
     .where("state", "=", "limited")
     .where("reason", "=", reason)
-    .where("source", "=", "email")
+    .where((eb) => eb.or([eb("source", "=", "email"), ...(runs ? [eb("schedule_id", "is not", null)] : [])]))
     .where("deleted_at", "is", null)
     .where("created", ">=", since);
   const counted =

@@ -84,7 +84,8 @@ export function changesOf(before: Settings, after: Settings) {
 }
 
 const HINTS = {
-  every: "Such as: daily 8:00 · weekday 8:00 · monday 9:00 · monthly 15 · hourly. Or a crontab pattern of five fields.",
+  every:
+    "Such as: daily 8:00 · weekday 8:00 · monday 9:00 · monthly 15 · hourly. Or a crontab pattern of five fields.",
   at: "Such as: tomorrow 9:00 · in 3 days · 2026-12-24 18:00.",
 };
 
