@@ -29,7 +29,9 @@ function faultsOf(database: Sqlite.Database): string[] {
   const found = quickLook(database);
   if (found.length === 0) return [];
   const { faults, text_index } = examine(database);
-  if (faults.length > 0) return withNames(database, faults.slice(0, MAX_FAULTS).join("\n"));
+  // The quick look names the page where the other one may only say that SQLite has given up.
+  const named = text_index ? faults : found;
+  if (faults.length > 0) return withNames(database, named.slice(0, MAX_FAULTS).join("\n"));
   return text_index
     ? ["the index of words is damaged, which is made anew"]
     : found.filter((words) => OF_ONE_ROW.test(words));
