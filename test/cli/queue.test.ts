@@ -64,7 +64,7 @@ test("beside a running server the queue is listed, held, released and tried agai
   );
   expect(shown.out).toContain("`mailwright queue release` lets them go on.");
   sink.fault = "refuse";
-  expect((await at.cli("queue", "release")).out).toBe("Released 5 kinds, 1 job starts.\n");
+  expect((await at.cli("queue", "release")).out).toBe("Released 6 kinds, 1 job starts.\n");
   expect((await at.cli("queue", "release")).out).toBe("Nothing of it was held.\n");
   await logged(server, "mail not handed over");
   const [job] = (await list(at, "--state", "waiting", "--kind", "send_mail")).jobs;

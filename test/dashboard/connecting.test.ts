@@ -149,6 +149,7 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await dialog.getByText("Left empty, the address is http://localhost:11434.").waitFor();
       await visit.look("connect-unreached");
       await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Throw the changes away" }).click();
       await page.getByRole("button", { name: /^Connect a tool server/ }).click();
       const tool = page.getByRole("dialog", { name: "Connect a tool server (MCP)" });
       await tool.getByText("You will call it @calendar.").waitFor();
