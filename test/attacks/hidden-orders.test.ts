@@ -138,13 +138,13 @@ test("looking for what programs show takes no longer for a text that is made for
     "> ",
     "<b>",
   ]) {
-    const body = piece.repeat(4_000 / piece.length);
-    await objectionToWrite({ body }, { orders: ["@office"] });
+    const body = piece.repeat(40_000 / piece.length);
     const start = ownMs();
     await objectionToWrite({ body }, { orders: ["@office"] });
-    expect([piece, ownMs() - start < 50]).toEqual([piece, true]);
+    // What takes time in the square of the length takes many seconds.
+    expect([piece, ownMs() - start < 2_000]).toEqual([piece, true]);
   }
-});
+}, 60_000);
 
 const READ = "https://shop.example/cart?id=7";
 
