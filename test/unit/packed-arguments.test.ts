@@ -300,7 +300,7 @@ describe("texts in texts", () => {
   });
 
   test("hostile ones take no longer", () => {
-    const times = 2_000_000;
+    const times = 1_000_000;
     const started = ownMs();
     for (const piece of [
       "[",
