@@ -314,14 +314,15 @@ describe("tools in a replay", () => {
   }
 
   test("are not called: what they said is on record", async () => {
+    const before = room.tools.calls.length;
     rounds.push([list("Monday")], [create()], "Done.");
     const message = await mailed(room, "@calendar Look at Monday and make a lunch.");
-    expect(room.tools.calls).toHaveLength(2);
+    expect(room.tools.calls).toHaveLength(before + 2);
     rounds.push([list("Monday")], [create()]);
     const replay = await replayed(room, message.id);
     expect(replay).toMatchObject({ status: "done" });
     expect(replay.result).toContain("created 7");
-    expect(room.tools.calls).toHaveLength(2);
+    expect(room.tools.calls).toHaveLength(before + 2);
     expect(replay.steps).toMatchObject([
       { type: "tool_call", name: "list_events", status: "ok", output: "Lunch on Monday" },
       { type: "tool_call", name: "create_event", status: "ok", output: "created 7" },
