@@ -226,9 +226,11 @@ export async function makeTextFile(
   );
 }
 
-function charsIn(value: unknown): number {
+/** The characters of a value, those of the names of its members included: a model writes them as well. */
+export function charsIn(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (ArrayBuffer.isView(value)) return value.byteLength;
   if (typeof value !== "object" || value === null) return 0;
-  return Object.values(value).reduce<number>((sum, inner) => sum + charsIn(inner), 0);
+  if (Array.isArray(value)) return value.reduce<number>((sum, inner) => sum + charsIn(inner), 0);
+  return Object.entries(value).reduce((sum, [name, inner]) => sum + name.length + charsIn(inner), 0);
 }
