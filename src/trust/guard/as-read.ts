@@ -1,4 +1,3 @@
-import { decodeHTMLAttribute } from "entities/decode";
 import { decodeWords } from "../../mail/reading/headers.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 
@@ -41,6 +40,11 @@ const LENIENT_NAMES = Map.groupBy(Object.keys(LENIENT), (name) => name.slice(0, 
 const MAX_LENIENT_CHARS = 23;
 /** A reference of HTML or XML, of any length, with what decides in the value of an attribute whether it is one. */
 const REFERENCE = /&(?:#x[0-9a-f]+|#\d+|[a-z][a-z0-9]+)[;=]?/gi;
+
+/** The tables of HTML, which are loaded with the first reference: a server that nobody writes to needs none of them. */
+function tables(): typeof import("entities/decode") {
+  return require("entities/decode");
+}
 
 /** Cache of the plain forms of letters; some thousands of letters have one. */
 const known = new Map<string, string>();
@@ -108,7 +112,7 @@ function lettersOf(reference: string): string {
 }
 
 function lettersAnew(reference: string): string {
-  const read = decodeHTMLAttribute(reference);
+  const read = tables().decodeHTMLAttribute(reference);
   if (read !== reference) return read;
   const word = reference.slice(1, 1 + MAX_LENIENT_CHARS).toLowerCase();
   const name = LENIENT_NAMES.get(word.slice(0, 2))?.find((one) => word.startsWith(one));
