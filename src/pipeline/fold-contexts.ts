@@ -125,7 +125,7 @@ async function knowledgeFor(app: App, { inbox_id, standing }: Shelf, words: stri
   return bestMatches(app, knowledge, { inbox_id, words, count: MAX_MATCHES });
 }
 
-/** Gives these contexts their texts, in this order, as far as all of them together may be long. */
+/** Returns these contexts with their texts, in this order, cut where all of them together would be too long. */
 export function withinBudget(
   chosen: Pick<ContextCard, "id" | "slug" | "title">[],
   texts: Map<string, ContextText>,

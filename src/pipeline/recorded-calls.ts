@@ -3,7 +3,7 @@ import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import type { MessageRow } from "../db/schema.ts";
-import { callStep, type Step, type StepDraft } from "./steps.ts";
+import { callStep, type Step, type StepDraft, textForModel } from "./steps.ts";
 import type { MadeCall } from "./tool-call.ts";
 
 /** What tools said in an earlier run, by call; the answers to equal calls follow each other. */
@@ -37,9 +37,8 @@ export function recordedCall(
     return { text: UNKNOWN, said: false, step: { ...step, status: "blocked", output: UNKNOWN } };
   const { output, status } = known;
   const cut = output.endsWith(CUT_MARK) ? ` ${CUT}` : "";
-  const failed = status === "error" ? "The call failed: " : "";
   return {
-    text: `${failed}${output}${cut}`,
+    text: textForModel({ ok: status !== "error", text: `${output}${cut}` }),
     said: status !== "blocked",
     step: { ...step, status, output },
   };

@@ -16,7 +16,8 @@ import { broughtWith } from "../resources/messages/brought.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import type { UsedContext } from "../resources/contexts/shapes.ts";
 import { isLost } from "../resources/messages/stored-bytes.ts";
-import { type Asked, askedOf, tellPages } from "../resources/replays/replays.ts";
+import { tellPages } from "../resources/replays/replays.ts";
+import { type Asked, askedOf } from "../resources/replays/view.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { findConnection } from "./choose-connection.ts";
 import type { Ending, Run } from "./close.ts";
@@ -230,11 +231,11 @@ async function withContexts(
   const then = storedJson<UsedContext[]>(message.contexts, []);
   const chosen = asked.contexts === "now" || then.length === 0 ? understood.used : then;
   const given = Object.entries(asked.context_versions ?? {}).map(([id, version]) => ({ id, version }));
-  const isGiven = ({ id }: UsedContext): boolean => given.some((one) => one.id === id);
+  const isGiven = ({ id }: { id: string }): boolean => given.some((one) => one.id === id);
   const wanted = [...chosen.filter((one) => !isGiven(one)), ...given];
   if (Bun.deepEquals(wanted, understood.used)) return understood;
   const kept = await versionsOf(app.db, { id: message.user_id }, wanted);
-  const lost = chosen.filter(({ id }) => !isGiven({ id } as UsedContext) && !kept.has(id));
+  const lost = chosen.filter((one) => !isGiven(one) && !kept.has(one.id));
   // The text of a macro is part of the instruction, which is read as it is now.
   const documents = [...kept.values()].filter(({ kind }) => kind !== "command");
   const texts = new Map(documents.map(({ id, body: text, version }) => [id, { text, version }]));

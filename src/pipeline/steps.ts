@@ -71,3 +71,8 @@ export function sentencesToRepeat(drafts: StepDraft[], { stranger }: { stranger:
     .map(({ output, to_strangers }) => (stranger ? (to_strangers ?? output) : output))
     .filter((sentence) => sentence !== "");
 }
+
+/** What the model is told of the outcome of a call. */
+export function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
+  return ok ? text : `The call failed: ${text}`;
+}

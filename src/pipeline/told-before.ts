@@ -1,8 +1,8 @@
-import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
+import type { Tool } from "../trust/guard/tool.ts";
 import type { Run } from "./close.ts";
 import { earlierAnswer, storiesOf } from "./earlier-calls.ts";
 import { recordedCall } from "./recorded-calls.ts";
-import { doneStep } from "./steps.ts";
+import { doneStep, textForModel } from "./steps.ts";
 import type { MadeCall } from "./tool-call.ts";
 import { doubtsAbout, inEarlierTry } from "./tool-journal.ts";
 
@@ -40,8 +40,3 @@ function toldOfEarlier(
 
 const NOT_AGAIN =
   "Not called: this work was begun before and interrupted, and has made these calls of the same tool then. If yours is one of them, go on from there. If it is another one, ask for it again just so.";
-
-/** What the model is told of the outcome of a call. */
-export function textForModel({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
-  return ok ? text : `The call failed: ${text}`;
-}

@@ -18,7 +18,15 @@ import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { judgeCall } from "./objection.ts";
 import { excerptOf } from "../trust/shown/redact.ts";
-import { answererOf, callStep, doneStep, type StepDraft, stepName, warningStep } from "./steps.ts";
+import {
+  answererOf,
+  callStep,
+  doneStep,
+  type StepDraft,
+  stepName,
+  warningStep,
+  textForModel,
+} from "./steps.ts";
 import { makeTextFile } from "./text-work.ts";
 import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
@@ -31,7 +39,7 @@ import {
   whoseWriting,
   type WhoseWriting,
 } from "./to-note.ts";
-import { textForModel, toldBefore } from "./told-before.ts";
+import { toldBefore } from "./told-before.ts";
 import type { Talk } from "./tool-loop.ts";
 
 /** What came of a call that the model asked for, for the model and for the activity. */

@@ -5,16 +5,12 @@ import { rawMail } from "../support/mails.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
-import { type Dashboard, dashboard, hasChromium, type Look, OWNER, settled } from "./house.ts";
+import { atWidth, type Dashboard, dashboard, hasChromium, type Look, OWNER, settled } from "./house.ts";
 
-const at_width = (width: number, colorScheme: Look["colorScheme"]): Look => ({
-  viewport: { width, height: 900 },
-  colorScheme,
-});
 const LOOKS: [string, Look][] = [
-  ["360", at_width(360, "light")],
-  ["800", at_width(800, "dark")],
-  ["1280", at_width(1280, "light")],
+  ["360", atWidth(360, "light")],
+  ["800", atWidth(800, "dark")],
+  ["1280", atWidth(1280, "light")],
 ];
 
 describe.skipIf(!hasChromium)("everyday use", () => {
@@ -135,7 +131,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
 
   test("several messages are deleted at once, and brought back; others are tagged and found", async () => {
     for (const n of [1, 2, 3]) await call(`Heap ${n}`);
-    await using visit = await at.visit({ look: at_width(360, "dark") });
+    await using visit = await at.visit({ look: atWidth(360, "dark") });
     const { page } = visit;
     await page.getByRole("searchbox").fill("Heap");
     await page.waitForURL(/[?&]q=Heap/);
@@ -244,7 +240,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     const path = `/inboxes/${inbox.id}`;
     await at.api("PATCH", path, { allowlist_senders: ["bob@example.net"] });
     expect(await send({ subject: "Let me in", text: "Hello" }, "grace@example.net")).toStartWith("550");
-    await using visit = await at.visit({ look: at_width(360, "light") });
+    await using visit = await at.visit({ look: atWidth(360, "light") });
     const { page } = visit;
     await page.getByRole("link", { name: "Let me in" }).click();
     await page.getByRole("link", { name: "Who may write to this inbox" }).waitFor();
@@ -332,7 +328,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     });
     for (const n of [1, 2]) await call(`Tell them ${n}`);
     await receiver.reached(2);
-    await using visit = await at.visit({ look: at_width(360, "light") });
+    await using visit = await at.visit({ look: atWidth(360, "light") });
     const { page } = visit;
     await visit.open("Webhooks");
     await page.locator(`a[href$="${endpoint.id}"]`).first().click();
@@ -369,7 +365,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
       const { items } = await at.api<{ items: { subject: string; status: string }[] }>("GET", "/messages");
       return items.some(({ subject, status }) => subject === "Find this one" && status === "done");
     });
-    await using visit = await at.visit({ look: at_width(800, "light") });
+    await using visit = await at.visit({ look: atWidth(800, "light") });
     const { page } = visit;
     await visit.open("Server");
     await page.getByRole("tab", { name: "Outgoing mail" }).click();

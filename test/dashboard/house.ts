@@ -45,6 +45,11 @@ export interface Look {
   colorScheme: (typeof THEMES)[number];
 }
 
+export const atWidth = (width: number, colorScheme: Look["colorScheme"]): Look => ({
+  viewport: { width, height: 900 },
+  colorScheme,
+});
+
 type NamedLook = [name: string, look: Look];
 const AT_DESK: NamedLook = ["1440-light", { viewport: DESK, colorScheme: "light" }];
 const ON_TABLET: NamedLook = ["768-dark", { viewport: TABLET, colorScheme: "dark" }];

@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { type Dashboard, dashboard, hasChromium, type Look } from "./house.ts";
+import { atWidth, type Dashboard, dashboard, hasChromium, type Look } from "./house.ts";
 
-const at_width = (width: number, colorScheme: Look["colorScheme"]): Look => ({
-  viewport: { width, height: 900 },
-  colorScheme,
-});
 const LOOKS: [string, Look][] = [
-  ["360", at_width(360, "dark")],
-  ["800", at_width(800, "light")],
-  ["1280", at_width(1280, "dark")],
+  ["360", atWidth(360, "dark")],
+  ["800", atWidth(800, "light")],
+  ["1280", atWidth(1280, "dark")],
 ];
 
 describe.skipIf(!hasChromium)("a message that is run again, otherwise", () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { objectionToYes } from "../../src/trust/guard/written-consents.ts";
 import { ownMs } from "../support/own-time.ts";
+import { chanceFrom, seedFrom } from "../support/chance.ts";
 
 const NUMBER = "482913";
 
@@ -99,7 +100,8 @@ test("more than can be looked through is refused", async () => {
 });
 
 test("lists of numbers meet none by chance, and tell none by what is refused", async () => {
-  const random = (below: number): number => Math.floor(Math.random() * below);
+  const chance = chanceFrom(seedFrom("CONSENT_SEED", "numbers by chance"));
+  const random = (below: number): number => Math.floor(chance() * below);
   const numbers = Array.from({ length: 100 }, () => String(random(1_000_000)).padStart(6, "0"));
   const tool = { name: "send", foreign: true, read_only: false };
   for (let turn = 0; turn < 50; turn += 1) {

@@ -19,17 +19,7 @@ import { insertRow, prepared } from "../../db/prepared.ts";
 import type { MessageRow, ReplayRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { enqueue } from "../../jobs/queue.ts";
-import { storedJson } from "../../lib/stored-json.ts";
-import { type ReplayView, viewReplay } from "./view.ts";
-
-/** What a replay is to do otherwise. */
-export interface Asked {
-  connection_id?: string;
-  model?: string;
-  instruction?: string;
-  contexts?: "then" | "now";
-  context_versions?: Record<string, number>;
-}
+import { type Asked, type ReplayView, viewReplay, viewReplayCard } from "./view.ts";
 
 /** More of one message are no comparison any more, and each keeps its result. */
 export const MAX_REPLAYS = 20;
@@ -78,16 +68,32 @@ export async function listReplays(app: App, user: UserRow, message_id: string) {
   await ownOf(app, app.db, user, message_id);
   const rows = await app.db
     .selectFrom("replays")
-    .selectAll()
+    .select(CARD)
     .where("message_id", "=", message_id)
     .orderBy("id")
     .limit(MAX_REPLAYS)
     .execute();
-  return rows.map((row) => {
-    const { result: _, steps: __, contexts: ___, ...card } = viewReplay(row);
-    return card;
-  });
+  return rows.map(viewReplayCard);
 }
+
+/** A page asks for the list each second while one is under way: the results of all would be read each time. */
+const CARD = [
+  "id",
+  "user_id",
+  "message_id",
+  "key_id",
+  "asked",
+  "state",
+  "reason",
+  "error",
+  "model",
+  "input_tokens",
+  "output_tokens",
+  "credits_charged",
+  "created",
+  "completed",
+  "duration_ms",
+] as const;
 
 export async function readReplay(app: App, user: UserRow, key: ReplayKey): Promise<ReplayView> {
   await ownOf(app, app.db, user, key.message_id);
@@ -128,10 +134,6 @@ export function tellPages(
   { user_id, message_id }: Pick<ReplayRow, "user_id" | "message_id">,
 ): void {
   afterCommit(tx, () => app.changes.tell(user_id, message_id));
-}
-
-export function askedOf({ asked }: Pick<ReplayRow, "asked">): Asked {
-  return storedJson<Asked>(asked, {});
 }
 
 function blankReplay(

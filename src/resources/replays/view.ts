@@ -2,12 +2,25 @@ import type { ReplayRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import type { UsedContext } from "../contexts/shapes.ts";
 import { DAMAGED, usageOf } from "../messages/view.ts";
-import type { Asked } from "./replays.ts";
 
 const STATUS = { received: "processing", done: "done", failed: "failed" } as const;
 
-export function viewReplay(row: ReplayRow) {
-  const asked = storedJson<Asked>(row.asked, {});
+/** What a replay is to do otherwise. */
+export interface Asked {
+  connection_id?: string;
+  model?: string;
+  instruction?: string;
+  contexts?: "then" | "now";
+  context_versions?: Record<string, number>;
+}
+
+export function askedOf({ asked }: Pick<ReplayRow, "asked">): Asked {
+  return storedJson<Asked>(asked, {});
+}
+
+/** A replay without what came of it in words, which may be long. */
+export function viewReplayCard(row: Omit<ReplayRow, "result" | "steps" | "contexts">) {
+  const asked = askedOf(row);
   return {
     id: row.id,
     message_id: row.message_id,
@@ -27,6 +40,12 @@ export function viewReplay(row: ReplayRow) {
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,
+  };
+}
+
+export function viewReplay(row: ReplayRow) {
+  return {
+    ...viewReplayCard(row),
     result: row.result,
     steps: storedJson<unknown[]>(row.steps, DAMAGED),
     contexts: storedJson<UsedContext[]>(row.contexts, []),

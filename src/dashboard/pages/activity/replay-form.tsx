@@ -1,15 +1,13 @@
 import type { QueryKey } from "@tanstack/react-query";
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, post } from "../../api/client.ts";
-import { connectionList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Replay, Story } from "../../api/shapes.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Select, TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { TextField } from "../../ui/text-field.tsx";
+import { OtherModel } from "../inboxes/other-model.tsx";
 
 interface ReplayFormProps {
   story: Story;
@@ -20,7 +18,6 @@ interface ReplayFormProps {
 
 /** Asks what is to be otherwise in another run of a message. */
 export function ReplayForm({ story, touches, onMade, onClose }: ReplayFormProps) {
-  const { data: connections = [] } = useQuery(connectionList);
   const { unlimited } = useMe().credits;
   const [connection_id, setConnection] = useState("");
   const [model, setModel] = useState("");
@@ -41,24 +38,12 @@ export function ReplayForm({ story, touches, onMade, onClose }: ReplayFormProps)
   return (
     <Dialog title="Run it again, otherwise" onClose={onClose}>
       <Form change={change} act="Run it" onCancel={onClose}>
-        <Field label="Model" fault={fault("connection_id")}>
-          <Select value={connection_id} onChange={(event) => setConnection(event.target.value)}>
-            <option value="">That of the inbox</option>
-            {connections
-              .filter(({ category }) => category === "llm")
-              .map(({ id, label }) => (
-                <option key={id} value={id}>
-                  {label}
-                </option>
-              ))}
-          </Select>
-        </Field>
-        <TextField
-          label="Name of another model there"
-          maxLength={200}
-          fault={fault("model")}
-          value={model}
-          onChange={setModel}
+        <OtherModel
+          connection_id={connection_id}
+          model={model}
+          fault={fault}
+          onConnection={setConnection}
+          onModel={setModel}
         />
         <Field
           label="Instruction"

@@ -25,7 +25,7 @@ export function Working({ story }: { story: Story }) {
         <p className="flex items-center gap-2 text-soft">
           {story.running && <Spinner />}
           <span>
-            {story.running ? "The answer shows here by itself." : <WhyItWaits story={story} />}{" "}
+            {story.running ? "The answer shows here by itself." : whyItWaits(story, is_paused)}{" "}
             <SoFar since={story.created} />
           </span>
         </p>
@@ -46,9 +46,7 @@ function WaitingByRule({ story }: { story: Story }) {
   );
 }
 
-function WhyItWaits({ story }: { story: Story }) {
-  const is_paused = useIsPaused(story);
-  const { held } = story;
+function whyItWaits({ held }: Story, is_paused: boolean): string {
   if (is_paused) return "It waits: its inbox is paused.";
   return held ? "It waits: the administrator holds all work." : "It waits for its turn.";
 }

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { connectionList, contextList } from "../../api/lists.ts";
+import { contextList } from "../../api/lists.ts";
 import { session } from "../../api/session.ts";
 import { Checkbox, Field, Select, TextArea } from "../../ui/field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { OtherModel } from "./other-model.tsx";
 import { type Fault, Lines } from "./rule-conditions.tsx";
 import type { Rule } from "./rule-words.ts";
 
@@ -144,30 +145,14 @@ type Options = NonNullable<Then["options"]>;
 
 /** Who answers, how and when. */
 function ModelFields({ acts, fault, set }: WorkFieldsProps) {
-  const { data: connections = [] } = useQuery(connectionList);
   return (
     <>
-      <Field label="Model" fault={fault("connection_id")}>
-        <Select
-          value={acts.connection_id ?? ""}
-          onChange={(event) => set({ connection_id: event.target.value || undefined })}
-        >
-          <option value="">That of the inbox</option>
-          {connections
-            .filter(({ category }) => category === "llm")
-            .map(({ id, label }) => (
-              <option key={id} value={id}>
-                {label}
-              </option>
-            ))}
-        </Select>
-      </Field>
-      <TextField
-        label="Name of another model there"
-        maxLength={200}
-        fault={fault("model")}
-        value={acts.model ?? ""}
-        onChange={(model) => set({ model: model || undefined })}
+      <OtherModel
+        connection_id={acts.connection_id ?? ""}
+        model={acts.model ?? ""}
+        fault={fault}
+        onConnection={(connection_id) => set({ connection_id: connection_id || undefined })}
+        onModel={(model) => set({ model: model || undefined })}
       />
       <TextField
         label="Language of the answer"
