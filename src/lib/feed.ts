@@ -1,3 +1,6 @@
+/** How long it is known that there was news, for a listener that comes late. */
+const RECENT_SECONDS = 15;
+
 /** Publishes news under a name to listeners in this process; see `Notifier` for waiting once. */
 export interface Feed {
   /** Returns the number of listeners to `name`. */
@@ -5,6 +8,8 @@ export interface Feed {
   /** Returns the number of all listeners. */
   total(): number;
   tell(name: string, news: string): void;
+  /** Returns whether there was news within the last 15 seconds, which nobody may have heard. */
+  toldLately(name: string): boolean;
   /**
    * Calls `hear` with all news from now on, and with null when the feed closes. Returns a function that ends the
    * subscription.
@@ -14,7 +19,17 @@ export interface Feed {
   close(): void;
 }
 
-export function createFeed(): Feed {
+/** `now` counts in seconds and never goes back. */
+export function createFeed(now: () => number): Feed {
+  /** When there was news last, by name; the oldest first. */
+  const told = new Map<string, number>();
+  const forgetOld = (): void => {
+    const since = now() - RECENT_SECONDS;
+    for (const [name, at] of told) {
+      if (at > since) return;
+      told.delete(name);
+    }
+  };
   const listening = new Map<string, Set<(news: string | null) => void>>();
   let total = 0;
   let closed = false;
@@ -22,7 +37,14 @@ export function createFeed(): Feed {
     listeners: (name) => listening.get(name)?.size ?? 0,
     total: () => total,
     tell(name, news) {
+      forgetOld();
+      told.delete(name);
+      told.set(name, now());
       for (const hear of listening.get(name) ?? []) hear(news);
+    },
+    toldLately(name) {
+      forgetOld();
+      return told.has(name);
     },
     listen(name, hear) {
       if (closed) {

@@ -47,6 +47,24 @@ test("a message is told when it is made and when it ends, as the activity log sh
   expect(ended?.data.status).toBe("done");
 });
 
+test("a stream that opens just after a change says to look, and one that opens later does not", async () => {
+  await using t = await testApp(DEMO);
+  const { ada } = await deskOf(t);
+  const { ada: bob } = await deskOf(t, "bob@example.com");
+  await ada.post("/v1/messages", { instruction: "Hers" });
+  expect(await (await openStream(t, key(ada))).next()).toEqual({ event: "changed", data: {} });
+  const his = await openStream(t, key(bob));
+  t.clock.advance("20s");
+  const later = await openStream(t, key(ada));
+  for (const [who, stream] of [
+    [bob, his],
+    [ada, later],
+  ] as const) {
+    await who.post("/v1/messages", { instruction: "Now" });
+    expect((await stream.next())?.data.subject).toBe("Now");
+  }
+});
+
 test("a change of its reply's status is told too", async () => {
   await using sink = await startSmtpSink();
   await using room = await mailroom({

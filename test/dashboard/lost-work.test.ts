@@ -35,8 +35,9 @@ describe.skipIf(!hasChromium)("what somebody has written is not lost", () => {
   }, 60_000);
 
   test("so do a choice of the default inbox, a profile, an endpoint and the contexts of an inbox", async () => {
-    const inbox = await makeInbox("Later");
+    // The first inbox of an account is its default.
     const other = await makeInbox("Third");
+    const inbox = await makeInbox("Later");
     const endpoint = await at.api<Endpoint>("POST", "/v1/webhooks", {
       url: "http://127.0.0.1:9/hook",
       description: "Wiki",

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
+import type { Activity, Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { startModelServer } from "../support/model-server.ts";
+import { until } from "../support/until.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS } from "./house.ts";
 
 describe.skipIf(!hasChromium)("what waits, and what is tried again", () => {
@@ -58,6 +59,34 @@ describe.skipIf(!hasChromium)("what waits, and what is tried again", () => {
     await visit.look("held");
     await at.api("POST", "/admin/queue/release", {});
     await page.getByText("Answered at last.").waitFor();
+  });
+
+  test("what changes between the reading of a list and the opening of the stream shows in the list", async () => {
+    const inbox = await at.api<Inbox>("POST", "/inboxes", { label: "Between" });
+    model.fault = "unauthorized";
+    const said: RoutingResult[] = [];
+    for (const words of ["Between, older", "Between, newer"])
+      said.push(
+        await at.api<RoutingResult>("POST", "/v1/messages", { instruction: words, inbox_id: inbox.id }),
+      );
+    model.fault = "none";
+    await using visit = await at.visit();
+    const { page } = visit;
+    const held = Promise.withResolvers<void>();
+    await page.route("**/messages/stream", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.goto(`${at.url}/app?status=failed`);
+    const older = page.getByRole("listitem").filter({ hasText: "Between, older" });
+    await older.waitFor();
+    await at.api("POST", `/messages/${said[0]?.message_id}/retry`);
+    await until(async () => {
+      const story = await at.api<Activity>("GET", `/messages/${said[0]?.message_id}`);
+      return story.tried_again === "done";
+    });
+    held.resolve();
+    await older.getByText("Tried again, done").waitFor();
   });
 
   test.each(LOOKS)(

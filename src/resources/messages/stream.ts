@@ -23,7 +23,8 @@ const COMMENT = ": nothing new\n\n";
 const HINT = "event: changed\ndata: {}\n\n";
 
 /**
- * Server-sent events about the user's messages, from now on; `mayStay` is asked before anything is told. What is
+ * Server-sent events about the user's messages, from now on; `mayStay` is asked before anything is told. A stream that
+ * opens shortly after a change begins with the hint to look. What is
  * waiting for a slow reader is a bounded number of ids, and each message is read when it is its turn.
  */
 export function streamMessages(
@@ -63,7 +64,7 @@ interface Desk {
   news(ms: number): Promise<void>;
   /** Takes the next few ids. */
   take(): string[];
-  /** Whether there were too many ids to keep, since the last time this was asked. */
+  /** Whether something happened that no id here tells of, since the last time this was asked. */
   takeMissed(): boolean;
   isOver(): boolean;
   close: () => void;
@@ -71,7 +72,8 @@ interface Desk {
 
 function openDesk(changes: Feed, user_id: string): Desk {
   const waiting = new Set<string>();
-  let missed = false;
+  // Whoever has read a list just before cannot tell whether that was before it, too.
+  let missed = changes.toldLately(user_id);
   let over = false;
   let ring = (): void => undefined;
   const stop = changes.listen(user_id, (id) => {
