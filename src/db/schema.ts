@@ -120,7 +120,8 @@ export interface ConnectionRow {
   expires_at: number | null;
   /** Settings of this kind of connection, as JSON. */
   config: string | null;
-  fallback_connection_id: string | null;
+  /** JSON list of the connections that are asked one after the other where it does not answer. */
+  fallback_connection_ids: string;
   /** JSON list of the tools that are called only once the owner has consented; `*` is each that changes something. */
   ask_tools: string;
   /** 1: an API key has made it or changed its address, and nobody who is signed in has saved it since. */

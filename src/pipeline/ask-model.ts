@@ -1,11 +1,10 @@
 import { type Completion, complete } from "../ai/llm.ts";
 import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
-import type { InboxRow } from "../db/schema.ts";
-import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
-import { messageOf } from "../errors.ts";
+import type { OpenConnection } from "../resources/connections/connections.ts";
 import type { SafeFetch } from "../net/guarded-fetch.ts";
 import { proxyOption } from "../net/outgoing-proxy.ts";
+import { askFallbacks } from "./ask-fallbacks.ts";
 import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
@@ -50,29 +49,29 @@ interface Limits {
 }
 
 /**
- * Returns a function that asks the connection of a run. If that fails, its fallback is asked once and, where it
- * answers, from then on; the fallback of a fallback is never asked. A model that takes no pictures or no tools is
- * asked without them, and the sender is told.
+ * Returns a function that asks the connection of a run. If that fails, its fallbacks are asked once each, in order; the
+ * first that answers is asked from then on. The fallbacks of a fallback are never asked, and none is once a tool may have
+ * changed something. A model that takes no pictures or no tools is asked without them, and the sender is told.
  */
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
   const { signal, tools } = question;
   const found = new Map<string, Limits>();
   const request = { ...requestOf(run, question), found, account: run.inbox.user_id };
   let connection = question.connection;
-  let has_fallback = true;
+  const untried = [...connection.fallback_connection_ids];
   const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
     const messages = connection === question.connection ? talk : withOwnIds(talk);
     const answer = await askAble(app, connection, { ...request, messages, offers });
-    if (answer.ok || signal.aborted || !has_fallback) return answer;
-    has_fallback = false;
-    const fallback = await fallbackOf(app, run.inbox, connection);
-    const second =
-      fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
-    if (!fallback || !second?.ok) return answer;
-    const output = `The model ${connection.model} did not answer; ${fallback.model} did in its place.`;
-    run.steps.push({ ...warningStep(output), to_strangers: "" });
-    connection = fallback;
-    return second;
+    // What has been begun is not gone on with by a model that may understand it in another way.
+    if (answer.ok || run.changed) return answer;
+    const fallbacks = { user_id: run.inbox.user_id, untried, signal };
+    const other = await askFallbacks(app, fallbacks, (fallback) =>
+      askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }),
+    );
+    if (other === undefined) return answer;
+    run.steps.push(fallbackStep([connection.model, ...other.silent], other.connection.model));
+    connection = other.connection;
+    return other.answer;
   };
   return async (messages, may) => {
     const first = await ask(messages, may.tools ? tools : []);
@@ -88,6 +87,14 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
       });
     return answer;
   };
+}
+
+function fallbackStep(silent: string[], model: string): StepDraft {
+  const [names, whose] =
+    silent.length === 1
+      ? [`The model ${silent[0]}`, "its"]
+      : [`The models ${silent.slice(0, -1).join(", ")} and ${silent.at(-1)}`, "their"];
+  return { ...warningStep(`${names} did not answer; ${model} did in ${whose} place.`), to_strangers: "" };
 }
 
 /** Returns the parts of a question that are the same for every model. */
@@ -127,7 +134,7 @@ async function askAble(app: App, connection: OpenConnection, request: Request): 
   const limits = limitsOf(app, connection, request);
   const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
   const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
-  const { trusted: _, fallback_connection_id: __, ...model } = connection;
+  const { trusted: _, fallback_connection_ids: __, ...model } = connection;
   const fetch = fetchOf(app, connection);
   const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
   const sent = { images: hasImages(messages), tools: tools.length > 0 };
@@ -214,22 +221,6 @@ function tellLimits(
     said.push({ ...warningStep(output), to_strangers: "" });
   }
   for (const step of said) if (!run.steps.some(({ output }) => output === step.output)) run.steps.push(step);
-}
-
-/** The connection that is asked where this one fails, if it has one that can be opened. */
-export async function fallbackOf(
-  app: App,
-  inbox: Pick<InboxRow, "user_id">,
-  { fallback_connection_id: default_connection_id }: OpenConnection,
-): Promise<OpenConnection | undefined> {
-  if (default_connection_id === null) return undefined;
-  try {
-    return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
-  } catch (error) {
-    // The run then fails with the answer of the first connection; that this one cannot be opened is for the log.
-    app.log.warn({ err: messageOf(error) }, "the fallback connection cannot be used");
-    return undefined;
-  }
 }
 
 /** Returns how a connection is reached: the operator's own may point anywhere. */

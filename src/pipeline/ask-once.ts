@@ -35,7 +35,7 @@ export async function askOnce(
   signal: AbortSignal,
 ): Promise<Completion> {
   using cap = deadline(signal, within_ms);
-  const { trusted: _, fallback_connection_id: __, ...model } = connection;
+  const { trusted: _, fallback_connection_ids: __, ...model } = connection;
   // Waited for here, as the time ends with this function.
   return await complete({
     connection: model,

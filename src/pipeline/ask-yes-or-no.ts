@@ -6,7 +6,7 @@ import type { OpenConnection } from "../resources/connections/connections.ts";
 import type { Usage } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
-import { fallbackOf } from "./ask-model.ts";
+import { askFallbacks } from "./ask-fallbacks.ts";
 import { askOnce, connectionToAsk } from "./ask-once.ts";
 import { countTokens } from "./count-tokens.ts";
 import { workOnText } from "./text-work.ts";
@@ -69,7 +69,8 @@ const OUT_OF_TIME =
 
 interface Opened {
   connection: OpenConnection;
-  has_fallback: boolean;
+  /** The fallbacks that have not been asked yet. */
+  untried: string[];
   nonce: string;
   /** The message between its marks. */
   fenced: string;
@@ -81,7 +82,7 @@ async function open(app: App, { message, inbox, material }: About): Promise<Open
   const nonce = newNonce();
   const fenced = await workOnText(app, "fence", { material, nonce, max_chars: MAX_CHARS }, sourceOf(message));
   if (fenced === undefined) return { problem: "the message could not be read in time." };
-  return { connection, has_fallback: true, nonce, fenced: fenced.text };
+  return { connection, untried: [...connection.fallback_connection_ids], nonce, fenced: fenced.text };
 }
 
 interface Asking {
@@ -90,17 +91,18 @@ interface Asking {
   signal: AbortSignal;
 }
 
-/** Asks a model and, if it fails, its fallback once. */
+/** Asks a model and, if it fails, its fallbacks once each until one answers. */
 async function askEither(app: App, about: About, asking: Asking): Promise<Completion> {
   const { opened, signal } = asking;
   const answer = await askOne(app, about, asking);
-  if (answer.ok || signal.aborted || !opened.has_fallback) return answer;
-  opened.has_fallback = false;
-  const fallback = await fallbackOf(app, about.inbox, opened.connection);
-  if (fallback === undefined) return answer;
-  const second = await askOne(app, about, { ...asking, opened: { ...opened, connection: fallback } });
-  if (second.ok) opened.connection = fallback;
-  return second.ok ? second : answer;
+  if (answer.ok) return answer;
+  const fallbacks = { user_id: about.inbox.user_id, untried: opened.untried, signal };
+  const other = await askFallbacks(app, fallbacks, (connection) =>
+    askOne(app, about, { ...asking, opened: { ...opened, connection } }),
+  );
+  if (other === undefined) return answer;
+  opened.connection = other.connection;
+  return other.answer;
 }
 
 function askOne(app: App, { material }: About, { opened, question, signal }: Asking): Promise<Completion> {

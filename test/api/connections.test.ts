@@ -21,6 +21,7 @@ test("a new connection comes back whole, with a hint in place of its credential"
     unconfirmed: false,
     base_url: null,
     fallback_connection_id: null,
+    fallback_connection_ids: [],
     config: null,
     status: "untested",
     credential_hint: "…abcd",
@@ -457,7 +458,8 @@ test("a fallback is another model connection of the same account", async () => {
   for (const id of [foreign, tools, Bun.randomUUIDv7(), made.body.id, "not-an-id", 7]) {
     const answer = await patch({ fallback_connection_id: id });
     const path = answer.body.errors[0].path;
-    expect([id, answer.status, path]).toEqual([id, 422, "body.fallback_connection_id"]);
+    const member = typeof id === "string" && id !== "not-an-id" ? "ids" : "id";
+    expect([id, answer.status, path]).toEqual([id, 422, `body.fallback_connection_${member}`]);
   }
   expect((await ada.post("/connections", { kind: "demo", fallback_connection_id: foreign })).status).toBe(
     422,
@@ -470,6 +472,33 @@ test("a fallback is another model connection of the same account", async () => {
   await ada.delete(`/connections/${spare}`);
   const left = (await ada.get("/connections")).body.find((one: { id: string }) => one.id === made.body.id);
   expect(left.fallback_connection_id).toBe(null);
+});
+
+test("there are up to three fallbacks, each once, in the order in which they are given", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const make = async () => (await ada.post("/connections", { kind: "demo" })).body.id as string;
+  const [one, two, three, four] = [await make(), await make(), await make(), await make()];
+  const patch = patcher(ada, await make());
+  for (const [ids, code] of [
+    [[one, one], "repeated"],
+    [[one, two, three, four], undefined],
+    [one, undefined],
+    [[one, null], undefined],
+    [null, undefined],
+  ] as const) {
+    const { status, body } = await patch({ fallback_connection_ids: ids });
+    expect([ids, status]).toEqual([ids, 422]);
+    if (code !== undefined) expect(body.errors[0].code).toBe(code);
+  }
+  const { body } = await patch({ fallback_connection_ids: [three, one, two] });
+  expect([body.fallback_connection_id, body.fallback_connection_ids]).toEqual([three, [three, one, two]]);
+  const both = await patch({ fallback_connection_id: one, fallback_connection_ids: [three, one] });
+  expect([both.status, both.body.errors[0].code]).toEqual([422, "not_the_first"]);
+  const again = await patch({ fallback_connection_id: three, fallback_connection_ids: [three, one] });
+  expect(again.body.fallback_connection_ids).toEqual([three, one]);
+  expect((await patch({ fallback_connection_id: two })).body.fallback_connection_ids).toEqual([two]);
+  expect((await patch({ fallback_connection_ids: [] })).body.fallback_connection_id).toBe(null);
 });
 
 test("config is kept as it is, replaced as a whole, cleared by null, and bounded", async () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Connection } from "../../src/dashboard/api/shapes.ts";
 import { type ProviderServer, startProvider } from "../support/provider-server.ts";
+import { until } from "../support/until.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, type Visit } from "./house.ts";
 
 const LOOK_MS = 60_000;
@@ -51,6 +53,33 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
 
   const labels = async (): Promise<string[]> =>
     (await at.api<{ label: string }[]>("GET", "/connections")).map(({ label }) => label);
+
+  test.each(LOOKS)(
+    "up to three others are asked where it does not answer, in the order that is chosen (%s)",
+    async (name, look) => {
+      const make = (label: string) =>
+        at.api<Connection>("POST", "/connections", { kind: "demo", label: `${label} ${name}` });
+      const { id } = await make("Asked first");
+      const [one, two, three] = [await make("Spare one"), await make("Spare two"), await make("Spare three")];
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/connections/${id}`);
+      await page.getByLabel("If it does not answer, ask").selectOption({ label: `Spare two ${name}` });
+      await page.getByLabel("And then").selectOption({ label: `Spare one ${name}` });
+      expect(await page.getByLabel("And then").count()).toBe(2);
+      await visit.look("fallbacks");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Saved.").waitFor();
+      const kept = async () =>
+        (await at.api<Connection>("GET", `/connections/${id}`)).fallback_connection_ids;
+      expect(await kept()).toEqual([two.id, one.id]);
+      await page.getByLabel("If it does not answer, ask").selectOption({ label: "Nobody else" });
+      await page.getByRole("button", { name: "Save" }).click();
+      await until(async () => (await kept())?.join() === one.id);
+      for (const { id: made } of [{ id }, one, two, three]) await at.api("DELETE", `/connections/${made}`);
+    },
+    LOOK_MS,
+  );
 
   test.each(LOOKS)(
     "what does not work stays in its window with what was entered, and nothing is made of it (%s)",

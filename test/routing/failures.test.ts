@@ -29,6 +29,37 @@ describe("a fallback connection", () => {
     expect(room.model.requests).toHaveLength(1);
   });
 
+  test("is one of up to three, asked in order until one answers", async () => {
+    await using room = await mailroom({ config, model: { fault: "unauthorized" } });
+    const make = async (label: string, more: object = {}): Promise<string> => {
+      const model = { kind: "openai_compatible", base_url: room.model.base_url, model: label };
+      return (await room.owner.post("/connections", { ...model, label, ...more })).body.id;
+    };
+    const spares = [
+      await make("second"),
+      await make("third"),
+      (await room.owner.post("/connections", { kind: "demo" })).body.id,
+    ];
+    const first = await make("first", { fallback_connection_ids: spares });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_connection_id: first });
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Say hello" });
+    expect(body).toMatchObject({ status: "done", credits: { charged: 1 } });
+    expect(body.steps).toMatchObject([
+      {
+        type: "warning",
+        output: "The models first, second and third did not answer; demo did in their place.",
+      },
+    ]);
+    expect(room.model.requests.map(({ body: asked }) => asked?.model)).toEqual(["first", "second", "third"]);
+    await room.owner.delete(`/connections/${spares[2]}`);
+    const failed = (await room.owner.post("/v1/messages", { instruction: "Say hello" })).body;
+    expect(failed).toMatchObject({ status: "failed", steps: [] });
+    const { body: left } = await room.owner.get("/connections");
+    expect(left.find(({ id }: { id: string }) => id === first).fallback_connection_ids).toEqual(
+      spares.slice(0, 2),
+    );
+  });
+
   test("is not asked when the first answers", async () => {
     await using room = await mailroom({ config });
     await withFallback(room, {});

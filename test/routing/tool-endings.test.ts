@@ -204,6 +204,25 @@ describe("what a model is told of its own calls", () => {
     expect(last.flatMap(({ tool_call_id = [] }) => tool_call_id)).toEqual(ids);
   });
 
+  test("is not gone on with by the fallback once a tool may have changed something", async () => {
+    await using room = await toolRoom([[create()], down, "Done."]);
+    const model = { kind: "openai_compatible", base_url: room.model.base_url };
+    const { body: second } = await room.owner.post("/connections", { ...model, model: "second" });
+    const { body: first } = await room.owner.post("/connections", {
+      ...model,
+      model: "first",
+      fallback_connection_ids: [second.id],
+    });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_connection_id: first.id });
+    await room.send({ text: "@calendar Make one" });
+    await room.drain();
+    room.clock.advance("10s");
+    await room.drain();
+    expect((await room.newest()).state).toBe("done");
+    expect(room.tools.calls).toHaveLength(1);
+    expect(room.model.requests.map(({ body }) => body?.model)).toEqual(["first", "first", "first"]);
+  });
+
   test("has with it what the provider wants back, but the fallback gets nothing of that", async () => {
     const extra_content = { google: { thought_signature: "c2ln" } };
     const signed = async () => {

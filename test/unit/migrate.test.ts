@@ -393,3 +393,28 @@ test("a digest whose answer an older version has put off begins behind the run b
   const rows = await db.selectFrom("messages").select(["id", "read_from"]).orderBy("id").execute();
   expect(rows.map(({ read_from }) => read_from)).toEqual(["", null, "a2", "known", null]);
 });
+
+test("the one fallback of a connection is the first of several", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0055");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  await sql`pragma foreign_keys = off`.execute(db);
+  for (const [id, fallback] of [
+    ["first", "second"],
+    ["second", null],
+  ])
+    await sql`insert into connections (id, user_id, kind, label, status, created, updated, fallback_connection_id)
+      values (${id}, 'ada', 'demo', ${id}, 'ok', 0, 0, ${fallback})`.execute(db);
+  await migrateToLatest(db);
+  const rows = await db
+    .selectFrom("connections")
+    .select(["id", "fallback_connection_ids"])
+    .orderBy("id")
+    .execute();
+  expect(rows).toEqual([
+    { id: "first", fallback_connection_ids: '["second"]' },
+    { id: "second", fallback_connection_ids: "[]" },
+  ]);
+});

@@ -28,7 +28,20 @@ const members = {
     }),
   ),
   fallback_connection_id: t.Optional(
-    t.Nullable(t.String({ format: "uuid", description: "Another model connection of yours." })),
+    t.Nullable(
+      t.String({
+        format: "uuid",
+        description: "Another model connection of yours: the only one in `fallback_connection_ids`.",
+      }),
+    ),
+  ),
+  fallback_connection_ids: t.Optional(
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: 3,
+      description:
+        "Other model connections of yours, asked one after the other when this one does not answer. None is asked once a tool may have changed something: the message is then tried again with this one, or fails.",
+      examples: [[]],
+    }),
   ),
   ask_tools: t.Optional(
     t.Array(t.String({ minLength: 1, maxLength: 200 }), {

@@ -11,9 +11,9 @@ import { AppError, invalid } from "../../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
 import { keepGrants } from "./grants.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
+import { fallbacksOf, refuseBadFallbacks, removeFallback } from "./fallbacks.ts";
 import { splitConfig } from "./client-secret.ts";
 import {
-  refuseBadFallback,
   refuseIncomplete,
   refuseLargeConfig,
   refuseMovedSecrets,
@@ -40,8 +40,8 @@ export interface OpenConnection {
   headers: Record<string, string>;
   /** The operator's own connection may live on a private address; a user's only where `egress.allow` says so. */
   trusted: boolean;
-  /** The connection to ask when this one does not answer. */
-  fallback_connection_id: string | null;
+  /** The connections to ask, one after the other, when this one does not answer. */
+  fallback_connection_ids: string[];
   /** Whether it failed when it was last tested or used. */
   failed: boolean;
 }
@@ -66,7 +66,7 @@ export async function createConnection(app: App, caller: Caller, input: NewConne
   const draft = draftConnection(app, user, input);
   const made = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "connection_created");
-    await refuseBadFallback(tx, draft);
+    await refuseBadFallbacks(tx, draft);
     return insertConnection(app, tx, user, { ...draft, unconfirmed: byKey(caller) });
   });
   return (await connectionViewer(app, app.db, user.id))(made);
@@ -105,7 +105,7 @@ export function newConnection(app: App, user: UserRow, kind: ConnectionKind): Co
     auth: "key",
     expires_at: null,
     config: null,
-    fallback_connection_id: null,
+    fallback_connection_ids: "[]",
     ask_tools: "[]",
     unconfirmed: 0,
     secrets_id: null,
@@ -178,7 +178,7 @@ export async function patchConnection(
     refuseUnmarked(caller, row, changed);
     await refuseSwapped(app, tx, caller, { before: row, after: changed });
     refuseMovedSecrets(app, { before: row, after: changed }, input);
-    if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
+    if (input.fallback_connection_ids !== undefined) await refuseBadFallbacks(tx, changed);
     await keepGrants(tx, user.id, () =>
       tx.updateTable("connections").set(changed).where("id", "=", row.id).execute(),
     );
@@ -187,8 +187,8 @@ export async function patchConnection(
 }
 
 /**
- * Deletes a connection. Inboxes that used it are left without one, and connections that fell back on it without a
- * fallback. A rule that names it keeps its id: what it is for fails and says so, before another provider is told of it. A token that came by OAuth is revoked, if its provider answers soon.
+ * Deletes a connection. Inboxes that used it are left without one, and connections that fell back on it ask the
+ * next of their fallbacks. A rule that names it keeps its id: what it is for fails and says so, before another provider is told of it. A token that came by OAuth is revoked, if its provider answers soon.
  */
 export async function deleteConnection(app: App, caller: Caller, id: string): Promise<void> {
   const { user } = caller;
@@ -207,6 +207,7 @@ export async function deleteConnection(app: App, caller: Caller, id: string): Pr
       const mcp_connection_ids = JSON.stringify(ids.filter((other) => other !== id));
       await tx.updateTable("inboxes").set({ mcp_connection_ids }).where("id", "=", inbox.id).execute();
     }
+    await removeFallback(tx, row);
     // The schema sets the other references to null.
     await keepGrants(tx, user.id, () => tx.deleteFrom("connections").where("id", "=", id).execute());
     return row;
@@ -271,7 +272,7 @@ function operatorConnection(app: App): OpenConnection | undefined {
     model: model || info.default_model,
     headers: {},
     trusted: true,
-    fallback_connection_id: null,
+    fallback_connection_ids: [],
     failed: false,
   };
 }
@@ -287,20 +288,21 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
     model: row.model ?? info.default_model,
     headers,
     trusted: false,
-    fallback_connection_id: row.fallback_connection_id,
+    fallback_connection_ids: fallbacksOf(row),
     failed: row.status === "error",
   };
 }
 
 function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
-  const { fallback_connection_id } = input;
+  const { fallback_connection_ids } = input;
   const { config, ...hidden } = splitConfig(app, row, input.config);
   const secrets = { ...input, ...hidden };
   const columns: Partial<ConnectionRow> = {};
   if (input.label !== undefined) columns.label = input.label || row.label;
   if (input.model !== undefined) columns.model = input.model || null;
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
-  if (fallback_connection_id !== undefined) columns.fallback_connection_id = fallback_connection_id;
+  if (fallback_connection_ids !== undefined)
+    columns.fallback_connection_ids = JSON.stringify(fallback_connection_ids);
   if (config !== undefined) columns.config = configColumn(config);
   if (input.ask_tools !== undefined) columns.ask_tools = JSON.stringify([...new Set(input.ask_tools)]);
   if (SEALED_MEMBERS.some((name) => name in secrets))

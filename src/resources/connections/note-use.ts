@@ -10,11 +10,11 @@ import type { OpenConnection } from "./connections.ts";
 export async function noteUse(
   app: App,
   tx: Db,
-  { id, trusted, failed, fallback_connection_id }: OpenConnection,
+  { id, trusted, failed, fallback_connection_ids }: OpenConnection,
   fault: { reason: MessageReason; error: string } | null,
 ): Promise<void> {
   // With a fallback, the answer may have come from that one.
-  const is_well = failed && fallback_connection_id === null;
+  const is_well = failed && fallback_connection_ids.length === 0;
   const is_news = fault === null ? is_well : LASTING_FAULTS.has(fault.reason);
   if (trusted || !is_news) return;
   const status = fault === null ? "ok" : "error";

@@ -20,6 +20,7 @@ import {
   type ConnectionInput,
   newConnectionBody,
 } from "./body-shapes.ts";
+import { fallbacksIn } from "./fallbacks.ts";
 import { pullModel } from "./pull-model.ts";
 import { listPrograms } from "./programs.ts";
 import { ConnectionShape, ConnectionTestShape, ToolProgramShape } from "./shapes.ts";
@@ -199,7 +200,7 @@ function inputOf(body: ConnectionBody): ConnectionInput {
     model: body.model,
     base_url: url?.trim() ?? url,
     headers: body.headers,
-    fallback_connection_id: body.fallback_connection_id,
+    fallback_connection_ids: fallbacksIn(body),
     config: body.config,
     ask_tools: body.ask_tools,
   };

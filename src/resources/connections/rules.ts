@@ -167,23 +167,6 @@ export function refuseLargeConfig(text: string): void {
     throw invalid("body.config", "too_large", `config must be at most ${MAX_CONFIG_BYTES} bytes of JSON.`);
 }
 
-/** Throws unless the fallback is another model connection of the same account, for a model connection. */
-export async function refuseBadFallback(tx: Db, row: ConnectionRow): Promise<void> {
-  const { fallback_connection_id: id } = row;
-  if (id === null) return;
-  const path = "body.fallback_connection_id";
-  if (!isModelKind(row.kind))
-    throw invalid(path, "no_fallback", "Only a connection to a model can have a fallback.");
-  if (id === row.id) throw invalid(path, "own_fallback", "A connection cannot be its own fallback.");
-  const other = await tx
-    .selectFrom("connections")
-    .select("kind")
-    .where("id", "=", id)
-    .where("user_id", "=", row.user_id)
-    .executeTakeFirst();
-  if (!other || !isModelKind(other.kind)) throw invalid(path, "connection_not_found", "connection not found");
-}
-
 function refuseBadUrl(app: App, text: string): void {
   const url = BASE_URL.test(text) ? URL.parse(text) : null;
   if (!url)

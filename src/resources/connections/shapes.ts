@@ -38,9 +38,14 @@ export const ConnectionShape = t.Object(
       t.String({ description: "Null: the provider's own.", examples: ["https://api.openai.com/v1"] }),
     ),
     fallback_connection_id: t.Nullable(
-      t.String({ format: "uuid", description: "Asked when this one does not answer." }),
+      t.String({ format: "uuid", description: "The first of `fallback_connection_ids`." }),
       NONE,
     ),
+    fallback_connection_ids: t.Array(t.String({ format: "uuid" }), {
+      description:
+        "Asked one after the other when this one does not answer, but never once a tool may have changed something.",
+      examples: [[]],
+    }),
     config: t.Nullable(
       t.Record(t.String(), t.Unknown(), {
         description: "Settings of this kind alone. Never a secret: it is shown.",

@@ -4,6 +4,7 @@ import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { asksFirstOf } from "./ask-first.ts";
+import { fallbacksOf } from "./fallbacks.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { hasCredential } from "./sealed.ts";
 import { toolServerNames } from "./targets.ts";
@@ -40,7 +41,8 @@ function viewConnection(
     target,
     model: row.model,
     base_url: row.base_url,
-    fallback_connection_id: row.fallback_connection_id,
+    fallback_connection_id: fallbacksOf(row)[0] ?? null,
+    fallback_connection_ids: fallbacksOf(row),
     config: row.config === null ? null : storedJson<Record<string, unknown> | null>(row.config, null),
     ask_tools: asksFirstOf(row),
     unconfirmed: target !== null && row.unconfirmed === 1,

@@ -14,6 +14,8 @@ import { changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
 import { ModelField } from "./model-field.tsx";
 import type { Provider } from "./providers.ts";
 
+const MAX_FALLBACKS = 3;
+
 interface SettingsProps {
   connection: Connection;
   provider: Provider;
@@ -66,11 +68,11 @@ export function ConnectionSettings({ connection, provider, models }: SettingsPro
           />
         )}
         {category === "llm" && (
-          <FallbackField
+          <FallbackFields
             connection={connection}
-            value={fields.fallback_connection_id}
-            fault={fault("fallback_connection_id")}
-            onChange={(id) => set({ fallback_connection_id: id })}
+            ids={fields.fallback_connection_ids}
+            fault={fault("fallback_connection_ids")}
+            onChange={(ids) => set({ fallback_connection_ids: ids })}
           />
         )}
         {key && !isProgram(fields) && (
@@ -94,27 +96,42 @@ export function ConnectionSettings({ connection, provider, models }: SettingsPro
   );
 }
 
-interface FallbackFieldProps {
+interface FallbackProps {
   connection: Connection;
-  value: string;
+  ids: string[];
   fault: FieldFault | undefined;
-  onChange: (connection_id: string) => void;
+  onChange: (ids: string[]) => void;
 }
 
-function FallbackField({ connection, value, fault, onChange }: FallbackFieldProps) {
+/** A choice for each fallback there is, and one more to add the next. */
+function FallbackFields({ connection, ids, fault, onChange }: FallbackProps) {
   const { data: connections = [] } = useQuery(connectionList);
   const others = connections.filter(({ id, category }) => category === "llm" && id !== connection.id);
   if (others.length === 0) return null;
-  return (
-    <Field label="If it does not answer, ask" fault={fault}>
-      <Select value={value} onChange={(event) => onChange(event.target.value)}>
+  const places = Math.min(ids.length + 1, MAX_FALLBACKS, others.length);
+  return Array.from({ length: places }, (_, place) => (
+    <Field
+      // oxlint-disable-next-line react/no-array-index-key -- a place in the order is what it is for
+      key={place}
+      label={place === 0 ? "If it does not answer, ask" : "And then"}
+      hint={place === 0 && "Nobody else is asked once a tool may have changed something."}
+      fault={place === 0 ? fault : undefined}
+    >
+      <Select
+        value={ids[place] ?? ""}
+        onChange={({ target: { value } }) =>
+          onChange(ids.toSpliced(place, 1, value).filter((id) => id !== ""))
+        }
+      >
         <option value="">Nobody else</option>
-        {others.map(({ id, label }) => (
-          <option key={id} value={id}>
-            {label}
-          </option>
-        ))}
+        {others
+          .filter(({ id }) => id === ids[place] || !ids.includes(id))
+          .map(({ id, label }) => (
+            <option key={id} value={id}>
+              {label}
+            </option>
+          ))}
       </Select>
     </Field>
-  );
+  ));
 }

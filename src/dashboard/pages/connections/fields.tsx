@@ -5,13 +5,14 @@ import { TextField } from "../../ui/text-field.tsx";
 import { isProgram } from "./address-field.tsx";
 import type { Provider } from "./providers.ts";
 
-/** The fields of a connection in a form: texts alone, secrets empty. */
+/** The fields of a connection in a form, secrets empty. */
 export interface Fields {
   label: string;
   credential: string;
   base_url: string;
   model: string;
-  fallback_connection_id: string;
+  /** Ids, in the order in which they are asked. */
+  fallback_connection_ids: string[];
   /** One header a line: `Name: value`. */
   headers: string;
   client_id: string;
@@ -27,7 +28,7 @@ export function fieldsOf(connection: Partial<Connection>): Fields {
     credential: "",
     base_url: textOf(connection.base_url),
     model: textOf(connection.model),
-    fallback_connection_id: textOf(connection.fallback_connection_id),
+    fallback_connection_ids: connection.fallback_connection_ids ?? [],
     headers: "",
     client_id: textOf(connection.config?.["client_id"]),
     client_secret: "",
@@ -44,8 +45,10 @@ export function changesOf(
   const changes: Record<string, unknown> = {};
   if (now.label !== before.label) changes["label"] = now.label;
   if (now.credential !== "") changes["credential"] = now.credential;
-  for (const name of ["base_url", "model", "fallback_connection_id"] as const)
+  for (const name of ["base_url", "model"] as const)
     if (now[name] !== before[name]) changes[name] = now[name] || null;
+  const { fallback_connection_ids: ids } = now;
+  if (ids.join() !== before.fallback_connection_ids.join()) changes["fallback_connection_ids"] = ids;
   if (now.headers.trim() !== "") changes["headers"] = headersIn(now.headers);
   if (
     ["client_id", "client_secret", "issuer"].some(
