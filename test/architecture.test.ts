@@ -298,7 +298,13 @@ function fileFaults(path: string, code: string): string[] {
     /(updateTable|deleteFrom|insertInto)\("jobs"\)|insertRow\(\w+, "jobs"/.test(code) &&
     !/^src\/(jobs\/|db\/account-jobs\.ts$)/.test(path);
   const dares = /\bsynchronous\s*[=(](?!\s*FULL\b)/i.test(code) && path !== "src/db/open-sqlite.ts";
+  const stalls =
+    /\bURL\.(parse|canParse)\(|\bdomainToASCII\b|\.normalize\(/.test(code) &&
+    !/^src\/(lib\/(web-address|normal-form)|api|http\/request)\.ts$|^src\/dashboard\//.test(path);
   return [
+    ...(stalls
+      ? [`${path} reads an address or puts marks in order beside lib/web-address.ts and normal-form.ts`]
+      : []),
     ...(opens ? [`${path} opens a database beside openSqlite`] : []),
     ...(queues ? [`${path} writes jobs beside src/jobs`] : []),
     ...(dares ? [`${path} asks for commits that are not synced`] : []),

@@ -1,7 +1,8 @@
+import { urlOf } from "../lib/web-address.ts";
 import { member } from "../lib/foreign-json.ts";
 import { headOf } from "../lib/text-length.ts";
 import { safeFilename } from "../trust/shown/attachment-name.ts";
-import { hideSecrets } from "./mcp-secrets.ts";
+import { headWithoutSecrets, hideSecrets } from "./mcp-secrets.ts";
 import type { ToolFile, ToolOutcome } from "../trust/guard/tool.ts";
 
 const MAX_TEXT_CHARS = 200_000;
@@ -49,8 +50,8 @@ export function outcomeOf(result: unknown, secrets: Set<string>): ToolOutcome {
     lines.unshift(
       `(The answer has more than ${MAX_PARTS.toLocaleString("en")} parts: the other ${all.length - MAX_PARTS} were left out.)`,
     );
-  const text = hideSecrets(lines.filter((line) => line !== "").join("\n"), secrets);
-  return { ok: member(result, "isError") !== true, text: cut(text) || "(no output)", files: taken.files };
+  const text = cut(lines.filter((line) => line !== "").join("\n"), secrets);
+  return { ok: member(result, "isError") !== true, text: text || "(no output)", files: taken.files };
 }
 
 interface Taken {
@@ -116,7 +117,7 @@ function mediaType(part: unknown): string {
 }
 
 function lastStepOf(uri: string): string {
-  const path = (URL.parse(uri)?.pathname ?? uri).split(/[?#]/)[0] ?? "";
+  const path = (urlOf(uri)?.pathname ?? uri).split(/[?#]/)[0] ?? "";
   const step = path.split("/").at(-1) ?? "";
   try {
     return decodeURIComponent(step);
@@ -125,10 +126,11 @@ function lastStepOf(uri: string): string {
   }
 }
 
-function cut(text: string): string {
-  if (text.length <= MAX_TEXT_CHARS) return text;
+function cut(text: string, secrets: Iterable<string>): string {
+  const head = headWithoutSecrets(text, secrets, MAX_TEXT_CHARS);
+  if (text.length <= MAX_TEXT_CHARS) return head;
   const left_out = text.length - MAX_TEXT_CHARS;
-  return `${headOf(text, MAX_TEXT_CHARS)}\n(The answer goes on for ${left_out} more characters, which were cut off.)`;
+  return `${head}\n(The answer goes on for ${left_out} more characters, which were cut off.)`;
 }
 
 function stringOf(value: unknown, name: string): string {

@@ -1,3 +1,5 @@
+import { replaceEach } from "../lib/replace-each.ts";
+import { headOf } from "../lib/text-length.ts";
 import type { McpServer } from "./mcp.ts";
 
 /** Shorter tokens may occur in any text by chance. */
@@ -19,11 +21,18 @@ export function addSecret(secrets: Set<string>, token: string): void {
   if (token.length >= MIN_TOKEN_CHARS) secrets.add(token);
 }
 
+/** Returns the beginning of a server's text as `hideSecrets` does; what is beyond it is not looked through. */
+export function headWithoutSecrets(text: string, secrets: Iterable<string>, max_chars: number): string {
+  if (text.length <= max_chars) return hideSecrets(text, secrets);
+  const longest = Math.max(0, ...[...secrets].flatMap(formsOf).map(({ length }) => length));
+  const clean = hideSecrets(headOf(text, max_chars + 2 * longest), secrets);
+  // A secret that the cut has parted is in the last characters at the most.
+  return headOf(clean.slice(0, clean.length - longest), max_chars);
+}
+
 /** Returns a server's text without the secrets it repeats, as they are or encoded. */
 export function hideSecrets(text: string, secrets: Iterable<string>): string {
-  let clean = text;
-  for (const secret of secrets) for (const form of formsOf(secret)) clean = clean.replaceAll(form, HIDDEN);
-  return clean;
+  return replaceEach(text, [...secrets].flatMap(formsOf), HIDDEN);
 }
 
 function formsOf(secret: string): string[] {

@@ -1,3 +1,4 @@
+import { urlOf } from "../lib/web-address.ts";
 import type { HOSTED_KINDS } from "../config/schema.ts";
 
 export type ModelKind = (typeof HOSTED_KINDS)[number] | "ollama" | "openai_compatible" | "demo";
@@ -63,13 +64,13 @@ export function endpointOf(connection: Pick<ModelConnection, "kind" | "base_url"
 
 /** Returns the label of a kind, with the host where the label does not tell it. */
 export function nameAt(kind: { label: string; base_url: string | null }, base_url: string): string {
-  const url = base_url === "" || base_url === kind.base_url ? null : URL.parse(base_url);
+  const url = base_url === "" || base_url === kind.base_url ? null : urlOf(base_url);
   return url === null ? kind.label : `${kind.label} at ${url.host}`;
 }
 
 /** Adds the path of the kind's default URL to a base URL without one. */
 function withPath(base_url: string, own: string): string {
-  const url = URL.parse(base_url);
+  const url = urlOf(base_url);
   if (url === null || url.pathname !== "/" || own === "") return base_url === "" ? own : base_url;
   url.pathname = new URL(own).pathname;
   return url.href;

@@ -1,3 +1,4 @@
+import { urlOf } from "../lib/web-address.ts";
 import ipaddr from "ipaddr.js";
 
 const MAX_PORT = 65_535;
@@ -76,7 +77,7 @@ export function isNameServer(value: string): boolean {
 }
 
 export function isOrigin(value: string): boolean {
-  return isWebUrl(value) && URL.parse(value)?.pathname === "/" && !/[?#]/.test(value);
+  return isWebUrl(value) && urlOf(value)?.pathname === "/" && !/[?#]/.test(value);
 }
 
 /**
@@ -84,12 +85,12 @@ export function isOrigin(value: string): boolean {
  * these are mistakes here.
  */
 export function isWebUrl(value: string): boolean {
-  const url = URL.parse(value);
+  const url = urlOf(value);
   return /^https?:\/\/[^\s\\/][^\s\\]*$/i.test(value) && url !== null && url.username + url.password === "";
 }
 
 export function isRelayUrl(value: string): boolean {
-  const url = URL.parse(value);
+  const url = urlOf(value);
   if (url === null || url.hostname === "" || !/^\/?$/.test(url.pathname)) return false;
   // A lone % in the password could not be decoded.
   return /^smtps?:\/\/[^\s?#]+$/i.test(value) && isEncoded(`${url.username}:${url.password}`);

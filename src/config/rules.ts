@@ -1,3 +1,4 @@
+import { urlOf } from "../lib/web-address.ts";
 import { relative, resolve } from "node:path";
 import { clash, isPublicHost } from "./forms.ts";
 import { HOSTED_KINDS } from "./schema.ts";
@@ -105,7 +106,7 @@ export const RULES: Rule[] = [
     needs: "acme.names",
     isBroken: ({ server, smtp, acme }) =>
       server.tls === "acme" &&
-      ![URL.parse(server.base_url)?.hostname ?? "", smtp.hostname, ...acme.names].some(isPublicHost),
+      ![urlOf(server.base_url)?.hostname ?? "", smtp.hostname, ...acme.names].some(isPublicHost),
     words:
       'is "acme", so server.base_url ("https://mail.example.org"), smtp.hostname or acme.names must say the public name of this server',
   },

@@ -1,5 +1,5 @@
+import { asciiHost } from "../lib/web-address.ts";
 import { refusalFor } from "../reasons.ts";
-import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { freeFor, type Storage } from "../resources/billing/storage.ts";
 import { isOwnDomain } from "../resources/domains/domains.ts";
@@ -90,7 +90,5 @@ const NOT_OURS: Refusal = {
 export function comparableAddress(given: string): string {
   const address = withoutQuotes(given);
   const at = address.lastIndexOf("@") + 1;
-  return /[^\0-\x7f]/.test(address.slice(at))
-    ? address.slice(0, at) + domainToASCII(address.slice(at))
-    : address;
+  return /[^\0-\x7f]/.test(address.slice(at)) ? address.slice(0, at) + asciiHost(address.slice(at)) : address;
 }

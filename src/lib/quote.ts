@@ -47,7 +47,8 @@ export function quote(text: string, secrets: string[], max_chars: number = MAX_Q
 
 /** Returns whether a text contains a secret, in any case or encoding. */
 export function containsSecret(text: string, secret: string): boolean {
-  const shown = inLowerCase(text);
+  // The search in bytes takes linear time, whatever is sought.
+  const shown = Buffer.from(inLowerCase(text));
   return formsOf(secret).some((form) => shown.includes(inLowerCase(form)));
 }
 
@@ -71,25 +72,47 @@ function hideMasked(text: string, secrets: string[]): string {
   });
 }
 
+/** Hides each run of characters that a secret has as well. Takes time in proportion to the text and the secrets together. */
 function hideParts(text: string, forms: string[]): string {
   const shown = inLowerCase(text);
-  const hidden = forms.map(inLowerCase);
+  /** By place, how far a part of a secret goes that begins there. */
+  const ends = new Map<number, number>();
+  for (const [length, alike] of Map.groupBy(forms.map(inLowerCase), partChars)) {
+    const places = placesOf(shown, length);
+    const shared = new Set<string>();
+    for (const form of alike)
+      for (let from = 0; from + length <= form.length; from += 1) {
+        const piece = form.slice(from, from + length);
+        if (places.has(piece)) shared.add(piece);
+      }
+    for (const piece of shared) for (const at of places.get(piece) ?? []) ends.set(at, at + length);
+  }
   let clean = "";
-  let at = 0;
-  while (at < text.length) {
-    const length = Math.max(0, ...hidden.map((form) => sharedChars(shown, at, form)));
-    clean += length === 0 ? text.charAt(at) : "[key]";
-    at += length || 1;
+  let hidden_to = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const end = ends.get(at) ?? 0;
+    if (end > at && hidden_to <= at) clean += "[key]";
+    hidden_to = Math.max(hidden_to, end);
+    if (hidden_to <= at) clean += text.charAt(at);
   }
   return clean;
 }
 
-/** Returns how many characters of a secret are in a text at one place; 0 if too few to tell. */
-function sharedChars(text: string, at: number, secret: string): number {
-  let length = Math.min(MIN_PART_CHARS, secret.length);
-  if (!secret.includes(text.slice(at, at + length)) || at + length > text.length) return 0;
-  while (at + length < text.length && secret.includes(text.slice(at, at + length + 1))) length += 1;
-  return length;
+/** The fewest characters of a secret that count as a part of it. */
+function partChars(secret: string): number {
+  return Math.min(MIN_PART_CHARS, secret.length);
+}
+
+/** Where each piece of that many characters stands in a text. */
+function placesOf(text: string, length: number): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (let at = 0; at + length <= text.length; at += 1) {
+    const piece = text.slice(at, at + length);
+    const known = places.get(piece);
+    if (known) known.push(at);
+    else places.set(piece, [at]);
+  }
+  return places;
 }
 
 /** Returns a text with ASCII letters in lower case, so that every character keeps its index. */

@@ -1,4 +1,4 @@
-/** More characters than any slug needs: normalization takes quadratic time over many marks on one letter. */
+/** More characters than any slug needs. */
 const MAX_READ_CHARS = 500;
 
 /**
@@ -6,9 +6,7 @@ const MAX_READ_CHARS = 500;
  * an empty string if nothing of it can be written that way.
  */
 export function slugOf(text: string): string {
-  return text
-    .slice(0, MAX_READ_CHARS)
-    .normalize("NFKD")
+  return normalForm("NFKD", text.slice(0, MAX_READ_CHARS))
     .replaceAll(/\p{M}/gu, "")
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
@@ -19,3 +17,4 @@ export function slugOf(text: string): string {
 export function cutSlug(slug: string, max_chars: number): string {
   return slug.slice(0, max_chars).replace(/-$/, "");
 }
+import { normalForm } from "./normal-form.ts";

@@ -71,8 +71,7 @@ const TOO_MANY_MARKS = /(?<=\p{M}{30})\p{M}+/gu;
 /** A word or text without accents, in lower case: words that are the same to a search have the same. */
 export function folded(word: string): string {
   if (!BEYOND_ASCII.test(word)) return word.toLowerCase();
-  const safe = word.replaceAll(TOO_MANY_MARKS, "");
-  return safe.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC").toLowerCase();
+  return normalForm("NFC", normalForm("NFD", word).replaceAll(ACCENTS, "")).toLowerCase();
 }
 
 /** Characters that marked texts have a use for: those for private use begin words, two invisible ones join and part them. */
@@ -111,3 +110,4 @@ export function markedText(text: string, mark: string): string {
 export function plainText(marked: string): string {
   return marked.replaceAll(UNSEEN, "").replaceAll(REPEATED, "");
 }
+import { normalForm } from "./normal-form.ts";

@@ -1,3 +1,4 @@
+import { normalForm } from "./normal-form.ts";
 import { invalid } from "../errors.ts";
 import { isLongerThan } from "./text-length.ts";
 
@@ -9,7 +10,7 @@ const TAG = /^[\p{L}\p{N}][\p{L}\p{N}_.-]*$/u;
 export function normalTags(given: string[], path = "body.tags"): string[] {
   const tags = new Map<string, string>();
   for (const [index, text] of given.entries()) {
-    const tag = text.trim().normalize("NFC").replace(/^[#+]/, "");
+    const tag = normalForm("NFC", text.trim()).replace(/^[#+]/, "");
     if (!TAG.test(tag) || isLongerThan(tag, MAX_TAG_CHARS))
       throw invalid(
         `${path}.${index}`,

@@ -1,4 +1,4 @@
-import { domainToASCII } from "node:url";
+import { asciiHost } from "../lib/web-address.ts";
 import { type DnsServer, exchange, type Reply } from "./dns-exchange.ts";
 import { countLookUp, type DnsCounts } from "./dns-standing.ts";
 import { createNameServers } from "./name-servers.ts";
@@ -119,7 +119,7 @@ export function isUnreached(error: unknown): boolean {
  * Returns a name in lower case and A-labels without root dot; undefined when no such name can exist (RFC 1035 §2.3.4).
  */
 function toDnsName(asked: string): string | undefined {
-  const ascii = /^[\x21-\x7e]+$/.test(asked) ? asked : domainToASCII(asked);
+  const ascii = /^[\x21-\x7e]+$/.test(asked) ? asked : asciiHost(asked);
   const name = ascii.toLowerCase().replace(/\.$/, "");
   const fits = name.length <= 253 && name.split(".").every((label) => label.length > 0 && label.length <= 63);
   return fits ? name : undefined;

@@ -1,4 +1,4 @@
-import { domainToASCII } from "node:url";
+import { asciiHost } from "../lib/web-address.ts";
 import { getDomain, parse } from "tldts";
 
 /** Returns the part after the last "@". */
@@ -50,5 +50,5 @@ export function isPublicName(name: string): boolean {
 }
 
 function normalize(domain: string): string {
-  return domainToASCII(domain).toLowerCase().replace(/\.$/, "");
+  return asciiHost(domain).toLowerCase().replace(/\.$/, "");
 }

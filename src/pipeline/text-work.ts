@@ -17,6 +17,7 @@ import { markdownToHtml } from "../mail/writing/html-writer.ts";
 import { fencesOf } from "../mail/writing/markdown.ts";
 import type { Picture } from "../mail/writing/pictures.ts";
 import { type Written, written, writtenNotes } from "../mail/writing/written.ts";
+import { type NumbersFound, numbersToCompare, struckOut } from "../resources/accounts/code-in-texts.ts";
 import { type Found, findSought, type Sought } from "../resources/inboxes/rules/words.ts";
 import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
@@ -97,6 +98,10 @@ export const TEXT_WORK = {
     shownArguments(args, unnamed),
   /** Returns what is to be noted of a call that writes. */
   writes: hashesToNote,
+  /** Returns the numbers that may be a sign-in code. */
+  numbers: ({ texts }: { texts: string[] }): NumbersFound => numbersToCompare(texts),
+  struck: ({ texts, code }: { texts: string[]; code: string }): string[] =>
+    texts.map((text) => struckOut(text, code)),
   words: ({ sought }: { sought: Sought[] }): Found => findSought(sought),
   title: ({ id, going }: { id: string; going: Going }): TitleToFind | null => titleToFind(id, going),
   alike: ({ title, places, going }: { title: string; places: Place[]; going: Going }) =>
@@ -179,6 +184,9 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   mailed: 0,
   writes: 0,
   words: 2_048,
+  // Packed texts are unpacked as often as they may be packed, and each from four places.
+  numbers: 2_048,
+  struck: 2_048,
   // These take time in proportion to the product of two lengths.
   places: 2_048,
   besides: 2_048,

@@ -9,6 +9,8 @@ import { AppError } from "../errors.ts";
 import { freshToken } from "../resources/integrations/tokens.ts";
 import { integrationTools } from "../resources/integrations/tools.ts";
 import { stripHiddenCharacters } from "../trust/own-words/hidden-characters.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import { workOnText } from "./text-work.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 /** As many tools as models keep apart well. Interfaces take 128, and one of these is our own. */
@@ -70,10 +72,14 @@ export function offersOf(tools: Tool[], others: OfferedTool[] = []): OfferedTool
 /** What a tool answers, without the code that signs in to the account of the message. */
 export async function withoutCode(
   app: App,
-  message: Pick<MessageRow, "user_id" | "key_id">,
+  message: MessageRow,
   answer: Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
-  return withoutSignInCode(app, message, await answer);
+  const from = sourceOf(message);
+  return withoutSignInCode(app, message, await answer, {
+    numbers: (texts) => workOnText(app, "numbers", { texts }, from),
+    struck: (texts, code) => workOnText(app, "struck", { texts, code }, from),
+  });
 }
 
 async function listTools(

@@ -1,3 +1,4 @@
+import { urlOf } from "../lib/web-address.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as acme from "acme-client";
 import { AppError } from "../errors.ts";
@@ -114,7 +115,7 @@ async function exchange(request: WireRequest): Promise<{ response: Response; dat
     if (fault === null) throw error;
     throw new AppError(
       "unavailable",
-      `The authority at ${URL.parse(url)?.host} cannot be reached. ${fault.message}`,
+      `The authority at ${urlOf(url)?.host} cannot be reached. ${fault.message}`,
     );
   }
 }

@@ -26,6 +26,8 @@ const GONE: [string, string][] = [
   ["the name of a mark that nobody sees", "&ic;"],
   ["the name of another one", "&af;"],
   ["marks of a template of 300 characters", `{{${"x".repeat(300)}}}`],
+  ["a comment of a template over lines", "{# q\n\nz #}"],
+  ["another one, with marks in it", "{{! q {x}\n\nz }}"],
   ["a mark of 300 characters", `[${"x".repeat(300)}]`],
   ["the code of a terminal", "\u001b(B"],
 ];

@@ -1,4 +1,5 @@
-import { domainToASCII } from "node:url";
+import { normalForm } from "../../lib/normal-form.ts";
+import { asciiHost } from "../../lib/web-address.ts";
 import { withoutQuotes } from "../../lib/mail-address.ts";
 import { withoutBlanks } from "./header-block.ts";
 
@@ -160,7 +161,7 @@ function normalizeAddress(written: string): string | undefined {
   const text = withoutQuotes(written);
   const at = text.lastIndexOf("@");
   const given = text.slice(0, Math.max(at, 0));
-  const local = given.normalize("NFC").toLowerCase();
+  const local = normalForm("NFC", given).toLowerCase();
   // A letter that only looks like one of ASCII, such as the sign of Kelvin, would make another's address of it.
   if (ASCII.test(local) && !ASCII.test(given)) return undefined;
   const domain = normalizeDomain(text.slice(at + 1));
@@ -173,7 +174,7 @@ function normalizeAddress(written: string): string | undefined {
 
 /** Returns a domain in lower case and A-labels; undefined for what is no domain name, such as an IP address. */
 function normalizeDomain(text: string): string | undefined {
-  const domain = (ASCII.test(text) ? text : domainToASCII(text)).toLowerCase();
+  const domain = (ASCII.test(text) ? text : asciiHost(text)).toLowerCase();
   const labels = domain.split(".");
   const valid = labels.every((label) => DOMAIN_LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? "");
   return valid ? domain : undefined;

@@ -1,4 +1,4 @@
-import { domainToASCII } from "node:url";
+import { asciiHost } from "../../lib/web-address.ts";
 import { messageOf } from "../../errors.ts";
 import { withQuotes } from "../../lib/mail-address.ts";
 import type { Given } from "./mail-body.ts";
@@ -230,7 +230,7 @@ export function noUtf8(host: string, to: string): SendOutcome {
 /** Returns the address with its domain as A-labels; the local part stays as it is. */
 export function asciiDomain(address: string): string {
   const at = address.lastIndexOf("@");
-  return at < 0 ? address : `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+  return at < 0 ? address : `${address.slice(0, at)}@${asciiHost(address.slice(at + 1))}`;
 }
 
 /** Returns an address as written in an SMTP command: odd dots are quoted there (RFC 5321 §4.1.2). */

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import { createTransport, type SendMailOptions } from "nodemailer";
@@ -208,7 +209,7 @@ function nullable(sender: string): string | false {
 }
 
 export function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_url" | "egress_allow">) {
-  const url = URL.parse(relay_url);
+  const url = urlOf(relay_url);
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
     throw invalid(
       "outbound.relay_url",

@@ -1,6 +1,6 @@
+import { asciiHost } from "../../lib/web-address.ts";
 import { createPublicKey, generateKeyPair, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { domainToASCII } from "node:url";
 import { promisify } from "node:util";
 import { sha256, sha256Bytes } from "../../lib/sha256.ts";
 
@@ -67,7 +67,7 @@ export function dkimRecord(
 ): DnsRecord {
   return {
     type: "TXT",
-    name: `${key.selector}._domainkey.${domainToASCII(domain)}`,
+    name: `${key.selector}._domainkey.${asciiHost(domain)}`,
     value: `v=DKIM1; k=${key.algorithm}; p=${key.public_part}`,
   };
 }
@@ -88,7 +88,7 @@ export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Pro
     .subarray(0, headers_end)
     .toString("latin1")
     .split(/\r\n(?![ \t])/);
-  const signing_domain = domainToASCII(domain);
+  const signing_domain = asciiHost(domain);
   requireFrom(fields, signing_domain);
   const signed = signedFields(fields);
   const tags = {
@@ -108,7 +108,7 @@ export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Pro
 function requireFrom(fields: string[], domain: string): void {
   const from = fields.filter((field) => /^from:/i.test(field));
   const author = /@([^@\s>]+)>?\s*$/.exec(from[0] ?? "")?.[1];
-  const authorDomain = domainToASCII(Buffer.from(author ?? "", "latin1").toString("utf8"));
+  const authorDomain = asciiHost(Buffer.from(author ?? "", "latin1").toString("utf8"));
   if (from.length === 1 && authorDomain === domain && domain !== "") return;
   throw new Error(`A mail from "${authorDomain}" cannot be signed for "${domain}".`);
 }

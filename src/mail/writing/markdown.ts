@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import MarkdownIt, { type StateCore, type Token } from "markdown-it";
 
 import { withoutEntities } from "../../trust/guard/as-read.ts";
@@ -35,7 +36,7 @@ const FILE_NAME = /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1
 // Combining marks on one letter of a host take a URL parser quadratic time.
 markdown.validateLink = (url) =>
   url.length <= MAX_LINK_CHARS &&
-  (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
+  (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && urlOf(url) !== null));
 
 /** Options for reading an answer. */
 export interface Reading {

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { connect as connectTls } from "node:tls";
 import { environment } from "../../config/config.ts";
 import { KIND_INFO } from "../../resources/connections/kinds.ts";
@@ -39,7 +40,7 @@ async function checkBaseUrl(bench: Bench): Promise<Outcome> {
       'Set it to what people type, such as "https://mail.example.org".',
     );
   if (!bench.running) return skip("No server is running.");
-  const fetch = createSafeFetch(await ownRules(bench, URL.parse(base_url)?.hostname ?? ""));
+  const fetch = createSafeFetch(await ownRules(bench, urlOf(base_url)?.hostname ?? ""));
   const mend = "See that the name leads to this machine, and that the proxy in front of it is up.";
   const response = await fetch(`${base_url}/livez`, { signal: timeoutSignal(ASK_MS) }).catch(
     (error: unknown) => unanswered(base_url, error, mend),
@@ -71,7 +72,7 @@ function unanswered(base_url: string, error: unknown, mend: string): Outcome {
 }
 
 async function checkCertificate(bench: Bench): Promise<Outcome> {
-  const url = URL.parse(bench.app.config.server.base_url);
+  const url = urlOf(bench.app.config.server.base_url);
   if (url?.protocol !== "https:") return skip("server.base_url is not https.");
   const [address] = (await judgeHost(url.hostname, await ownRules(bench, url.hostname))).addresses;
   const port = Number(url.port || 443);

@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 /** The longest name, so that the path stays short enough for every system. */
 const MAX_CHARS = 100;
 /** Names that no file may have on Windows, with or without an ending. */
@@ -8,9 +9,7 @@ const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
  * used there, in lower case.
  */
 export function safeFileName(given: string, taken: Set<string>): string {
-  const plain = given
-    .toWellFormed()
-    .normalize("NFC")
+  const plain = normalForm("NFC", given.toWellFormed())
     .replaceAll(/[\p{C}<>:"/\\|?*]/gu, "_")
     .replace(/^[. ]+/, "_")
     .replace(/(?<![. ])[. ]+$/, "");

@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import type { App } from "../../app.ts";
 import { changePlan } from "../billing/change-plan.ts";
 import { defaultPlan } from "../billing/plans.ts";
@@ -26,7 +27,7 @@ export type User = UserRow;
  * anything that is no address.
  */
 export function normalizeEmail(input: string, path = "body.email"): string {
-  const text = input.length > MAX_WRITTEN_CHARS ? "" : input.trim().normalize("NFC").toLowerCase();
+  const text = input.length > MAX_WRITTEN_CHARS ? "" : normalForm("NFC", input.trim()).toLowerCase();
   const email = withoutQuotes(text);
   const at = email.lastIndexOf("@");
   const local = email.slice(0, at);

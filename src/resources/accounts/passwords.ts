@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { SessionRow } from "../../db/schema.ts";
@@ -26,7 +27,7 @@ const NOBODYS =
 
 /** The hash of a new password for the account of `email`; throws `validation_error` for a bad one. */
 export async function hashNewPassword(password: string, email: string): Promise<string> {
-  const text = password.normalize("NFKC");
+  const text = normalForm("NFKC", password);
   const chars = Array.from(text).length;
   if (chars < MIN_CHARS)
     throw invalid("body.password", "too_short", `A password has at least ${MIN_CHARS} characters.`);
@@ -45,7 +46,7 @@ export async function hashNewPassword(password: string, email: string): Promise<
  * password.
  */
 export async function isPassword(password: string, hash: string | null | undefined): Promise<boolean> {
-  const same = await Bun.password.verify(password.normalize("NFKC"), hash ?? NOBODYS);
+  const same = await Bun.password.verify(normalForm("NFKC", password), hash ?? NOBODYS);
   return same && hash !== null && hash !== undefined;
 }
 

@@ -2,25 +2,20 @@ import type { App } from "../../app.ts";
 import { isUtf8 } from "node:buffer";
 import type { LoginCodeRow, MessageRow } from "../../db/schema.ts";
 import { equalBytes } from "../../lib/secrets.ts";
+import type { NumbersFound } from "./code-in-texts.ts";
 import { hmacOfCode, validCodeOf, voidCode } from "./codes.ts";
 
-/**
- * Matches six digits as mails and people write them, also right behind a character that is escaped for an address, JSON
- * or quoted-printable (`%20123456`).
- */
-const SIX_DIGITS =
-  /(?:(?<!\d)|(?<=[%=][\dA-F]{2})|(?<=\\x[\dA-F]{2})|(?<=\\u[\dA-F]{4}))\d{3}[ \u00a0-]?\d{3}(?!\d)/gi;
-/** Different numbers that are compared with the code for one answer of a tool. */
-const MAX_COMPARED = 5_000;
-/** Matches base64 and base64url (RFC 4648 §4, §5), also in the lines of a mail (RFC 2045 §6.8). */
-const BASE64 = /[\w+/-]{8,}(?:(?<=[\w+/-]{60})\r?\n[\w+/-]{8,})*={0,2}/g;
-/** A mail within a mail may be packed as often. */
-const MAX_DEPTH = 3;
-const STRUCK = "[sign-in code left out: it does not count any more]";
-
+/** Characters of an answer that are looked through; beyond these a text or file is left out while there is a code. */
+const MAX_READ_CHARS = 524_288;
 interface Said {
   text: string;
   files: { filename: string; content_type: string; bytes: Uint8Array }[];
+}
+
+/** Looks through texts of others, which takes long and so is not done on the server's own thread; undefined where it took too long. */
+export interface CodeReader {
+  numbers: (texts: string[]) => Promise<NumbersFound | undefined>;
+  struck: (texts: string[], code: string) => Promise<string[] | undefined>;
 }
 
 /**
@@ -35,74 +30,53 @@ export async function withoutSignInCode<Outcome extends Said>(
   app: App,
   message: Pick<MessageRow, "user_id" | "key_id">,
   outcome: Outcome,
+  reader: CodeReader,
 ): Promise<Outcome> {
   const [open] = await validCodeOf(app, app.db, message.user_id);
   if (!open) return outcome;
-  const numbers = new Set<string>();
-  const is_text_whole = addAll(numbers, numbersIn(outcome.text));
-  const files = outcome.files.map((file) => {
-    const text = textOf(file.bytes);
-    const is_whole = text !== undefined && addAll(numbers, numbersIn(text));
-    return { file, text: is_whole ? text : undefined };
-  });
-  const code = codeAmong(app, open, numbers);
+  const texts = readableTexts([outcome.text, ...outcome.files.map(({ bytes }) => textOf(bytes))]);
+  const found = await reader.numbers(texts.map((text) => text ?? ""));
+  const known = texts.map((text, index) => (found?.whole[index] ? text : undefined));
+  const code = codeAmong(app, open, found?.numbers ?? []);
   if (code !== undefined) await voidCode(app, open, message.key_id);
-  const kept: Outcome["files"] = [];
-  const said = [is_text_whole ? struckOut(outcome.text, code) : `What the tool said was ${LEFT_OUT}`];
-  for (const { file, text } of files) {
-    if (text !== undefined && struckOut(text, code) === text) kept.push(file);
+  const struck =
+    code === undefined
+      ? known
+      : await reader.struck(
+          known.map((text) => text ?? ""),
+          code,
+        );
+  const said: string[] = [];
+  const files: Outcome["files"] = [];
+  for (const [index, text] of known.entries()) {
+    const shown = text === undefined ? undefined : struck?.[index];
+    const file = outcome.files[index - 1];
+    if (file === undefined) said.push(shown ?? `What the tool said was ${LEFT_OUT}`);
+    else if (shown !== undefined && shown === text) files.push(file);
     else
-      said.push(`The file ${JSON.stringify(file.filename)} was ${text === undefined ? LEFT_OUT : HAS_CODE}`);
+      said.push(`The file ${JSON.stringify(file.filename)} was ${shown === undefined ? LEFT_OUT : HAS_CODE}`);
   }
-  return { ...outcome, files: kept, text: said.join("\n\n") };
+  return { ...outcome, files, text: said.join("\n\n") };
 }
 
 const HAS_CODE = "left out: the sign-in code of the account stands in it, which does not count any more.";
 const LEFT_OUT =
   "left out: a sign-in code of the account is valid at the moment, and might stand in it. Ask again once the code has been used, or in ten minutes.";
 
-/** Adds numbers to those that are compared, unless they are too many; returns whether it did. */
-function addAll(numbers: Set<string>, more: ReadonlySet<string>): boolean {
-  const all = numbers.union(more);
-  if (all.size > MAX_COMPARED) return false;
-  for (const number of more) numbers.add(number);
-  return true;
+/** Texts as long as there is room for them; undefined for the others. */
+function readableTexts(texts: (string | undefined)[]): (string | undefined)[] {
+  let room = MAX_READ_CHARS;
+  return texts.map((text) => {
+    if (text === undefined || text.length > room) return undefined;
+    room -= text.length;
+    return text;
+  });
 }
 
-function codeAmong(app: App, open: LoginCodeRow, numbers: ReadonlySet<string>): string | undefined {
+function codeAmong(app: App, open: LoginCodeRow, numbers: readonly string[]): string | undefined {
   const user = { id: open.user_id };
   for (const number of numbers) if (equalBytes(hmacOfCode(app, user, number), open.code_hmac)) return number;
   return undefined;
-}
-
-/** The numbers in a text that may be a code, as it is and as programs unpack it. */
-function numbersIn(text: string, depth = 0, numbers = new Set<string>()): Set<string> {
-  for (const [written] of text.matchAll(SIX_DIGITS)) {
-    if (numbers.size > MAX_COMPARED) return numbers;
-    numbers.add(digitsOf(written));
-  }
-  if (depth < MAX_DEPTH)
-    for (const [packed] of text.matchAll(BASE64))
-      for (const unpacked of unpackedFrom(packed)) numbersIn(unpacked, depth + 1, numbers);
-  return numbers;
-}
-
-function struckOut(text: string, code: string | undefined): string {
-  if (code === undefined) return text;
-  const struck = text.replaceAll(SIX_DIGITS, (written) => (digitsOf(written) === code ? STRUCK : written));
-  return struck.replaceAll(BASE64, (packed) =>
-    unpackedFrom(packed).some((unpacked) => numbersIn(unpacked, 1).has(code)) ? STRUCK : packed,
-  );
-}
-
-/** A word may stand right before base64, so that it can begin at each of four letters. */
-function unpackedFrom(packed: string): string[] {
-  const signs = packed.replaceAll(/[^\w+/-]/g, "");
-  return [0, 1, 2, 3].map((at) => Buffer.from(signs.slice(at), "base64").toString("latin1"));
-}
-
-function digitsOf(written: string): string {
-  return written.replaceAll(/\D/g, "");
 }
 
 /** The text of a file; undefined of what programs do not read as text. */

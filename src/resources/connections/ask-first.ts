@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { oneSpelling } from "../../net/one-spelling.ts";
@@ -37,7 +38,7 @@ export function marksOfServer(
 /** What a connection leads to: a program, a host with its port, as its path can be spelled in many ways, or the service of an integration. */
 export function serverOf({ kind, base_url }: Pick<ConnectionRow, "kind" | "base_url">): string {
   if (kind !== "mcp" || base_url === null) return kind;
-  const url = isProgramUrl(base_url) ? null : URL.parse(base_url);
+  const url = isProgramUrl(base_url) ? null : urlOf(base_url);
   return url === null ? base_url : `${oneSpelling(url.hostname)}:${url.port || url.protocol}`;
 }
 

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
@@ -168,7 +169,7 @@ export function refuseLargeConfig(text: string): void {
 }
 
 function refuseBadUrl(app: App, text: string): void {
-  const url = BASE_URL.test(text) ? URL.parse(text) : null;
+  const url = BASE_URL.test(text) ? urlOf(text) : null;
   if (!url)
     throw invalid(
       "body.base_url",
@@ -190,5 +191,5 @@ function httpsRequired(host: string): AppError {
 
 function originOf(app: App, row: ConnectionRow): string {
   const url = row.base_url ?? ownBaseUrl(app, row.kind as ConnectionKind);
-  return URL.parse(url)?.origin ?? "";
+  return urlOf(url)?.origin ?? "";
 }

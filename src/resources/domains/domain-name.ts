@@ -1,4 +1,4 @@
-import { domainToASCII } from "node:url";
+import { asciiHost } from "../../lib/web-address.ts";
 import type { Config } from "../../config/config.ts";
 import { invalid } from "../../errors.ts";
 import { registrableDomain } from "../../net/domain-owner.ts";
@@ -36,7 +36,7 @@ export function domainName(config: Config, input: string): string {
 function asciiOf(input: string): string | undefined {
   const written = input.trim();
   if (!WRITTEN.test(written)) return undefined;
-  const ascii = domainToASCII(written).toLowerCase().replace(/\.$/, "");
+  const ascii = asciiHost(written).toLowerCase().replace(/\.$/, "");
   const labels = ascii.split(".");
   // A last label of digits alone is the end of an IP address.
   const valid =

@@ -1,4 +1,4 @@
-import { domainToASCII } from "node:url";
+import { asciiHost } from "../../lib/web-address.ts";
 import type { App } from "../../app.ts";
 import type { CustomDomainRow, DkimKeyRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
@@ -23,7 +23,7 @@ export interface KeyHome {
 /** The home of keys that somebody names on the command line by its domain; the service's own if nobody names one. */
 export async function findKeyHome(app: App, name?: string): Promise<KeyHome> {
   const { domain } = app.config.smtp;
-  const ascii = domainToASCII(name ?? domain)
+  const ascii = asciiHost(name ?? domain)
     .toLowerCase()
     .replace(/\.$/, "");
   if (ascii === domain) return { domain, row: null };

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
@@ -160,7 +161,7 @@ function keyRecord(key: DkimKeyRow, domain: string): WantedRecord {
 function mtaStsRecords(config: Config): WantedRecord[] {
   const { hostname, domain, mta_sts } = config.smtp;
   if (mta_sts === "off") return [];
-  const web = URL.parse(config.server.base_url)?.hostname ?? "";
+  const web = urlOf(config.server.base_url)?.hostname ?? "";
   const record = { priority: null, required: false } as const;
   return [
     {

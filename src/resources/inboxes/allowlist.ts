@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { allowlistOf } from "../../db/inbox-columns.ts";
 import type { InboxRow, UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
@@ -47,7 +48,7 @@ function isListedRecipient(address: string, entries: string[]): boolean {
 }
 
 function normalizeEntry(entry: string, path: string): string {
-  const text = withoutQuotes(entry.trim().normalize("NFC").toLowerCase().replace(/^\*@/, "@"));
+  const text = withoutQuotes(normalForm("NFC", entry.trim()).toLowerCase().replace(/^\*@/, "@"));
   const at = text.lastIndexOf("@");
   const local = text.slice(0, at);
   const wildcard = local === "" && text.startsWith("@*.");

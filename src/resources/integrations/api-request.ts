@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { Place } from "../../trust/guard/tool.ts";
 import type { App } from "../../app.ts";
 import { isStillAt } from "../connections/still-at.ts";
@@ -175,7 +176,7 @@ async function refuseChanged({ app, row, style }: Api): Promise<void> {
 }
 
 async function send(call: Call, request: Asked, token: string): Promise<Sent> {
-  const url = urlOf(call.base, request);
+  const url = addressFor(call.base, request);
   const sent = await exchange(call, url, { request, token });
   const target = redirectOf(call, url, { method: request.method ?? "GET", response: sent.response });
   if (target === null) return sent;
@@ -219,7 +220,7 @@ function headersOf({ api, headers: own }: Call, token: string, has_body: boolean
   return headers;
 }
 
-function urlOf(base: URL, { path, verb, query = {} }: ApiRequest): URL {
+function addressFor(base: URL, { path, verb, query = {} }: ApiRequest): URL {
   const url = new URL(base);
   const parts = path.map((part) => `/${encodedPart(part)}`).join("");
   url.pathname = folderOf(base).slice(0, -1) + parts + (verb === undefined ? "" : `:${verb}`);
@@ -254,7 +255,7 @@ function redirectOf(
   const { status, headers } = response;
   const follows = status === 307 || status === 308 || (status === 301 && method === "GET");
   if (!api.style.redirects || !follows) return null;
-  const target = URL.parse(headers.get("location") ?? "", from.href);
+  const target = urlOf(headers.get("location") ?? "", from.href);
   if (target?.origin !== base.origin || target.username + target.password !== "") return null;
   return target.pathname.startsWith(folderOf(base)) ? target : null;
 }

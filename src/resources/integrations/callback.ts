@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../../app.ts";
 import { KIND_INFO } from "../connections/kinds.ts";
@@ -194,7 +195,7 @@ async function nameOf(app: App, provider: Returning["provider"], { row, trip }: 
     .select("label")
     .where("id", "=", row.connection_id)
     .executeTakeFirst();
-  const host = URL.parse(trip.base_url ?? "")?.host ?? "";
+  const host = urlOf(trip.base_url ?? "")?.host ?? "";
   return `${connection?.label ?? "a tool server"} (${host})`;
 }
 

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { App } from "../../app.ts";
 import { member } from "../../lib/foreign-json.ts";
 import { isSameSite } from "../../net/domain-owner.ts";
@@ -31,7 +32,7 @@ export async function findServer(app: App, resource: Resource): Promise<ServerMe
   const right =
     resource.issuer === null
       ? // The old way says where to look, and not what it is called there; another's name it must not take.
-        typeof named === "string" && URL.parse(named)?.origin === url.origin
+        typeof named === "string" && urlOf(named)?.origin === url.origin
       : withoutSlash(named) === withoutSlash(issuer);
   // Otherwise the codes of one server could be sent to another (RFC 8414 §3.3).
   if (!right) throw unavailable(STEP, "The authorization server's metadata is that of another server.");

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { App } from "../../app.ts";
 import { openIfPossible } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
@@ -187,7 +188,7 @@ async function findMetadata(
  * all paths below its own.
  */
 function covers(resource: string, server: URL): boolean {
-  const url = URL.parse(resource);
+  const url = urlOf(resource);
   if (!url || url.origin !== server.origin || url.username + url.password + url.hash !== "") return false;
   const path = url.pathname.replace(/(?<!\/)\/+$/, "");
   return server.pathname === path || server.pathname.startsWith(`${path}/`);

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { App } from "../../app.ts";
 import { AppError } from "../../errors.ts";
 import { judgeHost } from "../../net/guarded-fetch.ts";
@@ -46,7 +47,7 @@ export async function onTheWay<T>(step: Step, work: () => Promise<T>): Promise<T
  * allows.
  */
 export async function judgedUrl(app: App, step: Step, value: unknown, name: string): Promise<string> {
-  const url = typeof value === "string" ? URL.parse(value) : null;
+  const url = typeof value === "string" ? urlOf(value) : null;
   const web = url?.protocol === "https:" || url?.protocol === "http:";
   if (!url || !web || url.username + url.password + url.hash !== "")
     throw unavailable(step, `The metadata names no usable address as ${name}.`);

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import type { Token } from "markdown-it";
 import { member } from "../../lib/foreign-json.ts";
 
@@ -50,7 +51,7 @@ export function plainTextOf(texts: unknown[]): string {
 
 function addressIn(attrs: Token["attrs"], name: string): string | null {
   const url = String(attrs?.find(([key]) => key === name)?.[1] ?? "");
-  return url.length <= MAX_URL_CHARS && /^(https?|mailto):/i.test(url) && URL.canParse(url) ? url : null;
+  return url.length <= MAX_URL_CHARS && /^(https?|mailto):/i.test(url) && urlOf(url) !== null ? url : null;
 }
 
 function textsOf(content: string, marks: Set<string>, link: string | null): RichText[] {

@@ -1,3 +1,4 @@
+import { replaceEach } from "../../lib/replace-each.ts";
 import type { Site, Tool, ToolOutcome } from "../../trust/guard/tool.ts";
 import type { App } from "../../app.ts";
 import { INTEGRATION_KINDS, type IntegrationKind } from "../../config/integrations.ts";
@@ -130,7 +131,6 @@ async function outcomeOf(
 /** The text without the secrets that were sent, since a server must not pass them on by repeating them. */
 function withoutSecrets(text: string, { tokens, headers }: Call): string {
   const secrets = [...tokens, ...Object.values(headers).filter((value) => value.length >= MIN_HEADER_CHARS)];
-  return secrets
-    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
-    .reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
+  const sought = secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS);
+  return replaceEach(text, sought, "[key]");
 }

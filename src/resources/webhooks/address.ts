@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { isIP } from "node:net";
 import type { App } from "../../app.ts";
 import { invalid } from "../../errors.ts";
@@ -19,7 +20,7 @@ const RESERVED_NAME = /(^|\.)(local|internal|localhost|home\.arpa|onion)$/;
  * knows yet is taken: each delivery looks it up and judges the answer again.
  */
 export async function refuseBadAddress(app: App, text: string): Promise<void> {
-  const url = WEB_URL.test(text) ? URL.parse(text) : null;
+  const url = WEB_URL.test(text) ? urlOf(text) : null;
   if (!url || url.username + url.password !== "")
     throw invalid(
       PATH,

@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { decodeWords } from "../../mail/reading/headers.ts";
 import { stripHiddenCharacters } from "../own-words/hidden-characters.ts";
 
@@ -51,7 +52,7 @@ const known = new Map<string, string>();
 
 function plainest(char: string): string {
   let plain = known.get(char);
-  if (plain === undefined) known.set(char, (plain = char.normalize("NFKC")));
+  if (plain === undefined) known.set(char, (plain = normalForm("NFKC", char)));
   return plain;
 }
 

@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { YES } from "../own-words/consent.ts";
 
 /** A longer first line is no piece that a template puts in place. */
@@ -45,7 +46,7 @@ function pieceOf(text: string): Piece | undefined {
   const plain = line.replaceAll(PLACE, "").trim();
   if (plain.length > MAX_PIECE_CHARS) return undefined;
   const [begin = "", letters = ""] = /^[^\p{L}\p{N}]*(\p{L}*)[ ,:]{0,2}/u.exec(plain) ?? [];
-  const word = letters.normalize("NFKC").toLowerCase();
+  const word = normalForm("NFKC", letters).toLowerCase();
   const rest = plain.slice(begin.length).replace(/[.!]$/, "");
   const digits = rest.match(/\d+/g) ?? [];
   // A price, a day or an amount with its unit is put in place as a whole.

@@ -1,6 +1,7 @@
 import { domainToUnicode } from "node:url";
 import { registrableDomain } from "../../net/domain-owner.ts";
-import { isPlain, keysOf, rawLinks, urlOf } from "../shown/link-keys.ts";
+import { urlOf } from "../../lib/web-address.ts";
+import { isPlain, keysOf, rawLinks } from "../shown/link-keys.ts";
 import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { isFileName } from "./odd-address.ts";
 import { type DigitRun, digitRunsIn } from "./phones.ts";

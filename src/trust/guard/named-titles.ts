@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { isInsideAddress } from "./inside-address.ts";
 import { isQuoted } from "./quoted.ts";
 import { standsBetween } from "./stands-between.ts";
@@ -18,14 +19,14 @@ export interface Written {
  */
 export function isTitleNamed(title: string, written: Written, others: string[] = []): boolean {
   if (isTitleQuoted(title, written)) return true;
-  return isPointedAtAlone(plain(title), plain(written.instruction.slice(0, MAX_READ_CHARS)), [
-    ...new Set(others.map(plain)),
+  return isPointedAtAlone(composed(title), composed(written.instruction.slice(0, MAX_READ_CHARS)), [
+    ...new Set(others.map(composed)),
   ]);
 }
 
 export function isTitleQuoted(title: string, { trusted_text }: Written): boolean {
-  const wanted = plain(title).toLowerCase();
-  const text = plain(trusted_text).toLowerCase();
+  const wanted = composed(title).toLowerCase();
+  const text = composed(trusted_text).toLowerCase();
   const quoted = (at: number): boolean =>
     isQuoted(text, at, at + wanted.length) && !isInsideAddress(text, at);
   return standsBetween(text, wanted, { before: /[.@-]/, after: /^/, accepts: quoted });
@@ -33,29 +34,22 @@ export function isTitleQuoted(title: string, { trusted_text }: Written): boolean
 
 /** Returns whether two titles look the same to people. */
 export function sameName(one: string | null, other: string): boolean {
-  return one !== null && plain(one).toLowerCase() === plain(other).toLowerCase();
+  return one !== null && composed(one).toLowerCase() === composed(other).toLowerCase();
 }
 
 /** Returns whether one of two titles contains the other. */
 export function overlaps(one: string, other: string): boolean {
-  const [a, b] = [plain(one), plain(other)];
+  const [a, b] = [composed(one), composed(other)];
   return contains(a, b) || contains(b, a);
 }
 
 /** Returns whether a title contains these words, ignoring case. */
 export function hasWords(title: string, words: string): boolean {
-  return plain(title).toLowerCase().includes(plain(words).toLowerCase());
+  return composed(title).toLowerCase().includes(composed(words).toLowerCase());
 }
 
-/**
- * More than 30 combining marks on one letter. No word has them (UAX #15, stream-safe text), and sorting them takes
- * quadratic time.
- */
-const MANY_MARKS = /(\p{M}{31,})/u;
-
-function plain(text: string): string {
-  const parts = text.trim().split(MANY_MARKS);
-  return parts.map((part, index) => (index % 2 === 0 ? part.normalize("NFC") : part)).join("");
+function composed(text: string): string {
+  return normalForm("NFC", text.trim());
 }
 
 function contains(long: string, short: string): boolean {

@@ -1,5 +1,5 @@
 import { siteOf } from "../shown/find-link.ts";
-import { urlOf } from "../shown/link-keys.ts";
+import { urlOf } from "../../lib/web-address.ts";
 import { wordsInKey } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 import { wordSet } from "./words.ts";

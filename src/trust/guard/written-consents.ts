@@ -1,3 +1,5 @@
+import { withoutAsides } from "./asides.ts";
+import { normalForm } from "../../lib/normal-form.ts";
 import { YES } from "../own-words/consent.ts";
 import { asRead } from "./as-read.ts";
 import { type Going, type Objection, tooMuch } from "./guard.ts";
@@ -12,13 +14,6 @@ const ELEMENT = /<[a-z][^<>]*>[^<>]*<\/[a-z][^<>]*>/gi;
 const DEPTH = 3;
 /** A value in base64 that is too short to be told from a word. */
 const SHORT_BASE64 = /^[A-Za-z0-9+/_-]{2,12}={0,2}$/;
-const CLOSES = new Map([
-  ["]", "["],
-  [")", "("],
-  ["}", "{"],
-  [">", "<"],
-]);
-const OPENS = new Set(CLOSES.values());
 /** The marks of markup, which a program takes out, and quotation marks. */
 const MARKS = /[^\p{L}\p{M}\p{N}\s.,:;/?!%\u3002\uff01\uff0e-]/gu;
 /** What may be one of the words and its number, with some blanks and marks. */
@@ -90,7 +85,7 @@ function numbersWithin(text: string): string[] {
 }
 
 function isYes(word: string): boolean {
-  return YES.includes(word.normalize("NFKC").toLowerCase());
+  return YES.includes(normalForm("NFKC", word).toLowerCase());
 }
 
 function yesWritten(name: string): Objection {
@@ -111,27 +106,6 @@ function formsOf(text: string): string[] {
   return [...new Set(forms)];
 }
 
-/** A text without what stands in brackets of any kind, which a template or a program of some markup takes for its own. */
-function withoutAsides(text: string): string {
-  const kept: string[] = [];
-  const open: { sign: string; at: number }[] = [];
-  const counts = new Map<string, number>();
-  for (const sign of text) {
-    const opened = CLOSES.get(sign);
-    if (OPENS.has(sign)) {
-      open.push({ sign, at: kept.length });
-      counts.set(sign, (counts.get(sign) ?? 0) + 1);
-    } else if (opened !== undefined && (counts.get(opened) ?? 0) > 0) {
-      for (let last = open.pop(); last !== undefined; last = open.pop()) {
-        counts.set(last.sign, (counts.get(last.sign) ?? 1) - 1);
-        kept.length = last.at;
-        if (last.sign === opened) break;
-      }
-    } else kept.push(sign);
-  }
-  return kept.join("");
-}
-
 /** Whether some line of a text is no more than a yes with a number, from left to right or from right to left. */
 function isYesInLine(text: string): boolean {
   return text.split(/[\r\n\u2028\u2029]/).some((line) => {
@@ -139,7 +113,7 @@ function isYesInLine(text: string): boolean {
     if (plain.length > MAX_LINE_CHARS) return false;
     const turned = Array.from(plain).toReversed().join("");
     return [plain, turned].some((one) => {
-      const [, word = ""] = WITH_NUMBER.exec(one.normalize("NFKC")) ?? [];
+      const [, word = ""] = WITH_NUMBER.exec(normalForm("NFKC", one)) ?? [];
       return isYes(word);
     });
   });

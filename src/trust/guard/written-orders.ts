@@ -1,5 +1,6 @@
 import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
+import { withoutAsides } from "./asides.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { mayBeProse } from "./prose.ts";
 
@@ -23,7 +24,7 @@ const LEADS = /\]\[[^[\]\n]*\]|\+\+/g;
 /** Where a link begins to lead somewhere. */
 const LEADS_TO = "](";
 /** What a template, or a program of another markup, takes for its own. */
-const ASIDE = /\{[^{}\n]*\}|\[[^[\]\n]*\]/g;
+const ASIDE = /\{[^{}]*\}|\[[^[\]]*\]/g;
 /** What switches between sets of letters, and is none (ISO 2022). */
 // oxlint-disable-next-line no-control-regex -- that is how it begins.
 const SWITCH = /\u001b[ -/]*[0-~]/g;
@@ -109,7 +110,7 @@ function formsOf(text: string): string[] {
   if (text.includes("\u001b")) forms.push(text.replaceAll(SWITCH, ""));
   const all = forms.flatMap((form) => {
     const shown = withoutTargets(form).replaceAll(LEADS, "");
-    return [form, form.replaceAll(ASIDE, ""), shown, shown.replaceAll(ASIDE, "")];
+    return [form, shown].flatMap((one) => [one, one.replaceAll(ASIDE, ""), withoutAsides(one)]);
   });
   return [...new Set(all)];
 }

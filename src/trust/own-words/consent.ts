@@ -14,8 +14,9 @@ export interface Consent {
 /** What the first line of a text says to a request for consent; undefined where it is anything but one of these words, and a number. */
 export function consentIn(text: string): Consent | undefined {
   const [first = ""] = text.trim().split("\n", 1);
-  const [, said = "", number] = ALONE.exec(first.trim().normalize("NFKC")) ?? [];
+  const [, said = "", number] = ALONE.exec(normalForm("NFKC", first.trim())) ?? [];
   const word = said.toLowerCase();
   const says = YES.includes(word) ? "yes" : NO.includes(word) ? "no" : undefined;
   return says && { says, number: number?.replace(" ", "") ?? null };
 }
+import { normalForm } from "../../lib/normal-form.ts";

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { isItsAddress, type Link } from "./html-links.ts";
 import type { HtmlElement } from "./html-style.ts";
 
@@ -46,5 +47,5 @@ function webAddress(value: string): string | undefined {
   const found = WEB.exec(value.slice(0, MAX_CHARS).replaceAll(/[\t\r\n]/g, ""))?.[0];
   if (found === undefined) return undefined;
   const address = found.replace(/^[/\\]{2}/, "https://");
-  return URL.parse(address)?.href ?? address;
+  return urlOf(address)?.href ?? address;
 }

@@ -40,7 +40,7 @@ export function plain(line: string): string {
  * HTML.
  */
 export function tidied(text: string): string {
-  const narrow = text.normalize("NFKC").trim();
+  const narrow = normalForm("NFKC", text).trim();
   const bare = narrow.startsWith("*") ? narrow.replace(/^(\*{1,2}|\*\* )(?=\p{L})/u, "") : narrow;
   return bare.toLowerCase();
 }
@@ -94,3 +94,4 @@ function isCutByServer(line: string): boolean {
   const octets = widthOf(line);
   return octets >= 980 || SERVER_CUTS.some((cut) => Math.abs(octets - cut) <= 4);
 }
+import { normalForm } from "../../lib/normal-form.ts";

@@ -98,8 +98,7 @@ function readLetters(text: string): Letters {
 }
 
 function plainestOf(char: string): string {
-  return char
-    .normalize("NFKD")
+  return normalForm("NFKD", char)
     .replaceAll(/[^\p{L}\p{N}]+/gu, "")
     .toLowerCase();
 }
@@ -230,3 +229,4 @@ function apart(spans: Span[]): Span[] {
   }
   return found;
 }
+import { normalForm } from "../../lib/normal-form.ts";

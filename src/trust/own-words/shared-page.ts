@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { domainOf, isPublicName } from "../../net/domain-owner.ts";
 import { MIN_WRAP_COLUMN } from "./marker-lines.ts";
 import { SCANNERS_PAGE } from "./scan-notes.ts";
@@ -63,7 +64,7 @@ export function hasAddressOfOthers(text: string, sender: string): boolean {
 /** Whether a page or a picture is of others: not of the sender's own domain, nor what a mail program or virus scanner puts there. */
 export function isOfOthers(address: string, sender: string): boolean {
   const domain = domainOf(sender).toLowerCase();
-  const host = URL.parse(address)?.hostname ?? "";
+  const host = urlOf(address)?.hostname ?? "";
   if (!isPublicProvider(domain) && [domain, `www.${domain}`].includes(host) && PICTURE.test(address))
     return false;
   return hasAddressOfOthers(address, sender);

@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 
 /**
@@ -173,10 +174,7 @@ function isMark(label: string): boolean {
 
 /** Returns a text in lower case without accents, with letters that look Latin as Latin ones. */
 function plain(text: string): string {
-  return text
-    .normalize("NFKD")
-    .toLowerCase()
-    .normalize("NFKD")
+  return normalForm("NFKD", normalForm("NFKD", text).toLowerCase())
     .replaceAll(/\p{M}/gu, "")
     .replaceAll(/\s+/g, " ")
     .replaceAll(/[^\0-~]/gu, (char) => LIKENESS.get(char) ?? char);

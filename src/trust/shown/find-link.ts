@@ -1,7 +1,8 @@
+import { MAX_URL_CHARS } from "../../lib/web-address.ts";
 import { parse } from "tldts";
 
 /** The longest address that every browser and mail program takes. */
-export const MAX_LINK_CHARS = 4_000;
+export const MAX_LINK_CHARS = MAX_URL_CHARS;
 
 /** A part of a text that a mail program may turn into a link. */
 export interface FoundLink {

@@ -1,3 +1,4 @@
+import { urlOf } from "../../lib/web-address.ts";
 import { findLink, type FoundLink, MAX_LINK_CHARS } from "./find-link.ts";
 
 /** Marks that may follow an address without being part of it. */
@@ -13,7 +14,6 @@ export const WEB = /^(?:https?|ftps?|wss?):/i;
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
 export const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
 /** A host name has at most 253; what is longer takes a URL parser the square of its length. */
-const MAX_HOST_CHARS = 300;
 
 /** An address as it may be meant where it stands in a text. */
 interface RawLink {
@@ -101,10 +101,4 @@ function decoded(href: string): string {
   } catch {
     return href;
   }
-}
-
-/** A web address with a scheme, parsed; null where it is none, or too long. */
-export function urlOf(raw: string): URL | null {
-  const host = /^[a-z]+:[/\\]*([^/\\?#]*)/i.exec(raw)?.[1] ?? "";
-  return host.length > MAX_HOST_CHARS || raw.length > MAX_LINK_CHARS ? null : URL.parse(raw);
 }

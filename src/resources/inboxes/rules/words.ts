@@ -1,3 +1,4 @@
+import { normalForm } from "../../../lib/normal-form.ts";
 import { findWords } from "../../../lib/find-words.ts";
 import { decodeWords, type MailHeaders } from "../../../mail/reading/headers.ts";
 import type { Condition, Rule } from "./rules.ts";
@@ -21,7 +22,7 @@ export type Found = Record<string, string[]>;
 
 /** Text as it is compared: letters of any case and width, and all white space as one blank. */
 export function comparable(text: string): string {
-  return text.normalize("NFKC").toLowerCase().split(/\s+/).join(" ").trim();
+  return normalForm("NFKC", text).toLowerCase().split(/\s+/).join(" ").trim();
 }
 
 /** The name of the place that a condition looks for words in; null where it looks for none. */
@@ -72,7 +73,7 @@ function beginning(text: string): string {
   let read = "";
   for (let at = 0; at < text.length && read.length < MAX_CHARS;) {
     const end = pieceEnd(text, at);
-    read += text.slice(at, end).normalize("NFKC").toLowerCase();
+    read += normalForm("NFKC", text.slice(at, end)).toLowerCase();
     at = end;
   }
   return read.split(/\s+/).join(" ").trim().slice(0, MAX_CHARS);

@@ -1,3 +1,4 @@
+import { normalForm } from "../../../lib/normal-form.ts";
 import { invalid } from "../../../errors.ts";
 import { knownZone } from "../../../lib/written-moment.ts";
 import { type Word, wordsIn } from "../../../lib/split-words.ts";
@@ -41,7 +42,7 @@ const PLACES: Record<string, Exclude<Place, null>> = {
  */
 export function parseQuery(typed: string, { timezone }: { timezone: string }): SearchQuery {
   const query: SearchQuery = { terms: [], without: [], has_file: false };
-  for (const piece of piecesOf(typed.normalize("NFC"))) {
+  for (const piece of piecesOf(normalForm("NFC", typed))) {
     if (isFilter(query, piece, timezone)) continue;
     const term = termOf(piece);
     if (term.words.length > 0) (piece.without ? query.without : query.terms).push(term);
