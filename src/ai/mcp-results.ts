@@ -1,6 +1,5 @@
 import { urlOf } from "../lib/web-address.ts";
 import { member } from "../lib/foreign-json.ts";
-import { headOf } from "../lib/text-length.ts";
 import { safeFilename } from "../trust/shown/attachment-name.ts";
 import { headWithoutSecrets, hideSecrets } from "./mcp-secrets.ts";
 import type { ToolFile, ToolOutcome } from "../trust/guard/tool.ts";

@@ -80,11 +80,7 @@ function hideParts(text: string, forms: string[]): string {
   for (const [length, alike] of Map.groupBy(forms.map(inLowerCase), partChars)) {
     const places = placesOf(shown, length);
     const shared = new Set<string>();
-    for (const form of alike)
-      for (let from = 0; from + length <= form.length; from += 1) {
-        const piece = form.slice(from, from + length);
-        if (places.has(piece)) shared.add(piece);
-      }
+    for (const form of alike) for (const piece of placesOf(form, length).keys()) shared.add(piece);
     for (const piece of shared) for (const at of places.get(piece) ?? []) ends.set(at, at + length);
   }
   let clean = "";

@@ -62,12 +62,6 @@ function wordAt(text: string, from: number): Word {
 /** Letters that may have an accent, or another form in lower case than ASCII has. */
 const BEYOND_ASCII = /[^ -~\s]/;
 
-/**
- * Marks of one letter beyond the thirty that any language needs (Unicode Standard Annex 15, stream-safe text): to put very
- * many in order takes the square of their number.
- */
-const TOO_MANY_MARKS = /(?<=\p{M}{30})\p{M}+/gu;
-
 /** A word or text without accents, in lower case: words that are the same to a search have the same. */
 export function folded(word: string): string {
   if (!BEYOND_ASCII.test(word)) return word.toLowerCase();

@@ -159,6 +159,23 @@ test("after five wrong codes the right one is refused too, until there is a new 
   expect((await openBrowser(t).post("/auth/verify", { email: ADA, code: fresh })).status).toBe(200);
 });
 
+test("of many guesses at the same time no more are judged than one after the other, whatever they bring with them", async () => {
+  await using t = await testApp();
+  await signIn(t, ADA);
+  t.clock.advance("2m");
+  const code = await freshCode(t, ADA);
+  const wrong = Array.from({ length: 24 }, (_, index) => String(100_000 + index)).filter(
+    (one) => one !== code,
+  );
+  for (const more of [{ password: "not the password" }, {}]) {
+    const guesses = [...wrong.slice(0, 12), code].map((guess) =>
+      openBrowser(t).post("/auth/verify", { email: ADA, code: guess, ...more }),
+    );
+    const told = (await Promise.all(guesses)).map(({ status, body }) => `${status} ${body.code}`);
+    expect(new Set(told)).toEqual(new Set(["401 invalid_code"]));
+  }
+});
+
 test("the fourth wrong code leaves one attempt for the right one", async () => {
   await using t = await testApp();
   const code = await freshCode(t, ADA);

@@ -153,39 +153,53 @@ export function checkedCode(given: string): string {
 /** Signs in with a code, which is spent by it. `value` is what the session's cookie holds. */
 export async function verifyCode(app: App, input: Verification): Promise<{ user: User; value: string }> {
   const email = normalizeEmail(input.email);
-  const settlement = await settlementOf(app, email, input);
-  const tellOwner = await passwordNotice(app, settlement);
+  // A try counts before anything is compared: however many guesses come at once, no more than those are judged.
+  const tried = await app.write((tx) => takeTry(app, tx, { email, asker_token: input.asker_token }));
+  if (!tried || !equalBytes(tried.code_hmac, hmacOfCode(app, tried.user, input.code))) throw wrongCode();
+  // Passwords are compared only for the right code, or the time that it takes would tell who has an account.
+  const settlement = await judgeRegistration(app, tried.user, input.proof);
+  if (!settlement.works) throw passwordWouldNotWork();
+  const settled = { ...tried, ...settlement };
+  const tellOwner = await passwordNotice(app, settled);
   const signedIn = await app.write(async (tx) => {
     const user = await findUserByEmail(tx, email);
-    if (!user || !(await spendCode(app, tx, user, { ...input, settlement }))) return undefined;
+    if (!user || !(await spendCode(app, tx, { user, settled }))) return undefined;
     const welcomed = await welcome(app, tx, user, { ...input, settlement });
     if (welcomed.user.password_hash !== user.password_hash) await tellOwner?.(tx);
     return welcomed;
   });
   if (signedIn) return signedIn;
-  throw settlement?.works === false ? passwordWouldNotWork() : wrongCode();
+  throw wrongCode();
 }
 
-type Settled = Settlement & { user: User };
+/** An account, and what is stored of the code for which a try was taken. */
+type Tried = Pick<LoginCodeRow, "code_hmac"> & { user: User };
+type Settled = Settlement & Tried;
 
-/** Compares passwords only for the right code, or the time that it takes would tell who has an account. */
-async function settlementOf(
+/** Takes a try at the valid code of an account; undefined where there is none, or no try is left. */
+async function takeTry(
   app: App,
-  email: string,
-  { code, proof, asker_token }: Verification,
-): Promise<Settled | undefined> {
-  const user = await findUserByEmail(app.db, email);
-  const open = user && (await openCode(app, app.db, user, asker_token));
-  if (!open || !equalBytes(open.row.code_hmac, hmacOfCode(app, user, code))) return undefined;
-  return { user, ...(await judgeRegistration(app, user, proof)) };
+  tx: Db,
+  { email, asker_token }: { email: string; asker_token: string | undefined },
+): Promise<Tried | undefined> {
+  const user = await findUserByEmail(tx, email);
+  const open = user && (await openCode(app, tx, user, asker_token));
+  if (!open) return undefined;
+  const { row, asker } = open;
+  if (asker) await countTry(tx, asker);
+  else {
+    const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
+    await counted.where("user_id", "=", user.id).execute();
+  }
+  return { user, code_hmac: row.code_hmac };
 }
 
 /**
  * Prepares the mail about a password that becomes the account's with this code: an earlier owner of the account may not
  * have chosen it.
  */
-async function passwordNotice(app: App, settled: Settled | undefined): Promise<QueueLetter | undefined> {
-  const is_news = settled?.pending !== undefined && settled.user.email_verified === 1;
+async function passwordNotice(app: App, settled: Settled): Promise<QueueLetter | undefined> {
+  const is_news = settled.pending !== undefined && settled.user.email_verified === 1;
   return is_news ? preparePasswordLetter(app, settled.user) : undefined;
 }
 
@@ -193,10 +207,10 @@ async function welcome(
   app: App,
   tx: Db,
   user: User,
-  { settlement, client, user_agent }: Verification & { settlement: Settlement | undefined },
+  { settlement, client, user_agent }: Verification & { settlement: Settlement },
 ): Promise<{ user: User; value: string }> {
   // An account that got a password in the meantime keeps it.
-  const pending = user.password_hash === null ? settlement?.pending : undefined;
+  const pending = user.password_hash === null ? settlement.pending : undefined;
   const registered = settledColumns(user, pending);
   // Deleted in both cases: else a password that somebody else chose could outlive the owner's sign-in.
   await dropPending(tx, user.id);
@@ -213,30 +227,19 @@ async function welcome(
   return { user: { ...user, ...change }, value };
 }
 
-/** Counts the attempt, and on the right code, with no password or one that will work, takes it out of use. */
+/** Takes the code out of use for which a try was taken; returns whether nobody did before, and the account is as it was. */
 async function spendCode(
   app: App,
   tx: Db,
-  user: User,
-  input: Pick<Verification, "code" | "asker_token"> & { settlement: Settled | undefined },
+  { user, settled }: { user: User; settled: Settled },
 ): Promise<boolean> {
-  const { code, settlement, asker_token } = input;
-  const open = await openCode(app, tx, user, asker_token);
-  if (!open) return false;
-  const { row, asker } = open;
   // The comparison was with the account as it was: its password may have been set since.
-  const holds = settlement?.works === true && settlement.user.password_hash === user.password_hash;
-  if (holds && equalBytes(row.code_hmac, hmacOfCode(app, user, code))) {
-    await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
-    await forgetAskers(app, tx, user.email);
-    return true;
-  }
-  if (asker) await countTry(tx, asker);
-  else {
-    const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
-    await counted.where("user_id", "=", user.id).execute();
-  }
-  return false;
+  if (settled.user.id !== user.id || settled.user.password_hash !== user.password_hash) return false;
+  const spent = tx.deleteFrom("login_codes").where("user_id", "=", user.id);
+  const { numDeletedRows } = await spent.where("code_hmac", "=", settled.code_hmac).executeTakeFirst();
+  if (numDeletedRows === 0n) return false;
+  await forgetAskers(app, tx, user.email);
+  return true;
 }
 
 /**

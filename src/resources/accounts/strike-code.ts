@@ -34,29 +34,37 @@ export async function withoutSignInCode<Outcome extends Said>(
 ): Promise<Outcome> {
   const [open] = await validCodeOf(app, app.db, message.user_id);
   if (!open) return outcome;
-  const texts = readableTexts([outcome.text, ...outcome.files.map(({ bytes }) => textOf(bytes))]);
-  const found = await reader.numbers(texts.map((text) => text ?? ""));
-  const known = texts.map((text, index) => (found?.whole[index] ? text : undefined));
-  const code = codeAmong(app, open, found?.numbers ?? []);
-  if (code !== undefined) await voidCode(app, open, message.key_id);
-  const struck =
-    code === undefined
-      ? known
-      : await reader.struck(
-          known.map((text) => text ?? ""),
-          code,
-        );
-  const said: string[] = [];
-  const files: Outcome["files"] = [];
-  for (const [index, text] of known.entries()) {
-    const shown = text === undefined ? undefined : struck?.[index];
-    const file = outcome.files[index - 1];
-    if (file === undefined) said.push(shown ?? `What the tool said was ${LEFT_OUT}`);
-    else if (shown !== undefined && shown === text) files.push(file);
-    else
-      said.push(`The file ${JSON.stringify(file.filename)} was ${shown === undefined ? LEFT_OUT : HAS_CODE}`);
-  }
-  return { ...outcome, files, text: said.join("\n\n") };
+  const texts = [outcome.text, ...outcome.files.map(({ bytes }) => textOf(bytes))];
+  const read = await readThrough(app, { open, key_id: message.key_id }, texts, reader);
+  const [text = `What the tool said was ${LEFT_OUT}`, ...shown] = read;
+  const kept = outcome.files.filter(
+    (_file, index) => shown[index] !== undefined && shown[index] === texts[index + 1],
+  );
+  const left_out = outcome.files.flatMap((file, index) =>
+    kept.includes(file)
+      ? []
+      : [`The file ${JSON.stringify(file.filename)} was ${shown[index] === undefined ? LEFT_OUT : HAS_CODE}`],
+  );
+  return { ...outcome, files: kept, text: [text, ...left_out].join("\n\n") };
+}
+
+/** Returns texts without the code, which is taken out of use if it stands in one; undefined for what cannot be compared. */
+async function readThrough(
+  app: App,
+  { open, key_id }: { open: LoginCodeRow; key_id: string | null },
+  texts: (string | undefined)[],
+  reader: CodeReader,
+): Promise<(string | undefined)[]> {
+  const readable = readableTexts(texts);
+  const found = await reader.numbers(readable.map((text) => text ?? ""));
+  if (found === undefined) return texts.map(() => undefined);
+  const known = readable.map((text, index) => (found.whole[index] ? text : undefined));
+  const code = codeAmong(app, open, found.numbers);
+  if (code === undefined) return known;
+  await voidCode(app, open, key_id);
+  const given = known.map((text) => text ?? "");
+  const struck = await reader.struck(given, code);
+  return known.map((text, index) => (text === undefined ? undefined : struck?.[index]));
 }
 
 const HAS_CODE = "left out: the sign-in code of the account stands in it, which does not count any more.";
