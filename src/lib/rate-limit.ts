@@ -1,4 +1,6 @@
 const MAX_KEYS = 100_000;
+/** Keys dropped at once when there are too many, since it takes a look at all of them to choose. */
+const DROPPED = 10_000;
 const SWEEP_EVERY_MS = 60_000;
 const LASTING_MS = 60_000;
 const MAX_LASTING = 10_000;
@@ -42,8 +44,8 @@ export interface RateLimiter {
 
 /**
  * Creates token buckets by the generic cell rate algorithm (GCRA): one number per key, the time at which its bucket is
- * full. Kept in memory, 100,000 keys at most; beyond that the key unused for longest is dropped. `now` is in
- * milliseconds.
+ * full. Kept in memory, 100,000 keys at most; beyond that those are dropped whose buckets are full soonest: whoever calls once from
+ * each of many networks has nobody's limit forgotten that was used more. `now` is in milliseconds.
  */
 export function createRateLimiter(now: () => number): RateLimiter {
   const fullAt = new Map<string, number>();
@@ -59,10 +61,8 @@ export function createRateLimiter(now: () => number): RateLimiter {
     const before = clamp(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000);
     const verdict = judge(before, moment, rule);
     const after = verdict.ok ? before + emissionInterval(rule) : before;
-    // Deleting first moves the key to the end of the map's order, so the front is the key unused for longest.
-    fullAt.delete(key);
     fullAt.set(key, after);
-    evict(fullAt);
+    if (fullAt.size > MAX_KEYS) evict(fullAt, key);
     return verdict;
   };
 
@@ -144,12 +144,15 @@ function sweep(fullAt: Map<string, number>, moment: number): void {
   }
 }
 
-function evict(fullAt: Map<string, number>): void {
-  if (fullAt.size <= MAX_KEYS) {
-    return;
-  }
-  const [oldest] = fullAt.keys();
-  if (oldest !== undefined) {
-    fullAt.delete(oldest);
+/** Drops the keys whose buckets are full soonest, but for one. */
+function evict(fullAt: Map<string, number>, kept: string): void {
+  const moments = Float64Array.from(fullAt.values()).sort();
+  const last = moments[DROPPED - 1] ?? 0;
+  let left = DROPPED;
+  for (const [key, full] of fullAt) {
+    if (left === 0) return;
+    if (full > last || key === kept) continue;
+    fullAt.delete(key);
+    left -= 1;
   }
 }

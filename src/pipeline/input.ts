@@ -1,3 +1,4 @@
+import { hasUnseenWriting, mayBeUnknown } from "./written-texts.ts";
 import { type Brought, refuseOthers } from "../resources/messages/brought.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { App } from "../app.ts";
@@ -233,7 +234,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
   const alone = !threaded && isAlone(message, outcome.mail);
   const withheld = await whyWithheld(app, message, { mail: outcome.mail, alone });
   const words = trustedWords(message, outcome.mail, { alone, answers: saysItAnswers(headers), withheld });
-  const plain = alone && isWhole(outcome.mail) && isTyped(words);
+  const plain = alone && isWhole(outcome.mail) && isTyped(words) && !(await mayBeOfTool(app, message, words));
   // If all the rest is obeyed, what a mail signature block says or shows is not read.
   const { texts, ...material } = await readMaterial(app, plain ? [] : others, { signal, from });
   return {
@@ -359,6 +360,15 @@ function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
     may_share === null &&
     !holdsAddress(subject)
   );
+}
+
+/** Whether a tool may have mailed these words in the name of the owner, too few for it to be known. */
+async function mayBeOfTool(
+  app: App,
+  { user_id }: MessageRow,
+  { instruction }: TrustedWords,
+): Promise<boolean> {
+  return mayBeUnknown(instruction) && (await hasUnseenWriting(app, user_id));
 }
 
 function firstParagraph(text: string): string {

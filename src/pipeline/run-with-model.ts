@@ -1,3 +1,4 @@
+import { unicodeHost } from "../lib/web-address.ts";
 import { callingCodeOf } from "../trust/guard/calling-codes.ts";
 import { withoutFileNames } from "../trust/own-words/file-names.ts";
 import { type Completion } from "../ai/llm.ts";
@@ -85,7 +86,8 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
 async function ownDomains(app: App, { message, inbox }: Run): Promise<string[]> {
   const { domain, former_domains } = app.config.smtp;
   const rows = await domainsOf(app.db, { user_id: message.user_id });
-  return [...new Set([domain, ...former_domains, inbox.domain, ...rows.map((row) => row.domain)])];
+  const all = [domain, ...former_domains, inbox.domain, ...rows.map((row) => row.domain)];
+  return [...new Set([...all, ...all.map(unicodeHost)])];
 }
 
 const domainsOf = remembered((db, key: { user_id: string }) =>

@@ -28,6 +28,8 @@ const MIN_RUN_LETTERS = 24;
 /** More words in one run are not remembered, and so not written; those of HTML count twice. */
 const MAX_WORDS = 8_000;
 const MAX_CHARS = 131_072;
+/** Two words and a comma, above the words of a mail. */
+const GREETING = /^\s*\p{L}{1,20}(?: \p{L}{1,20})?,\s*$/u;
 const HASH_BYTES = 16;
 const ROWS = 2_000;
 const TAG = /<[^<>]*>/g;
@@ -198,6 +200,18 @@ const unseen = prepared((db, key: { user_id: string; after: number }) =>
     .where("created", ">", key.after)
     .limit(1),
 );
+
+/**
+ * Whether words could be those that a tool has written and not be known again: they begin with a line, below a greeting, that is too
+ * short to be remembered by itself, and a program may have added a closing.
+ */
+export function mayBeUnknown(text: string): boolean {
+  const [first = "", second = ""] = plainOf(text)
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  const line = GREETING.test(first) && second !== "" ? second : first;
+  return longerThan([line], MIN_PART_LETTERS).length + runsOf(line).length === 0;
+}
 
 /** The letters of texts that are nobody's by chance. An order may be short. */
 function wholes(texts: string[]): string[] {

@@ -28,6 +28,8 @@ const GONE: [string, string][] = [
   ["marks of a template of 300 characters", `{{${"x".repeat(300)}}}`],
   ["a comment of a template over lines", "{# q\n\nz #}"],
   ["another one, with marks in it", "{{! q {x}\n\nz }}"],
+  ["one with a bracket in it", "{# } q #}"],
+  ["one of JSP with a bracket in it", "<%-- > q --%>"],
   ["a mark of 300 characters", `[${"x".repeat(300)}]`],
   ["the code of a terminal", "\u001b(B"],
 ];

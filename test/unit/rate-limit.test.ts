@@ -150,17 +150,28 @@ test("drops buckets that have filled up again", () => {
   expect(limiter.size).toBe(1);
 });
 
-test("holds at most 100,000 keys and keeps the ones in use", () => {
-  const { limiter } = limiterAt();
-  const rule = { limit: 1, window_seconds: 3_600 };
-  expect(limiter.take("busy", rule).ok).toBe(true);
-  for (let index = 0; index < 150_000; index++) {
-    limiter.take(`visitor ${index}`, rule);
-    if (index % 1_000 === 0) {
-      expect(limiter.take("busy", rule).ok).toBe(false);
-    }
+test("holds at most 100,000 keys, and forgets none for others that were used less", () => {
+  const { limiter, clock } = limiterAt();
+  const hourly = { limit: 5, window_seconds: 3_600 };
+  for (let turn = 0; turn < 5; turn += 1) limiter.take("code-hour:ada", hourly);
+  limiter.take("code-hour:bob", hourly);
+  const guesses = { limit: 30, window_seconds: 3_600 };
+  for (let network = 0; network < 250_000; network += 1) {
+    clock.ms += network % 100 === 0 ? 1 : 0;
+    expect(limiter.take(`verify-ip:${network}`, guesses).ok).toBe(true);
   }
-  expect(limiter.size).toBe(100_000);
+  expect(limiter.size).toBeLessThanOrEqual(100_000);
+  expect(limiter.peek("code-hour:ada", hourly).ok).toBe(false);
+  expect(limiter.peek("code-hour:bob", hourly).remaining).toBe(3);
+});
+
+test("a key that was just used is kept, however soon its bucket is full", () => {
+  const { limiter } = limiterAt();
+  for (let key = 0; key < 100_000; key += 1) limiter.take(`${key}`, { limit: 1, window_seconds: 3_600 });
+  const rule = { limit: 1, window_seconds: 1 };
+  expect(limiter.take("new", rule).ok).toBe(true);
+  expect(limiter.take("new", rule).ok).toBe(false);
+  expect(limiter.size).toBe(90_001);
 });
 
 test("peek says what take would, and takes nothing", () => {

@@ -26,3 +26,41 @@ export function withoutAsides(text: string): string {
   }
   return kept.join("");
 }
+
+/** What the usual languages of templates, and of style and markup, leave out or put something else in the place of. */
+const TEMPLATE_MARKS: [begins: string, ends: string][] = [
+  ["{#", "#}"],
+  ["{%", "%}"],
+  ["{{!--", "--}}"],
+  ["{{", "}}"],
+  ["{*", "*}"],
+  ["${", "}"],
+  ["<%", "%>"],
+  ["<#--", "-->"],
+  ["<!--", "-->"],
+  ["<?", "?>"],
+  ["[%", "%]"],
+  ["[[", "]]"],
+  ["#*", "*#"],
+  ["@*", "*@"],
+  ["/*", "*/"],
+];
+
+/** A text as each language of templates with marks in it takes those out, up to their own ends. */
+export function withoutTemplateMarks(text: string): string[] {
+  return TEMPLATE_MARKS.filter(([begins]) => text.includes(begins)).map(([begins, ends]) =>
+    withoutBetween(text, begins, ends),
+  );
+}
+
+function withoutBetween(text: string, begins: string, ends: string): string {
+  const kept: string[] = [];
+  let from = 0;
+  for (let at = text.indexOf(begins); at !== -1; at = text.indexOf(begins, from)) {
+    const end = text.indexOf(ends, at + begins.length);
+    if (end === -1) break;
+    kept.push(text.slice(from, at));
+    from = end + ends.length;
+  }
+  return kept.join("") + text.slice(from);
+}

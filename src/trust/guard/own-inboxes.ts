@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { asRead } from "./as-read.ts";
 
 /** How much of an address is shown before its `@`. */
@@ -13,7 +14,7 @@ const GOES_ON = /^\.?[\p{L}\p{N}_-]/u;
  */
 export function hiddenOwnIn(text: string, own_domains: string[]): string | undefined {
   if (own_domains.length === 0) return undefined;
-  const read = asRead(text);
+  const read = normalForm("NFC", asRead(text));
   if (!read.includes("@")) return undefined;
   for (const form of new Set([text, read, ...withoutComments(text), ...withoutComments(read)]))
     for (let at = form.indexOf("@"); at !== -1; at = form.indexOf("@", at + 1))

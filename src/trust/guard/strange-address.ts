@@ -1,3 +1,4 @@
+import { normalForm } from "../../lib/normal-form.ts";
 import { asRead } from "./as-read.ts";
 import { withoutCardIds } from "./card-ids.ts";
 import { type GivenIds, isGivenId } from "./given-ids.ts";
@@ -107,7 +108,7 @@ const NUMBER = /^(?:[a-z]{1,10}:)?[^\p{L}@]+$/iu;
 
 /** Returns whether a place is an address at one of these domains. */
 export function isAtOwn(place: string, own_domains: string[]): boolean {
-  const lower = place.toLowerCase();
+  const lower = normalForm("NFC", place.toLowerCase());
   return own_domains.some((domain) => {
     const at = lower.indexOf(`@${domain}`);
     return at !== -1 && !/^\.?[\p{L}\p{N}_-]/u.test(lower.slice(at + domain.length + 1));

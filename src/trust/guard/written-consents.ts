@@ -1,4 +1,4 @@
-import { withoutAsides } from "./asides.ts";
+import { withoutAsides, withoutTemplateMarks } from "./asides.ts";
 import { normalForm } from "../../lib/normal-form.ts";
 import { YES } from "../own-words/consent.ts";
 import { asRead } from "./as-read.ts";
@@ -103,7 +103,7 @@ function formsOf(text: string): string[] {
   if (SHORT_BASE64.test(text)) forms.push(Buffer.from(text, "base64").toString());
   let shown = text;
   for (let depth = 0; depth < DEPTH; depth += 1) forms.push((shown = shown.replaceAll(ELEMENT, "")));
-  return [...new Set(forms)];
+  return [...new Set([...forms, ...withoutTemplateMarks(text)])];
 }
 
 /** Whether some line of a text is no more than a yes with a number, from left to right or from right to left. */

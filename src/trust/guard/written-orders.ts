@@ -1,6 +1,6 @@
 import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
-import { withoutAsides } from "./asides.ts";
+import { withoutAsides, withoutTemplateMarks } from "./asides.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { mayBeProse } from "./prose.ts";
 
@@ -110,7 +110,11 @@ function formsOf(text: string): string[] {
   if (text.includes("\u001b")) forms.push(text.replaceAll(SWITCH, ""));
   const all = forms.flatMap((form) => {
     const shown = withoutTargets(form).replaceAll(LEADS, "");
-    return [form, shown].flatMap((one) => [one, one.replaceAll(ASIDE, ""), withoutAsides(one)]);
+    return [form, shown, ...withoutTemplateMarks(form)].flatMap((one) => [
+      one,
+      one.replaceAll(ASIDE, ""),
+      withoutAsides(one),
+    ]);
   });
   return [...new Set(all)];
 }
