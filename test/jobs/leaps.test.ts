@@ -45,6 +45,25 @@ describe.each(LEAPS)("with a clock that leaps %s ahead", (leap) => {
     expect(raw).toEqual([{ purged_at: null }]);
   });
 
+  test("a message deleted meanwhile keeps none that is deleted later from being erased", async () => {
+    await using room = await mailroom();
+    const ids: string[] = [];
+    for (const name of ["one", "two"]) ids.push((await call(room, { instruction: name })).body.message_id);
+    room.clock.leap(leap);
+    await room.owner.delete(`/messages/${ids[0]}`);
+    await room.drain();
+    room.clock.leap(`-${leap}`);
+    // As every job that is planned too far ahead once the clock is set back.
+    await room.app.db.updateTable("jobs").set({ run_at: 0 }).where("kind", "=", "erase_messages").execute();
+    await room.drain();
+    await room.owner.delete(`/messages/${ids[1]}`);
+    for (let minutes = 0; minutes < 3; minutes += 1) {
+      room.clock.advance("1m");
+      await room.drain();
+    }
+    expect(await room.app.db.selectFrom("messages").select("id").execute()).toEqual([]);
+  });
+
   test("a domain that waits for its records is not given up", async () => {
     await using t = await domainDesk();
     const { id } = await addDomain(t.ada);

@@ -81,6 +81,26 @@ test("raw mails, content, files, answers and deliveries go after their days, to 
   });
 });
 
+test("mail that was over a limit is kept until there are new credits, and is worked on with them", async () => {
+  await using room = await mailroom({ config: { plans: { team: { credits: 1, history_days: 365 } } } });
+  for (const subject of ["First", "Second", "Third"]) {
+    await room.send({ subject, text: `${subject}, please.` });
+    await room.drain();
+  }
+  const [third, second] = await room.activity();
+  expect([second.status, third.status]).toEqual(["limited", "limited"]);
+  await pass(room, 33);
+  expect((await room.owner.get(`/messages/${second.message_id}/raw`)).status).toBe(200);
+  expect((await room.owner.post(`/messages/${second.message_id}/retry`)).status).toBe(202);
+  await room.drain();
+  expect((await room.newest()).state).toBe("done");
+  // What is done goes as usual, and what nobody has asked for within the time.
+  await pass(room, 9);
+  for (const { message_id } of [second, third])
+    expect((await room.owner.get(`/messages/${message_id}/raw`)).status).toBe(404);
+  expect((await room.owner.post(`/messages/${third.message_id}/retry`)).status).toBe(409);
+});
+
 test("messages go with the history of their plan, and with them conversations, events and all that hangs on them", async () => {
   await using folder = await databaseFolder();
   await using hook = startReceiver();

@@ -88,7 +88,7 @@ export async function countReturn(
     reason: returned.response,
     soft_bounces,
     suppressed_at: known?.suppressed_at ?? (is_dead ? app.now() : null),
-    updated: app.now(),
+    updated: app.calmNow(),
   };
   await tx
     .insertInto("suppressions")

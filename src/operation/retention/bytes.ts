@@ -19,6 +19,9 @@ const ROWS = MESSAGES_AT_ONCE;
 /** How far back letters are looked through every hour, where mail is kept for years. */
 const LOOKED_BACK_SECONDS = 30 * DAY_SECONDS;
 
+/** How long mail that was over a limit is kept besides, so that it can be worked on with the credits of the next period. */
+const UNDONE_SECONDS = 31 * DAY_SECONDS;
+
 /** The age of rows to delete: all that ended before `before`. `now` is stored as the time of deletion. */
 export interface Age {
   before: number;
@@ -57,6 +60,17 @@ function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
   return eb.and([endedBefore(eb, before), eb("messages.id", "not in", messagesGivenUp())]);
 }
 
+/** Builds the condition that a mail was over a limit, and that its owner may still have it worked on. */
+function isUndone(eb: ExpressionBuilder<Schema, "messages">, since: number) {
+  const end = eb.fn.coalesce("messages.completed", "messages.created");
+  return eb.and([
+    eb("messages.state", "=", "limited"),
+    eb("messages.redone", "=", 0),
+    eb("messages.deleted_at", "is", null),
+    eb(end, ">=", since),
+  ]);
+}
+
 interface Kept {
   id: string;
   created?: number;
@@ -69,6 +83,7 @@ interface Kept {
 /** Where the next step begins: `since` and `after` are the time and id of the last row. */
 interface Old {
   before: number;
+  undone_since: number;
   below: string;
   /** How far back at most. */
   from: number;
@@ -82,7 +97,12 @@ function purge<Row extends Kept>(
   find: (db: Db, old: Old) => Promise<Row[]>,
   forget: (db: Db, row: Row & { now: number }) => Promise<unknown>,
 ): Step {
-  const old = { before, below: firstIdAt(before), from: before - LOOKED_BACK_SECONDS };
+  const old = {
+    before,
+    undone_since: before - UNDONE_SECONDS,
+    below: firstIdAt(before),
+    from: before - LOOKED_BACK_SECONDS,
+  };
   const findAfter = (tx: Db, last?: Row) =>
     find(tx, { ...old, since: last?.created ?? 0, after: last?.id ?? "" });
   return goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
@@ -94,7 +114,7 @@ function purge<Row extends Kept>(
   });
 }
 
-const keptMails = prepared((db, { before, since, after }: Old) =>
+const keptMails = prepared((db, { before, undone_since, since, after }: Old) =>
   db
     .selectFrom("raw_mails as kept")
     .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
@@ -106,7 +126,7 @@ const keptMails = prepared((db, { before, since, after }: Old) =>
               .selectFrom("messages")
               .select("messages.id")
               .whereRef("messages.raw_mail_id", "=", "kept.id")
-              .where((eb) => eb.not(isDone(eb, before))),
+              .where((eb) => eb.or([eb.not(isDone(eb, before)), isUndone(eb, undone_since)])),
           ),
         )
         .as("ended"),

@@ -55,13 +55,13 @@ const deletedOf = prepared((db, key: { user_id: string; until: number; before: n
     .limit(MESSAGES_AT_ONCE),
 );
 
-/** Selects the message that was deleted last. */
+/** Selects the message that was deleted first. */
 const anyDeleted = prepared((db, key: { user_id: string }) =>
   db
     .selectFrom("messages")
     .select("deleted_at")
     .where("user_id", "=", key.user_id)
     .where("deleted_at", "is not", null)
-    .orderBy("deleted_at", "desc")
+    .orderBy("deleted_at")
     .limit(1),
 );

@@ -32,7 +32,7 @@ export async function deleteMessage(app: App, caller: Caller, id: string): Promi
     if (!message) throw noMessage();
     if (message.state === "received") throw stillWorkedOn();
     await refuseScheduled(tx, { user, message_id: id });
-    await tx.updateTable("messages").set({ deleted_at: app.now() }).where("id", "=", id).execute();
+    await tx.updateTable("messages").set({ deleted_at: app.calmNow() }).where("id", "=", id).execute();
     await eraseDeletedLater(app, tx, user);
   });
 }
@@ -73,7 +73,7 @@ export async function deleteConversation(app: App, caller: Caller, id: string): 
     await eraseDeletedLater(app, tx, user);
     // This moment is later than that of every earlier deletion in the conversation, also within a second: by it, only
     // messages that were deleted together come back together.
-    const to = Math.max(app.now(), (last?.deleted_at ?? 0) + 1);
+    const to = Math.max(app.calmNow(), (last?.deleted_at ?? 0) + 1);
     const first: Marking = { id, up_to: newest.id, from: null, to, after: "" };
     return { marking: first, marked: await markSome(app, tx, user, first) };
   });

@@ -117,7 +117,7 @@ export async function rotateSecret(app: App, caller: Caller, id: string): Promis
     const row = await ownEndpoint(tx, caller.user, id);
     const old_secret = secretIfPossible(app, row);
     const sealed = sealSecrets(app, row.id, { secret, old_secret });
-    const old_secret_until = old_secret === null ? null : app.after(OVERLAP_SECONDS);
+    const old_secret_until = old_secret === null ? null : app.calmNow() + OVERLAP_SECONDS;
     const change = { sealed, old_secret_until, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(change).where("id", "=", row.id).execute();
     return { secret };
