@@ -50,7 +50,7 @@ export interface JobPayloads {
     user_id: string;
     kind: Exclude<OwnerNoticeRow["kind"], "answers_returned">;
     /** What found no room in the account's storage; `bytes` is 0 where the size is unknown. */
-    refused?: { what: "call" | "mail"; bytes: number; whose?: Whose };
+    refused?: { what: "call" | "mail" | "run of a schedule"; bytes: number; whose?: Whose };
     /** The mail that was accepted and not worked on. */
     message_id?: string;
     /** The schedule that has paused, or whose only run has failed. */

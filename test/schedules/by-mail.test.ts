@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { rawMail } from "../support/mails.ts";
+import { rawMail, unfolded } from "../support/mails.ts";
+import { freshId } from "../support/mailroom.ts";
 import { forgetNotices } from "../support/notices.ts";
 import { answer, lastAnswer, pass, roomAt, schedules } from "./room.ts";
 
@@ -286,6 +287,26 @@ describe("a schedule that cannot go on", () => {
     expect(letters).toHaveLength(1);
     const { body } = await room.owner.patch(`/v1/schedules/${schedule.id}`, { paused: false });
     expect(body).toMatchObject({ status: "active", failures: 0, reason: null });
+  });
+
+  test("says on it and to its owner that a run found no room in the account", async () => {
+    await using room = await roomAt({ config: { plans: { team: { storage_mb: 1 } } } });
+    await room.send({ subject: "News", text: "--every=daily\nTell me the news." });
+    await room.send({ ...freshId(), subject: "Once", text: '--at="tomorrow 10:00"\nTell me the news once.' });
+    await room.drain();
+    const fill = { instruction: "Keep this.", content: "x".repeat(400_000) };
+    for (let count = 0; count < 4; count += 1) await room.owner.post("/v1/messages", fill);
+    await pass(room, "49h");
+    const all = await schedules(room);
+    expect(all.map(({ reason }: { reason: string }) => reason)).toEqual([
+      expect.stringContaining("no room"),
+      expect.stringContaining("no room"),
+    ]);
+    const letters = (await room.outgoing()).map(({ raw }) => unfolded(Buffer.from(raw ?? "").toString()));
+    expect(letters.filter((raw) => raw.includes("A run of a schedule was not taken"))).toHaveLength(1);
+    expect(
+      letters.filter((raw) => raw.includes("schedule of yours") && raw.includes("no room")),
+    ).toHaveLength(1);
   });
 
   test("pauses when whoever made it may not instruct any more", async () => {

@@ -56,7 +56,8 @@ export class StorageFull extends AppError {
     { bytes, limit_bytes, adding }: Record<"bytes" | "limit_bytes" | "adding", number>,
   ) {
     const room = `Your plan stores ${inMb(limit_bytes)}, of which ${inMb(bytes)} are used`;
-    super("storage_full", `${room}, so there is no room for the ${inMb(adding)} of this.`, {
+    const what = adding === 0 ? "this" : `the ${inMb(adding)} of this`;
+    super("storage_full", `${room}, so there is no room for ${what}.`, {
       fix: howToMakeRoom(plan),
       members: { limit: limit_bytes, current: bytes },
     });

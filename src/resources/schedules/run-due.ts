@@ -1,3 +1,6 @@
+import { afterCommit } from "../../db/database.ts";
+import { StorageFull } from "../billing/storage.ts";
+import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { InboxRow, MessageRow, ScheduleRow, UserRow } from "../../db/schema.ts";
@@ -148,9 +151,19 @@ async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: s
   } catch (error) {
     // Thrown before anything was written: the account is full, or the mail is no longer kept.
     if (!(error instanceof AppError)) throw error;
-    if (error.code === "storage_full") return noteFailure(app, tx, schedule.id, fullText(error));
+    if (error instanceof StorageFull) return noteNoRoom(app, tx, schedule, error);
     await pauseSchedule(app, tx, schedule, fullText(error));
   }
+}
+
+/** Notes a run that there is no message of, as the account is full, and has its owner told as of a call or mail. */
+async function noteNoRoom(app: App, tx: Db, { id, user_id }: ScheduleRow, full: StorageFull): Promise<void> {
+  await noteFailure(app, tx, id, fullText(full));
+  const refused = { what: "run of a schedule", bytes: full.bytes, whose: "household" } as const;
+  await tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused });
+  afterCommit(tx, () =>
+    app.log.info({ schedule_id: id, user_id }, "a run of a schedule found no room in its account"),
+  );
 }
 
 /**

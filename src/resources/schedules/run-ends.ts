@@ -26,7 +26,11 @@ export async function noteRunEnd(
 }
 
 const noteSuccess = prepared((db, key: { id: string }) =>
-  db.updateTable("schedules").set({ failures: 0 }).where("id", "=", key.id).where("failures", ">", 0),
+  db
+    .updateTable("schedules")
+    .set({ failures: 0, reason: null })
+    .where("id", "=", key.id)
+    .where("failures", ">", 0),
 );
 
 /** What a run of a schedule has read. `read_from`: behind which message it began, where it is a digest. */
@@ -123,12 +127,16 @@ export async function noteLeftOut(app: App, tx: Db, { id }: ScheduleRow, why: st
   if (left.next_at === null) await tellOwner(app, tx, left);
 }
 
-/** Counts a run that failed. A few in a row pause the schedule, and its owner hears of it; so does the owner of a single run. */
+/**
+ * Counts a run that failed, and says why on the schedule. A few in a row pause it, and its owner hears of it; so does the owner of a
+ * single run.
+ */
 export async function noteFailure(app: App, tx: Db, id: string, error: string): Promise<void> {
   const [schedule] = await scheduleById(tx, { id });
   if (!schedule) return;
   const failures = schedule.failures + 1;
-  await tx.updateTable("schedules").set({ failures }).where("id", "=", id).execute();
+  const reason = `The last run failed: ${error}`;
+  await tx.updateTable("schedules").set({ failures, reason }).where("id", "=", id).execute();
   if (schedule.pattern === null) return tellOwner(app, tx, schedule);
   if (failures < MAX_FAILURES || schedule.status !== "active") return;
   await pauseSchedule(app, tx, schedule, `${failures} runs in a row have failed, the last one so: ${error}`);
