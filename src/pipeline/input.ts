@@ -1,4 +1,4 @@
-import { hasUnseenWriting, mayBeUnknown } from "./written-texts.ts";
+import { mayBeOfTool } from "./written-texts.ts";
 import { type Brought, refuseOthers } from "../resources/messages/brought.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { App } from "../app.ts";
@@ -234,7 +234,7 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
   const alone = !threaded && isAlone(message, outcome.mail);
   const withheld = await whyWithheld(app, message, { mail: outcome.mail, alone });
   const words = trustedWords(message, outcome.mail, { alone, answers: saysItAnswers(headers), withheld });
-  const plain = alone && isWhole(outcome.mail) && isTyped(words) && !(await mayBeOfTool(app, message, words));
+  const plain = alone && (await isPlain(app, message, { mail: outcome.mail, words }));
   // If all the rest is obeyed, what a mail signature block says or shows is not read.
   const { texts, ...material } = await readMaterial(app, plain ? [] : others, { signal, from });
   return {
@@ -362,15 +362,6 @@ function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
   );
 }
 
-/** Whether a tool may have mailed these words in the name of the owner, too few for it to be known. */
-async function mayBeOfTool(
-  app: App,
-  { user_id }: MessageRow,
-  { instruction }: TrustedWords,
-): Promise<boolean> {
-  return mayBeUnknown(instruction) && (await hasUnseenWriting(app, user_id));
-}
-
 function firstParagraph(text: string): string {
   const lines = text.split("\n");
   const end = lines.findIndex((line) => line.trim() === "");
@@ -380,6 +371,15 @@ function firstParagraph(text: string): string {
 /** Whether a mail neither answers nor passes on another one, and holds words of others in files at most. */
 function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
+}
+
+/** Whether all of a mail that stands alone is its author's plain word. */
+async function isPlain(
+  app: App,
+  message: MessageRow,
+  { mail, words }: { mail: ParsedMail; words: TrustedWords },
+): Promise<boolean> {
+  return isWhole(mail) && isTyped(words) && !(await mayBeOfTool(app, message, words.instruction));
 }
 
 /** Decision P.4: if a mail stands alone and has no file, all of it is its author's word. */

@@ -191,26 +191,49 @@ export async function hasUnseenWriting(app: App, user_id: string): Promise<boole
   return row !== undefined;
 }
 
-const unseen = prepared((db, key: { user_id: string; after: number }) =>
-  db
-    .selectFrom("written_texts")
-    .select("id")
-    .where("hash", "=", UNSEEN)
-    .where("user_id", "=", key.user_id)
-    .where("created", ">", key.after)
-    .limit(1),
+interface Unseen {
+  user_id: string;
+  after: number;
+}
+
+const unseen = prepared(unseenSince);
+
+const unseenBefore = prepared((db, key: Unseen & { raw_mail_id: string }) =>
+  unseenSince(db, key).where("created", "<=", (eb) =>
+    eb.selectFrom("raw_mails").select("raw_mails.created").where("raw_mails.id", "=", key.raw_mail_id),
+  ),
 );
 
+function unseenSince(db: Db, { user_id, after }: Unseen) {
+  return db
+    .selectFrom("written_texts")
+    .select("written_texts.id")
+    .where("hash", "=", UNSEEN)
+    .where("user_id", "=", user_id)
+    .where("created", ">", after)
+    .limit(1);
+}
+
 /**
- * Whether words could be those that a tool has written and not be known again: they begin with a line, below a greeting, that is too
- * short to be remembered by itself, and a program may have added a closing.
+ * Whether a tool may have mailed these words in the name of the account's owner, too few for it to be known: they begin with a line,
+ * below a greeting, that is too short to be remembered by itself, and a program may have added a closing.
  */
-export function mayBeUnknown(text: string): boolean {
+export async function mayBeOfTool(
+  app: App,
+  { user_id, raw_mail_id }: Pick<MessageRow, "user_id" | "raw_mail_id">,
+  text: string,
+): Promise<boolean> {
   const [first = "", second = ""] = plainOf(text)
     .split("\n")
     .filter((line) => line.trim() !== "");
   const line = GREETING.test(first) && second !== "" ? second : first;
-  return longerThan([line], MIN_PART_LETTERS).length + runsOf(line).length === 0;
+  if (longerThan([line], MIN_PART_LETTERS).length + runsOf(line).length > 0) return false;
+  const [before] = await unseenBefore(app.db, {
+    user_id,
+    after: app.calmNow() - WRITTEN_SECONDS,
+    raw_mail_id: raw_mail_id ?? "",
+  });
+  return before !== undefined;
 }
 
 /** The letters of texts that are nobody's by chance. An order may be short. */
