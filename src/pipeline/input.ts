@@ -1,4 +1,3 @@
-import { mayBeOfTool } from "./written-texts.ts";
 import { type Brought, refuseOthers } from "../resources/messages/brought.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import type { App } from "../app.ts";
@@ -8,7 +7,6 @@ import type { MessageRow } from "../db/schema.ts";
 import type { MailHeaders } from "../mail/reading/headers.ts";
 import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters.ts";
 import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
-import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
 import type { FreshCall, IncomingFile } from "../inbound/accept.ts";
 import { allText, filesOf, openingOf } from "../mail/reading/mail-text.ts";
 import { headersAs } from "../mail/reading/headers-as.ts";
@@ -24,6 +22,7 @@ import { bareLetters } from "../lib/bare-letters.ts";
 import { namesFiles } from "../trust/own-words/file-names.ts";
 import { mayCommand } from "../trust/own-words/names-in-text.ts";
 import { belowGreeting, withoutGreeted } from "../trust/own-words/greeting.ts";
+import { isAlone, isPlain } from "./plain-word.ts";
 import { doubtsAbout, whyWithheld } from "./doubts.ts";
 import {
   hasAddressOfOthers,
@@ -37,8 +36,6 @@ import type { Run } from "./close.ts";
 import type { Gathered } from "./digest.ts";
 import type { StepDraft } from "./steps.ts";
 
-/** Nobody types a longer order by mail, so a longer one is no plain word. */
-const MAX_PLAIN_CHARS = 6_000;
 /** An attached mail: its text is part of the mail's own text. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
@@ -352,39 +349,10 @@ function sharedIn(
     : { may_share: null, given: "", sure: text, page: "" };
 }
 
-/** Whether no program can have put words of others among these. */
-function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
-  return (
-    instruction !== "" &&
-    instruction.length <= MAX_PLAIN_CHARS &&
-    may_share === null &&
-    !holdsAddress(subject)
-  );
-}
-
 function firstParagraph(text: string): string {
   const lines = text.split("\n");
   const end = lines.findIndex((line) => line.trim() === "");
   return end === -1 ? text : lines.slice(0, end).join("\n");
-}
-
-/** Whether a mail neither answers nor passes on another one, and holds words of others in files at most. */
-function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
-  return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
-}
-
-/** Whether all of a mail that stands alone is its author's plain word. */
-async function isPlain(
-  app: App,
-  message: MessageRow,
-  { mail, words }: { mail: ParsedMail; words: TrustedWords },
-): Promise<boolean> {
-  return isWhole(mail) && isTyped(words) && !(await mayBeOfTool(app, message, words.instruction));
-}
-
-/** Decision P.4: if a mail stands alone and has no file, all of it is its author's word. */
-function isWhole(mail: ParsedMail): boolean {
-  return mail.whole && filesOf(mail).length === 0;
 }
 
 function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }): string[] {
