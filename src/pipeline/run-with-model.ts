@@ -1,3 +1,4 @@
+import { memoryTools } from "./memory-tools.ts";
 import { unicodeHost } from "../lib/web-address.ts";
 import { callingCodeOf } from "../trust/guard/calling-codes.ts";
 import { withoutFileNames } from "../trust/own-words/file-names.ts";
@@ -116,8 +117,14 @@ function ownTools(
   run: Run,
   { asked: { powers }, box }: { asked: Understanding; box: Toolbox },
 ): OfferedTool[] {
-  const tool = createFileTool(app, run.made, () => run.trust, sourceOf(run.message));
-  return powers.mayUse(tool.target) ? offersOf([tool], box.tools) : [];
+  const tools = [
+    createFileTool(app, run.made, () => run.trust, sourceOf(run.message)),
+    ...memoryTools(app, run.message, run.inbox),
+  ];
+  return offersOf(
+    tools.filter(({ target }) => powers.mayUse(target)),
+    box.tools,
+  );
 }
 
 /** Builds the prompt of a run. From here on it is known whether the model has read words of others. */

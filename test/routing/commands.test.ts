@@ -53,7 +53,8 @@ describe("targets and flags", () => {
     const failed = await call(room, "@fridge order milk");
     expect(failed).toMatchObject({
       status: "failed",
-      error: "Unknown target @fridge. Available: @ai. If it is no target but a word, write \\@fridge.",
+      error:
+        "Unknown target @fridge. Available: @ai, @memory. If it is no target but a word, write \\@fridge.",
       credits: { charged: 0, remaining: 10_000 },
     });
     expect(room.model.requests).toHaveLength(0);

@@ -197,7 +197,7 @@ describe("a run that has read what others wrote", () => {
 
 describe("a target", () => {
   test.each([
-    ["@nothing Go", "unknown_target", "Unknown target @nothing. Available: @ai, @mcp:calendar."],
+    ["@nothing Go", "unknown_target", "Unknown target @nothing. Available: @ai, @memory, @mcp:calendar."],
     ["@notes Go", "target_not_connected", "Nothing is connected as @notes."],
     ["@notion Go", "target_not_connected", "Connect Notion on the page “Connections”"],
     ["@github Go", "target_not_connected", "Connect GitHub on the page “Connections”"],
@@ -223,7 +223,7 @@ describe("a target", () => {
     await patch({ scope: { targets: ["notes"] } });
     expect(await failing()).toEqual([
       "target_not_allowed",
-      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools”. Available: @ai.",
+      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools”. Available: @ai, @memory.",
     ]);
     await patch({ scope: null, mcp_connection_ids: [] });
     expect((await failing())[0]).toBe("target_not_allowed");

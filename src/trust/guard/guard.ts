@@ -151,6 +151,8 @@ export const GUARD: Guard = { powersOf, objectionTo };
  * The target of the tool that creates files. Every inbox that may use tools has it, whatever the instruction's target.
  */
 export const FILES_TARGET = "files";
+/** The target of the tools that read earlier messages: there is one only for an instruction that names it. */
+export const MEMORY_TARGET = "memory";
 
 function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {
   const trusted = authority === "owner" || authority === "listed";
@@ -158,6 +160,7 @@ function powersOf({ authority, scope, target, tools, allow_destructive }: Asked)
   const inScope = (name: string): boolean => targets === null || lists(targets, name);
   const mayUse = (name: string): boolean => {
     if (!trusted || !tools || targets?.length === 0) return false;
+    if (name === MEMORY_TARGET) return target === name;
     return name === FILES_TARGET || (inScope(name) && (target === null || target === name));
   };
   return {

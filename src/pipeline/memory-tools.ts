@@ -1,0 +1,138 @@
+import type { App } from "../app.ts";
+import { userById } from "../db/users.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { headOf } from "../lib/text-length.ts";
+import { readStory } from "../resources/messages/story.ts";
+import { searchMessages } from "../resources/messages/search/search.ts";
+import { MEMORY_TARGET } from "../trust/guard/guard.ts";
+import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
+
+const MAX_FOUND = 20;
+const FOUND = 10;
+/** How much of one text of a message is shown. */
+const MAX_TEXT_CHARS = 12_000;
+
+type Message = Pick<MessageRow, "id" | "user_id" | "authority" | "sender">;
+
+/**
+ * Lets a model look through earlier messages: the owner's runs through all of the account, those of a listed sender
+ * through that sender's own messages to this inbox. Nothing of private messages is found.
+ */
+export function memoryTools(app: App, message: Message, inbox: Pick<InboxRow, "id">): Tool[] {
+  const mayRead = (found: { sender: string | null; inbox_id: string | null }): boolean =>
+    message.authority === "owner" || (found.sender === message.sender && found.inbox_id === inbox.id);
+  const past = { app, message, inbox, mayRead };
+  return [
+    toolOf({
+      name: "find_messages",
+      description:
+        'Finds earlier messages of this mailbox: mails and calls that came in, what was asked, and what was answered. The newest come first, each with its id and a part of its text. Words are looked for everywhere; "a phrase", begin*, -without, from:, to:, subject:, tag:, has:file, before:2026-01-31 and after:2026-01-31 narrow it.',
+      properties: {
+        query: { type: "string", minLength: 1, maxLength: 500 },
+        limit: { type: "integer", minimum: 1, maximum: MAX_FOUND },
+      },
+      required: ["query"],
+      work: (args) => findMessages(past, args as { query: string; limit?: number }),
+    }),
+    toolOf({
+      name: "read_message",
+      description:
+        "Reads one of the messages that find_messages found: what was asked, what came with it, and the answer.",
+      properties: { message_id: { type: "string", format: "uuid" } },
+      required: ["message_id"],
+      work: (args) => readMessage(past, args as { message_id: string }),
+    }),
+  ];
+}
+
+interface Past {
+  app: App;
+  message: Message;
+  inbox: Pick<InboxRow, "id">;
+  mayRead: (found: { sender: string | null; inbox_id: string | null }) => boolean;
+}
+
+function toolOf({
+  name,
+  description,
+  properties,
+  required,
+  work,
+}: Pick<Tool, "name" | "description"> & {
+  properties: Record<string, object>;
+  required: string[];
+  work: (args: Record<string, unknown>) => Promise<string>;
+}): Tool {
+  return {
+    target: MEMORY_TARGET,
+    name,
+    description,
+    parameters: { type: "object", properties, required, additionalProperties: false },
+    read_only: true,
+    destructive: false,
+    foreign: false,
+    call: async (args, signal) => {
+      signal.throwIfAborted();
+      return outcomeOf(() => work(args));
+    },
+  };
+}
+
+async function outcomeOf(work: () => Promise<string>): Promise<ToolOutcome> {
+  try {
+    return { ok: true, text: await work(), files: [] };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ok: false, text: error.message, files: [] };
+  }
+}
+
+async function findMessages(
+  { app, message, inbox, mayRead }: Past,
+  { query, limit = FOUND }: { query: string; limit?: number },
+): Promise<string> {
+  const user = await ownerOf(app, message);
+  const own = message.authority === "owner" ? {} : { inbox_id: inbox.id };
+  // One more than is shown, as the message that is being worked on may be among them.
+  const { items } = await searchMessages(app, user, { q: query, ...own, limit: MAX_FOUND + 1 });
+  const found = items.filter((item) => item.message_id !== message.id && mayRead(item)).slice(0, limit);
+  if (found.length === 0) return "Nothing was found.";
+  return found
+    .map(({ message_id, created, sender, subject, status, highlights }) =>
+      [
+        `${message_id}: ${dayOf(created)}, from ${sender ?? "a call"}, ${JSON.stringify(subject ?? "")}, ${status}`,
+        ...highlights.map(({ field, text }) => `  ${field}: ${text}`),
+      ].join("\n"),
+    )
+    .join("\n\n");
+}
+
+async function readMessage(
+  { app, message, mayRead }: Past,
+  { message_id }: { message_id: string },
+): Promise<string> {
+  const story = await readStory(app, await ownerOf(app, message), message_id);
+  if (!mayRead(story)) throw new AppError("not_found", "There is no such message.");
+  const texts = {
+    "What was asked": story.instruction,
+    "What came with it": story.content,
+    "The answer": story.result,
+  };
+  return [
+    `${dayOf(story.created)}, from ${story.sender ?? "a call"}, ${JSON.stringify(story.subject ?? "")}, ${story.status}`,
+    ...Object.entries(texts).flatMap(([name, text]) =>
+      text ? [`${name}:\n${headOf(text, MAX_TEXT_CHARS)}`] : [],
+    ),
+  ].join("\n\n");
+}
+
+async function ownerOf(app: App, { user_id }: Message): Promise<UserRow> {
+  const [user] = await userById(app.db, { id: user_id });
+  if (!user) throw new AppError("not_found", "There is no such account.");
+  return user;
+}
+
+function dayOf(created: number): string {
+  return new Date(created * 1_000).toISOString().slice(0, 10);
+}
