@@ -13,11 +13,12 @@ const IDS = [
   "meeting-notes",
   "research-brief",
   "translate",
+  "weekday-digest",
 ];
 const MODEL = { llm: { kind: "demo" } } as const;
 const FREE = { plans: { default: "free" } } as const;
 
-test("there are eight recipes, whole, and none is applied", async () => {
+test("there are nine recipes, whole, and none is applied", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
   const { status, body } = await ada.get("/recipes");
@@ -34,7 +35,7 @@ test("recipes do not take each other's slugs and labels", () => {
   expect(new Set(labels).size).toBe(labels.length);
 });
 
-test("seven recipes fit the Free plan, each on an account of its own", async () => {
+test("eight recipes fit the Free plan, each on an account of its own", async () => {
   await using t = await testApp(FREE);
   const statuses: Record<string, number> = {};
   for (const id of IDS) {
@@ -52,12 +53,14 @@ test.each(IDS)("%s makes what it says, an inbox that works by its contexts", asy
   expect(status).toBe(200);
   const contexts = (await ada.get("/contexts")).body;
   const inboxes = (await ada.get("/inboxes")).body;
+  const schedules = (await ada.get("/v1/schedules")).body;
   expect(body).toEqual({
     recipe_id: id,
-    created: { contexts, inboxes },
+    created: { contexts, inboxes, ...(recipe?.schedule ? { schedules } : {}) },
     skipped: [],
     next_steps: expect.any(Array),
   });
+  expect(schedules).toMatchObject(recipe?.schedule ? [{ title: recipe.schedule.title }] : []);
   expect(contexts).toMatchObject(recipe?.contexts ?? []);
   expect(inboxes).toMatchObject([
     { ...recipe?.inbox, context_ids: contexts.map((context: { id: string }) => context.id) },

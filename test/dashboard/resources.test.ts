@@ -485,6 +485,16 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByText("It is ready. Write to this address:").waitFor();
       await press(page, "Undo");
       await page.getByText("You have it").waitFor({ state: "detached" });
+      await press(page, "See what it makes: Weekday digest");
+      await page.getByText("That is mailed to you on weekdays at 8:00.").waitFor();
+      await visit.look("recipe-digest");
+      await press(page, "Make it");
+      await page.getByText("It is ready. Have what you want summed up sent to this address:").waitFor();
+      const schedules = () => at.api<{ title: string }[]>("GET", "/v1/schedules");
+      expect(await schedules()).toMatchObject([{ title: "Weekday digest" }]);
+      await press(page, "Undo");
+      await page.getByText("You have it").waitFor({ state: "detached" });
+      expect(await schedules()).toEqual([]);
     },
     LOOK_MS,
   );

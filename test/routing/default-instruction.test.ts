@@ -46,6 +46,21 @@ describe("the instruction of an inbox", () => {
     expect(Object.values(asked).filter((prompt) => prompt.includes("answer its sender"))).toEqual([]);
   });
 
+  test("has what it would change wait for a yes, where a mail is only forwarded", async () => {
+    await using room = await toolRoom([[create()], "A row waits."], {
+      inbox: { default_instruction: "Make a row of each invoice in this mail and its files." },
+    });
+    await room.send({
+      subject: "Fwd: Invoice",
+      text: "---------- Forwarded message ---------\nFrom: Shop <bill@shop.example>\nSubject: Invoice\n\nPay 12 EUR.",
+    });
+    await room.drain();
+    expect(room.tools.calls).toEqual([]);
+    const { body } = await room.owner.get("/v1/approvals");
+    expect(JSON.stringify(body)).toContain("create_event");
+    expect((await room.newest()).steps).toContain("waits for your yes");
+  });
+
   test("gives way to what the mail says, to its subject, and to a call", async () => {
     await using room = await mailroom({ inbox: { default_instruction: "Say it in Latin" } });
     await room.send({ subject: "Fwd: Rent", text: `Sum this up${FORWARDED}` });

@@ -29,6 +29,29 @@ function digests(room: Mailroom): string[] {
 }
 
 describe("what a digest reads", () => {
+  test("as the recipe makes it, is the mail of others to its inbox, on each weekday", async () => {
+    await using room = await roomAt({ model: { reply: () => "The digest." } });
+    const { body } = await room.owner.post("/recipes/weekday-digest/apply");
+    const [{ address }] = body.created.inboxes;
+    expect(body.created.schedules).toMatchObject([
+      { title: "Weekday digest", in_words: "every weekday at 08:00" },
+    ]);
+    for (const [from, text] of [
+      ["Eve <eve@news.example>", "A fine zeppelin."],
+      ["Ann <ann@shop.example>", "A cheap balloon."],
+    ] as const)
+      await sendFrom(room, from, { subject: "News", text, to: address, rcpt: address });
+    await room.drain();
+    expect(room.model.requests).toEqual([]);
+    expect((await room.activity()).filter(({ reason }) => reason === "kept_by_rule")).toHaveLength(2);
+    await pass(room, "25h");
+    const asked = room.model.requests.map((one) => JSON.stringify(one.body?.messages));
+    expect(asked).toHaveLength(1);
+    for (const words of ["A fine zeppelin.", "A cheap balloon.", "How to write the digest"])
+      expect(asked[0]).toContain(words);
+    expect((await room.outgoing()).at(-1)).toMatchObject({ kind: "reply", envelope_to: "ada@example.com" });
+  });
+
   test("of a month is there, though what is older than raw mail is kept has its head alone", async () => {
     await using room = await roomAt();
     await room.send({ text: '--every="monthly 15 9:00" --over=inbox\nSummarise what came in.' });

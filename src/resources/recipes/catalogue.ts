@@ -1,6 +1,7 @@
 import type { NewContext } from "../contexts/shapes.ts";
 import type { Plan } from "../../db/schema.ts";
 import type { Scope } from "../../db/inbox-columns.ts";
+import type { RuleBody } from "../inboxes/rules/rule-shapes.ts";
 import { READING_RECIPES } from "./reading.ts";
 import { WRITING_RECIPES } from "./writing.ts";
 
@@ -25,7 +26,10 @@ export interface Recipe {
     scope: Scope | null;
     reply_enabled: boolean;
     default_instruction: string | null;
+    rules?: RuleBody[];
   };
+  /** Has the inbox work through what came in, at these times. */
+  schedule?: { title: string; instruction: string; every: string };
 }
 
 export const RECIPES: readonly Recipe[] = [...READING_RECIPES, ...WRITING_RECIPES];

@@ -20,6 +20,23 @@ Rules:
 - At most 200 words, however long the mail is. A mail of under five sentences gets one or two sentences and no headings.
 - Answer in the language of the mail, unless the instruction asks for another.`;
 
+const DIGEST_RULES = `# How to write the digest
+
+The material is the mail that came in since the last digest. The reader wants to know in two minutes what needs them, and to skip the rest.
+
+Answer in this order, and leave out a part that would be empty:
+
+1. **Needs you**: one bullet for each mail that asks the reader for something or has a date, the most pressing first: who, what, by when.
+2. **Good to know**: one line for each other mail that tells something new: sender, then the point.
+3. **The rest**: advertising, notices of machines and newsletters, each in a few words, in one line together.
+
+Rules:
+
+- Every mail stands in exactly one part. Mails of one thread are one entry that tells where it stands now.
+- Keep numbers, dates, amounts and names exactly as they are written. Add nothing that is not in a mail.
+- A mail that presses for money, passwords or a quick click goes first, marked "looks like fraud", with the reason.
+- At most 300 words. Answer in the language that most of the mail has, unless the instruction asks for another.`;
+
 const TRANSLATION_RULES = `# How to translate
 
 Which way to translate:
@@ -167,5 +184,41 @@ export const READING_RECIPES: readonly Recipe[] = [
       { title: "Research brief", slug: "brief", kind: "command", body: RESEARCH_MACRO },
     ],
     inbox: { label: "Research", default_instruction: null, scope: null, reply_enabled: true },
+  },
+  {
+    id: "weekday-digest",
+    title: "Weekday digest",
+    description:
+      "Have newsletters and notices sent to one address, and read on weekdays at eight what matters of them.",
+    category: "reading",
+    icon: "newspaper",
+    min_plan: "free",
+    requires: ["llm"],
+    contexts: [
+      {
+        title: "How to write the digest",
+        slug: "digest-rules",
+        kind: "instruction",
+        body: DIGEST_RULES,
+      },
+    ],
+    inbox: {
+      label: "Digest",
+      default_instruction: "Sum up this mail.",
+      scope: { targets: [], autonomous: [] },
+      reply_enabled: true,
+      rules: [
+        {
+          name: "For the digest",
+          when: [{ field: "authority", is: ["owner"], not: true }],
+          do: { keep: true },
+        },
+      ],
+    },
+    schedule: {
+      title: "Weekday digest",
+      instruction: "Sum up the mail that came in since the last digest.",
+      every: "weekday 8:00",
+    },
   },
 ];

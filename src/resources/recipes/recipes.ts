@@ -9,6 +9,8 @@ import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { addInbox, type InboxView, inboxView } from "../inboxes/inboxes.ts";
+import { makeSchedule } from "../schedules/schedules.ts";
+import type { ScheduleView } from "../schedules/view.ts";
 import { RECIPES, type Recipe } from "./catalogue.ts";
 
 export type Skipped =
@@ -17,7 +19,8 @@ export type Skipped =
 
 export interface AppliedRecipe {
   recipe_id: string;
-  created: { contexts: ContextView[]; inboxes: InboxView[] };
+  /** Schedules only where the recipe has one. */
+  created: { contexts: ContextView[]; inboxes: InboxView[]; schedules?: ScheduleView[] };
   skipped: Skipped[];
   /** What its owner does next, in whole sentences. */
   next_steps: string[];
@@ -56,9 +59,14 @@ export async function applyRecipe(app: App, caller: Caller, id: string): Promise
       if (known) await setInboxes(tx, user, { context_id, inbox_ids: [known.id] });
       created.push(await readContext(tx, user, context_id));
     }
+    const schedules = known ? [] : await addRecipeSchedule(app, tx, caller, { recipe, inbox });
     return {
       recipe_id: id,
-      created: { contexts: created, inboxes: known ? [] : [inbox] },
+      created: {
+        contexts: created,
+        inboxes: known ? [] : [inbox],
+        ...(recipe.schedule === undefined ? {} : { schedules }),
+      },
       skipped: [
         ...contexts.skipped,
         ...(known ? [{ type: "inbox", label: known.label, reason: "exists" } as const] : []),
@@ -110,6 +118,17 @@ async function addRecipeInbox(
     // Without a connection of its own an inbox works with the operator's.
     ...(app.config.llm.kind === "" && model_id !== undefined ? { default_connection_id: model_id } : {}),
   });
+}
+
+async function addRecipeSchedule(
+  app: App,
+  tx: Db,
+  caller: Caller,
+  { recipe, inbox }: { recipe: Recipe; inbox: InboxView },
+): Promise<ScheduleView[]> {
+  if (recipe.schedule === undefined) return [];
+  const made = { ...recipe.schedule, inbox_id: inbox.id, over: { inbox_id: inbox.id } };
+  return [await makeSchedule(app, tx, caller, made)];
 }
 
 async function inboxLabelled(app: App, tx: Db, user: UserRow, label: string): Promise<InboxView | undefined> {

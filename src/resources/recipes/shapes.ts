@@ -1,9 +1,10 @@
 import { t } from "elysia";
 import { contextMembers, ContextShape } from "../contexts/shapes.ts";
+import { ScheduleShape } from "../schedules/shapes.ts";
 import { InboxShape } from "../inboxes/shapes.ts";
 
 const { title, slug, kind, body } = contextMembers;
-const { label, scope, reply_enabled, default_instruction } = InboxShape.properties;
+const { label, scope, reply_enabled, default_instruction, rules } = InboxShape.properties;
 
 export const RecipeShape = t.Object(
   {
@@ -18,7 +19,13 @@ export const RecipeShape = t.Object(
       examples: [["llm"]],
     }),
     contexts: t.Array(t.Object({ title, slug, kind, body })),
-    inbox: t.Object({ label, scope, reply_enabled, default_instruction }),
+    inbox: t.Object({ label, scope, reply_enabled, default_instruction, rules: t.Optional(rules) }),
+    schedule: t.Optional(
+      t.Object(
+        { title: t.String(), instruction: t.String(), every: t.String({ examples: ["weekday 8:00"] }) },
+        { description: "Has the inbox work through what came in, at these times." },
+      ),
+    ),
     applied: t.Boolean({ description: "Whether you have all of it.", examples: [false] }),
   },
   { $id: "Recipe", description: "An inbox and the contexts it works by, ready to be made." },
@@ -37,7 +44,11 @@ const SkippedShape = t.Object(
 export const AppliedRecipeShape = t.Object(
   {
     recipe_id: t.String({ examples: ["email-summarizer"] }),
-    created: t.Object({ contexts: t.Array(ContextShape), inboxes: t.Array(InboxShape) }),
+    created: t.Object({
+      contexts: t.Array(ContextShape),
+      inboxes: t.Array(InboxShape),
+      schedules: t.Optional(t.Array(ScheduleShape, { description: "Only where the recipe has one." })),
+    }),
     skipped: t.Array(SkippedShape, { description: "What was there before." }),
     next_steps: t.Array(t.String(), {
       description: "What is still missing, for a person to read.",

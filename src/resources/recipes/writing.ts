@@ -158,7 +158,7 @@ export const WRITING_RECIPES: readonly Recipe[] = [
     id: "invoice-to-sheet",
     title: "Invoice to sheet",
     description:
-      "Forward an invoice and get a checked row for your books; begin with @sheets to have it appended to your sheet.",
+      "Forward an invoice and get a checked row for your books. What would go into your sheet waits for your yes; begin with @sheets to have it added at once.",
     category: "filing",
     icon: "receipt",
     min_plan: "free",

@@ -26,25 +26,34 @@ import { type Over, ownSchedule, promiseOf, readSchedule, type ScheduleView } fr
 const MAX_TITLE_CHARS = 200;
 
 /** Makes a schedule for an instruction, which is stored as a message that is worked on at each of its times. */
-export async function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
-  const { user, key_id } = caller;
+export function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "schedule_created");
+    return makeSchedule(app, tx, caller, input);
+  });
+}
+
+/** Makes a schedule in the transaction of the caller. */
+export async function makeSchedule(
+  app: App,
+  tx: Db,
+  { user, key_id }: Pick<Caller, "user" | "key_id">,
+  input: NewSchedule,
+): Promise<ScheduleView> {
   refuseUnverified(user);
   const instruction = input.instruction.trim();
   const { content } = input;
   refuseBadTexts({ instruction, ...(content === undefined ? {} : { content }) });
   const times = timesOf(app, user, input);
-  return app.write(async (tx) => {
-    await noteChange(app, tx, caller, "schedule_created");
-    const inbox = await ownInbox(tx, user, await namedOrDefaultInboxId(tx, user, input.inbox_id));
-    await refuseResting(app, tx, user, inbox);
-    const over = await checkedOver(tx, user, input.over ?? null);
-    const title = input.title === undefined ? titleOf(instruction) : checkedTitle(input.title);
-    const result = promiseOf(times, app.now());
-    const order = { inbox, user, key_id, subject: title, instruction, content: content ?? null, result };
-    const message = await storeOrder(app, tx, order);
-    const id = await addSchedule(app, tx, user, { inbox, message_id: message.id, title, times, over });
-    return readSchedule(tx, user, id);
-  });
+  const inbox = await ownInbox(tx, user, await namedOrDefaultInboxId(tx, user, input.inbox_id));
+  await refuseResting(app, tx, user, inbox);
+  const over = await checkedOver(tx, user, input.over ?? null);
+  const title = input.title === undefined ? titleOf(instruction) : checkedTitle(input.title);
+  const result = promiseOf(times, app.now());
+  const order = { inbox, user, key_id, subject: title, instruction, content: content ?? null, result };
+  const message = await storeOrder(app, tx, order);
+  const id = await addSchedule(app, tx, user, { inbox, message_id: message.id, title, times, over });
+  return readSchedule(tx, user, id);
 }
 
 export interface Added {

@@ -45,7 +45,7 @@ export function RecipePreview({ recipe, onClose }: { recipe: Recipe; onClose: ()
   );
 }
 
-function WillBeMade({ recipe: { inbox, contexts } }: { recipe: Recipe }) {
+function WillBeMade({ recipe: { inbox, contexts, schedule } }: { recipe: Recipe }) {
   return (
     <>
       <div>
@@ -55,6 +55,12 @@ function WillBeMade({ recipe: { inbox, contexts } }: { recipe: Recipe }) {
           {inbox.reply_enabled ? "It answers by mail" : "It sends no answers"}
           {inbox.scope?.targets ? `, and ${toolWords(inbox.scope.targets)}.` : "."}
         </p>
+        {schedule && (
+          <p className="text-soft">
+            Mail that others send to it is kept for the digest. That is mailed to you{" "}
+            {schedule.every.replace("weekday ", "on weekdays at ")}.
+          </p>
+        )}
       </div>
       <div className="grid gap-2">
         <h3 className="font-medium">
@@ -108,12 +114,13 @@ function Needs({ requires }: { requires: string[] }) {
 }
 
 function Applied({ applied, onClose }: { applied: AppliedRecipe; onClose: () => void }) {
-  const { inboxes, contexts } = applied.created;
+  const { inboxes, contexts, schedules = [] } = applied.created;
   const [inbox] = inboxes;
   const undo = useChange({
     run: async () => {
       for (const one of inboxes) refuseChanged(await get<Inbox>(`/inboxes/${one.id}`), one, ["updated"]);
       for (const one of contexts) refuseChanged(await get<Context>(`/contexts/${one.id}`), one, ["version"]);
+      for (const { id } of schedules) await remove(`/v1/schedules/${id}`);
       for (const { id } of inboxes) await remove(`/inboxes/${id}`);
       for (const { id } of contexts) await remove(`/contexts/${id}`);
     },
@@ -122,9 +129,7 @@ function Applied({ applied, onClose }: { applied: AppliedRecipe; onClose: () => 
   });
   return (
     <div className="grid gap-4">
-      <Notice look="good">
-        {inbox ? "It is ready. Write to this address:" : madeWords(contexts.length)}
-      </Notice>
+      <Notice look="good">{inbox ? readyWords(schedules.length > 0) : madeWords(contexts.length)}</Notice>
       {inbox && <Copyable text={inbox.address} label="Copy the address" />}
       {applied.next_steps.length > 0 && (
         <div>
@@ -154,6 +159,12 @@ function Applied({ applied, onClose }: { applied: AppliedRecipe; onClose: () => 
       </div>
     </div>
   );
+}
+
+function readyWords(is_digest: boolean): string {
+  return is_digest
+    ? "It is ready. Have what you want summed up sent to this address:"
+    : "It is ready. Write to this address:";
 }
 
 function madeWords(contexts: number): string {

@@ -4,6 +4,7 @@ import {
   Bug,
   Languages,
   List,
+  Newspaper,
   type LucideIcon,
   NotebookPen,
   Receipt,
@@ -24,6 +25,7 @@ import { RecipePreview } from "./recipe-preview.tsx";
 
 const ICONS: Record<string, LucideIcon> = {
   list: List,
+  newspaper: Newspaper,
   languages: Languages,
   notebook: NotebookPen,
   search: Search,
