@@ -167,6 +167,13 @@ const DOORS: Door[] = [
   { name: "tool: arguments, many, their names, no JSON", sizes: ARGUMENT_SIZES, send: strangeCalls },
   { name: "tool: arguments, texts in texts", sizes: ARGUMENT_SIZES, send: packedCalls },
   { name: "tool: result", send: (text) => toolCall([["desk__read", {}]], { result: text }) },
+  {
+    name: "tool server: addresses of its files",
+    send: (text) => {
+      const resource = { uri: `https://a${text}.example/${text}.txt`, mimeType: text, blob: "YQ==" };
+      return rpc("tools/call", `"result":{"content":${JSON.stringify([{ type: "resource", resource }])}}`);
+    },
+  },
   { name: "tool server: description and schema", send: describe },
   { name: "notes: titles of pages, with a long instruction", send: titles },
   { name: `made files: ${ENDINGS.join(", ")}`, send: madeFiles },
@@ -324,6 +331,8 @@ async function loop<Answer>(path: string): Promise<Answer> {
 }
 
 async function prepare(): Promise<void> {
+  // What tools say is looked through for a sign-in code while one is valid.
+  await ask("POST", "/auth/request-code", { email: SENDER });
   const connection = await ask("POST", "/connections", { kind: "mcp", label: "Desk", base_url: tools.url });
   const [inbox] = ((await ask("GET", "/inboxes")) as { id: string }[]) ?? [];
   await ask("PATCH", `/inboxes/${inbox?.id}`, {
