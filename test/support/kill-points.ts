@@ -137,6 +137,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/accounts/api-keys.ts addApiKey",
       "resources/accounts/api-keys.ts revokeApiKey",
       "resources/accounts/codes.ts verifyCode",
+      "resources/accounts/codes.ts verifyCode 2",
       "resources/accounts/own-sessions.ts endOwnSession",
       "resources/accounts/passwords.ts setPassword",
       "resources/accounts/profile.ts patchProfile",
