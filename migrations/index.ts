@@ -44,6 +44,7 @@ import { readFrom } from "./0049-read-from.ts";
 import { replays } from "./0050-replays.ts";
 import { writtenBy } from "./0051-written-by.ts";
 import { readByOlder } from "./0053-read-by-older.ts";
+import { costs } from "./0054-costs.ts";
 import { fallbacks } from "./0055-fallbacks.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
@@ -93,5 +94,6 @@ export const migrations: Record<string, Migration> = {
   "0050-replays": replays,
   "0051-written-by": writtenBy,
   "0053-read-by-older": readByOlder,
+  "0054-costs": costs,
   "0055-fallbacks": fallbacks,
 };

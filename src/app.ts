@@ -140,6 +140,8 @@ export interface App extends AsyncDisposable, Clocks {
   checks: FairTurns;
   /** Turns for mails that digests read: there may be a hundred in each, and all digests may be due at once. */
   digests: FairTurns;
+  /** By month and budget, what requests to models that are under way may cost; see `resources/billing/budgets.ts`. */
+  reserved: Map<string, number>;
   /** The ranges of segments that are being sent. */
   lent: LentRanges;
   /** The threads for long calls; see `http/body.ts`. */
@@ -282,11 +284,20 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "digests" |
 /** What only this process knows, and what is lost when it ends. */
 function createNotes(): Pick<
   App,
-  "unwritten" | "refreshing" | "finished" | "progress" | "relay" | "spam_filter" | "setup" | "unsealed"
+  | "unwritten"
+  | "refreshing"
+  | "finished"
+  | "progress"
+  | "relay"
+  | "spam_filter"
+  | "setup"
+  | "unsealed"
+  | "reserved"
 > {
   return {
     unwritten: new Map(),
     refreshing: new Map(),
+    reserved: new Map(),
     finished: createNotifier<RunEnd>(),
     progress: new Map(),
     relay: { trouble: null },

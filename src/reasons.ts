@@ -294,6 +294,7 @@ export type ModelFault =
   | "tls_error"
   | "blocked_address"
   | "bad_response"
+  | "budget_used_up"
   | "provider_error";
 
 export type MessageReason = RefusalReason | LeftOutReason | FailureReason;

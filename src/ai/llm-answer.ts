@@ -2,11 +2,14 @@ import { quote } from "../lib/quote.ts";
 import { MAX_PARTS, partsIn } from "../lib/json-depth.ts";
 import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } from "./llm-faults.ts";
 import { type ChatMessage, plainId, type ToolCall } from "./llm-messages.ts";
+import type { Bill } from "./prices.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
 import { withoutThinking } from "./thinking.ts";
 
 /** Limit of tool calls in one answer; a model with more is out of control. */
 const MAX_CALLS = 100;
+/** The highest price of one answer that is believed. */
+const MAX_COST = 1_000_000;
 const MANY_PARTS = `more than ${MAX_PARTS.toLocaleString("en")} parts`;
 
 export interface CompletionSuccess {
@@ -16,16 +19,26 @@ export interface CompletionSuccess {
   tool_calls: ToolCall[];
   /** The model's name as the provider gives it. */
   model: string;
-  usage: { input_tokens: number; output_tokens: number } | null;
+  usage: Bill | null;
   /** The provider's reason for the end of a complete answer, or `length` if it was cut off. */
   finish_reason: string;
 }
 
+interface Sent {
+  connection: ModelConnection;
+  messages: ChatMessage[];
+}
+
 /** Parses the body of a chat completion, in any variant of that format, to the messages that the model was sent. */
-export function readAnswer(
-  answer: unknown,
-  { connection, messages }: { connection: ModelConnection; messages: ChatMessage[] },
-): CompletionSuccess | CompletionFailure {
+export function readAnswer(answer: unknown, sent: Sent): CompletionSuccess | CompletionFailure {
+  const read = readWhole(answer, sent);
+  if (read.ok) return read;
+  // An answer of no use has its price all the same.
+  const usage = usageOf(asRecord(answer)["usage"]);
+  return usage === null ? read : { ...read, usage };
+}
+
+function readWhole(answer: unknown, { connection, messages }: Sent): CompletionSuccess | CompletionFailure {
   const body = asRecord(answer);
   const choice = firstOf(body["choices"]);
   // The part of the answer before a fault may accompany the error.
@@ -161,9 +174,29 @@ function haveManyParts(calls: ToolCall[]): boolean {
   });
 }
 
-function usageOf(usage: unknown): CompletionSuccess["usage"] {
-  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = asRecord(usage);
-  return isCount(input_tokens) && isCount(output_tokens) ? { input_tokens, output_tokens } : null;
+function usageOf(usage: unknown): Bill | null {
+  const { prompt_tokens: input_tokens, completion_tokens: output_tokens, ...more } = asRecord(usage);
+  if (!isCount(input_tokens) || !isCount(output_tokens)) return null;
+  const { cached_tokens } = asRecord(more["prompt_tokens_details"]);
+  const said_cost = costIn(more);
+  return {
+    input_tokens,
+    output_tokens,
+    ...(isCount(cached_tokens) && cached_tokens > 0 ? { cached_tokens } : {}),
+    ...(said_cost === undefined ? {} : { said_cost }),
+  };
+}
+
+/** With a key of the account's own for the provider behind it, OpenRouter's figure is its fee alone. */
+function costIn({ cost, is_byok, cost_details }: Record<string, unknown>): number | undefined {
+  if (!isMoney(cost)) return undefined;
+  const { upstream_inference_cost } = asRecord(cost_details);
+  return is_byok === true && isMoney(upstream_inference_cost) ? cost + upstream_inference_cost : cost;
+}
+
+/** What somebody says that is more than an answer can cost is no price. */
+function isMoney(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= MAX_COST;
 }
 
 function isCount(value: unknown): value is number {

@@ -1,6 +1,7 @@
 import type { ModelFault } from "../reasons.ts";
 import { quote, errorTextOf } from "../lib/quote.ts";
 import { networkFault, retryAfterSeconds } from "../net/responses.ts";
+import type { Bill } from "./prices.ts";
 import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
 
 /** Characters of an error's body that are read: enough to tell its kind. */
@@ -18,6 +19,8 @@ export interface CompletionFailure {
   retry_after_seconds: number | null;
   /** Whether the answer was valid but had no text. */
   empty?: true;
+  /** What was read and written for an answer that was of no use, where its provider says so. */
+  usage?: Bill | null;
 }
 
 interface FailureExtras {

@@ -59,6 +59,7 @@ const MAX_TEXT_CHARS = 4096;
 const MAX_LIST_ENTRIES = 1000;
 const MAX_QUOTED_CHARS = 80;
 const MAX_COUNT = 1_000_000_000;
+const MAX_MONEY = 1_000_000;
 const MAX_DELAY_SECONDS = 30 * DAY_SECONDS;
 
 export const PATH: Form = { matches: (value) => value !== "", words: "a path" };
@@ -78,6 +79,14 @@ export const ACCOUNT: Form = {
 };
 export const COMMAND: Form = { matches: (value) => value.trim() !== "", words: "a program, by name or path" };
 export const MODEL_NAME: Form = { matches: (value) => value.trim() !== "", words: "the name of a model" };
+export const PRICED_MODEL: Form = {
+  matches: (value) => /^[^*\s]+\*?$|^\*$/.test(value),
+  words: 'the name of a model, or how such names begin and an asterisk, such as "gpt-5.4-mini" or "claude-*"',
+};
+export const CURRENCY: Form = {
+  matches: (value) => /^[A-Z]{3}$/.test(value),
+  words: 'three capital letters, such as "EUR" (ISO 4217)',
+};
 export const ANY_TEXT: Form = { matches: (value) => !value.includes("\0"), words: "text" };
 export const NETWORK: Form = {
   matches: isNetwork,
@@ -228,6 +237,15 @@ export function seconds(fallback: number, max: number, min = 0): Key<number> {
     default: fallback,
     fromText: numberOrText,
     fault: faultUnless(isRight, `a number of seconds from ${min} to ${max}`),
+  };
+}
+
+/** Returns a key for an amount of money; fractions are allowed. */
+export function money<T extends number | null>(fallback: T): Key<number | T> {
+  return {
+    default: fallback,
+    fromText: numberOrText,
+    fault: faultUnless((value) => inRange(value, 0, MAX_MONEY), `an amount of money from 0 to ${MAX_MONEY}`),
   };
 }
 

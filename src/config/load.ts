@@ -100,7 +100,7 @@ export function missRequired(reading: Reading): void {
     if (node === undefined || isKey(node) || isNamed(node) || reading.faulty.has(path)) continue;
     for (const [name, key] of Object.entries(node)) {
       const inner = `${path}.${name}`;
-      const is_there = Boolean(reading.values.get(inner)) || reading.faulty.has(inner);
+      const is_there = (reading.values.get(inner) ?? "") !== "" || reading.faulty.has(inner);
       if (isKey(key) && key.required && !is_there)
         reading.problems.push(`${source}: ${path} needs ${name}, which is not given`);
     }

@@ -135,6 +135,15 @@ export const RULES: Rule[] = [
     words: "is set, so llm.kind must say which kind of service they belong to",
   },
   {
+    path: "costs.prices",
+    needs: "costs.currency",
+    isBroken: ({ costs }) => {
+      const named = Object.values(costs.prices).map(({ model, kind }) => `${kind} ${model}`);
+      return new Set(named).size < named.length;
+    },
+    words: "has two prices for the same model and kind: leave one of them out",
+  },
+  {
     path: "billing.stripe_secret_key",
     needs: "billing.stripe_webhook_secret",
     isBroken: ({ billing }) => billing.stripe_secret_key !== "" && billing.stripe_webhook_secret === "",

@@ -19,6 +19,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "message_contents",
   "message_texts",
   "messages",
+  "model_costs",
   "outgoing_mails",
   "raw_mails",
   "reply_tokens",

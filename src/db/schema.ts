@@ -56,6 +56,7 @@ export interface Schema {
   message_texts: MessageTextRow;
   unindexed_messages: UnindexedMessageRow;
   unqueued_messages: UnqueuedMessageRow;
+  model_costs: ModelCostRow;
 }
 
 /** A value that belongs to the whole data folder. */
@@ -85,6 +86,8 @@ export interface UserRow {
   plan_changed_at: number | null;
   /** The inbox of API calls that name none; null for the oldest one. */
   default_inbox_id: string | null;
+  /** What its models may cost in a month, in millionths of the currency; null: whatever it comes to. */
+  monthly_budget: number | null;
 }
 
 export interface ApiKeyRow {
@@ -128,6 +131,8 @@ export interface ConnectionRow {
   unconfirmed: number;
   /** Names its secrets and settings as they were given, also beyond a refresh of tokens; null: as they were before this was kept. */
   secrets_id: string | null;
+  /** As of an account. */
+  monthly_budget: number | null;
 }
 
 export interface InboxRow {
@@ -168,6 +173,8 @@ export interface InboxRow {
   rules: string;
   /** 1 for an address that its owner chose, without a random token. */
   named: number;
+  /** As of an account. */
+  monthly_budget: number | null;
 }
 
 /** An address that an inbox once had; it is never issued again. */
@@ -214,6 +221,8 @@ export interface MessageRow {
   steps: string;
   input_tokens: number | null;
   output_tokens: number | null;
+  /** What the model has cost, in millionths of the currency; null where nobody knows. */
+  cost: number | null;
   model: string | null;
   credits_charged: number;
   auth: string | null;
@@ -286,6 +295,8 @@ export interface ReplayRow {
   model: string | null;
   input_tokens: number | null;
   output_tokens: number | null;
+  /** As of a message. */
+  cost: number | null;
   credits_charged: number;
   created: number;
   completed: number | null;
@@ -819,6 +830,18 @@ export interface AccountStorageRow {
   counted_at: number;
 }
 
+/** What the models of a month have cost an account, by who asked and who answered. It stays when messages go. */
+export interface ModelCostRow {
+  user_id: string;
+  /** `YYYY-MM`, UTC. */
+  month: string;
+  inbox_id: string;
+  /** `default` for the connection of the server. */
+  connection_id: string;
+  /** Millionths of the currency. */
+  cost: number;
+}
+
 /** A notice that an account's owner already got on a day, so that it is sent once. */
 export interface OwnerNoticeRow {
   user_id: string;
@@ -833,8 +856,10 @@ export interface OwnerNoticeRow {
     | "failure_untold"
     | "schedule_failed"
     | "not_forwarded"
-    | "approvals_waiting";
-  /** `YYYY-MM-DD`, UTC. */
+    | "approvals_waiting"
+    | "budget_low"
+    | "budget_used_up";
+  /** `YYYY-MM-DD`, UTC; of a budget the last day of its month, and which budget it is. */
   day: string;
 }
 

@@ -55,6 +55,8 @@ export interface JobPayloads {
     message_id?: string;
     /** The schedule that has paused, or whose only run has failed. */
     schedule_id?: string;
+    /** The budget that it is about, and the month. */
+    budget?: { of: "account" | "connection" | "inbox"; id: string; month: string };
     /** The day (UTC) whose one letter of that kind it is; unset where there may be several. */
     day?: string;
   };

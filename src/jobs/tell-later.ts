@@ -20,6 +20,11 @@ export async function tellOwnerLater(app: App, tx: Db, notice: Notice): Promise<
     await enqueueNotice(app, tx, { ...notice, day }, { run_at: from_ms / 1_000 });
 }
 
+/** Enqueues such a mail unless that of its kind and day has been: no other one comes after it. */
+export async function tellOwnerOnce(app: App, tx: Db, notice: Notice & { day: string }): Promise<void> {
+  if (await takeDay(tx, notice, notice.day)) await enqueueNotice(app, tx, notice);
+}
+
 /** Takes the one letter of a kind that goes on a day. Returns false where somebody has. */
 async function takeDay(
   tx: Db,

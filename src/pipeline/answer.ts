@@ -66,8 +66,11 @@ export async function answerTo(
     });
   }
   if (!hasAuthority(message)) return insteadOf(app, accepted, ending);
-  const again = LASTING_FAULTS.has(ending.reason) ? sendAgain(app, message) : "";
-  const markdown = failureWords(ending.error, { changed: run.changed }) + again;
+  const is_limited = ending.state === "limited";
+  const again = is_limited || LASTING_FAULTS.has(ending.reason) ? sendAgain(app, message) : "";
+  // What a budget holds is the owner's to know.
+  const error = is_limited && message.authority !== "owner" ? BEYOND_BUDGET : ending.error;
+  const markdown = failureWords(error, { changed: run.changed }) + again;
   return prepareReply(app, answered, {
     kind: "notice",
     words: written(markdown, { own: true }),
@@ -75,9 +78,12 @@ export async function answerTo(
   });
 }
 
+const BEYOND_BUDGET =
+  "The owner of this inbox has limited what its model may cost in a month, and this would have been more.";
+
 /** Tells the owner of a failed mail of whose failure its sender is not told. */
 function insteadOf(app: App, message: MessageRow, ending: Ending): PreparedReply | undefined {
-  return ending.state === "failed" && isOwnersMatter(message, ending.reason)
+  return ending.state !== "done" && isOwnersMatter(message, ending.reason)
     ? tellOwnerInstead(app, message)
     : undefined;
 }

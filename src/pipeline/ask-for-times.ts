@@ -1,6 +1,7 @@
 import { knownZone } from "../lib/written-moment.ts";
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
+import { sumOfUsage } from "../resources/messages/rules-found.ts";
 import { timesFor } from "../resources/schedules/times-for.ts";
 import { momentWords, patternWords } from "../resources/schedules/shown-times.ts";
 import { timesAfter } from "../resources/schedules/times.ts";
@@ -36,8 +37,9 @@ export async function askForTimes(
   const instruction = `${ASK[member]}\n\n${typed}`;
   const brief = { instruction, content: "", attachments: [], contexts: [] };
   const question = { system: POLICY, user: instruction, brief, within_ms: WITHIN_MS };
-  const answer = await askOnce(app, connection, question, run.signal);
+  const answer = await askOnce(app, { inbox: run.inbox, connection }, question, run.signal);
   if (run.signal.aborted) throw run.signal.reason;
+  run.usage = sumOfUsage(run.usage ?? null, answer.usage ?? null);
   if (!answer.ok) return undefined;
   countTokens(app, answer.usage);
   const found = answer.text.split("\n").flatMap((line) => proposalIn(app, line, { member, user: owner }));

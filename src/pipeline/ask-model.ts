@@ -1,13 +1,14 @@
-import { type Completion, complete } from "../ai/llm.ts";
+import type { Completion } from "../ai/llm.ts";
 import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
+import type { InboxRow } from "../db/schema.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
-import type { SafeFetch } from "../net/guarded-fetch.ts";
-import { proxyOption } from "../net/outgoing-proxy.ts";
 import { askFallbacks } from "./ask-fallbacks.ts";
+import { askWithinBudget } from "./ask-within-budget.ts";
 import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
+import { sumOfUsage } from "../resources/messages/rules-found.ts";
 import { type Finder, isFound, noteFact } from "./known-models.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";
@@ -38,6 +39,7 @@ const OTHER_FAULTS = new Set<Failure["code"]>([
   "unreachable",
   "tls_error",
   "blocked_address",
+  "budget_used_up",
 ]);
 
 /** What a model was found not to take. */
@@ -56,20 +58,24 @@ interface Limits {
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
   const { signal, tools } = question;
   const found = new Map<string, Limits>();
-  const request = { ...requestOf(run, question), found, account: run.inbox.user_id };
+  const request = { ...requestOf(run, question), found, inbox: run.inbox };
   let connection = question.connection;
   const untried = [...connection.fallback_connection_ids];
   const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
     const messages = connection === question.connection ? talk : withOwnIds(talk);
     const answer = await askAble(app, connection, { ...request, messages, offers });
+    noteUsage(run, answer);
     // What has been begun is not gone on with by a model that may understand it in another way.
     if (answer.ok || run.changed) return answer;
     const fallbacks = { user_id: run.inbox.user_id, untried, signal };
-    const other = await askFallbacks(app, fallbacks, (fallback) =>
-      askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }),
-    );
+    const other = await askFallbacks(app, fallbacks, async (fallback) => {
+      const next = await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers });
+      noteUsage(run, next);
+      return next;
+    });
     if (other === undefined) return answer;
-    run.steps.push(fallbackStep([connection.model, ...other.silent], other.connection.model));
+    const silent = [connection.model, ...other.silent];
+    run.steps.push(fallbackStep({ silent, code: answer.code }, other.connection.model));
     connection = other.connection;
     return other.answer;
   };
@@ -89,12 +95,19 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
   };
 }
 
-function fallbackStep(silent: string[], model: string): StepDraft {
-  const [names, whose] =
-    silent.length === 1
-      ? [`The model ${silent[0]}`, "its"]
-      : [`The models ${silent.slice(0, -1).join(", ")} and ${silent.at(-1)}`, "their"];
-  return { ...warningStep(`${names} did not answer; ${model} did in ${whose} place.`), to_strangers: "" };
+/** Says which model has answered in the place of others; `code` is why the first of them did not. */
+function fallbackStep({ silent, code }: { silent: string[]; code: string }, model: string): StepDraft {
+  const [first] = silent;
+  const words =
+    silent.length > 1
+      ? `The models ${silent.slice(0, -1).join(", ")} and ${silent.at(-1)} did not answer; ${model} answered in their place.`
+      : `The model ${first} ${code === "budget_used_up" ? "is beyond its budget" : "did not answer"}; ${model} answered in its place.`;
+  return { ...warningStep(words), to_strangers: "" };
+}
+
+/** What was read and written counts, whether or not it was of use. */
+function noteUsage(run: Run, { usage = null }: Completion): void {
+  run.usage = sumOfUsage(run.usage ?? null, usage);
 }
 
 /** Returns the parts of a question that are the same for every model. */
@@ -124,21 +137,18 @@ type Request = ReturnType<typeof requestOf> & {
   offers: OfferedTool[];
   /** What this run has found out, by model. */
   found: Map<string, Limits>;
-  /** The account whose run it is. */
-  account: string;
+  inbox: InboxRow;
 };
 
 /** Asks a model, and leaves out the pictures or tools that it is known not to take, or refuses now. */
 async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
-  const { offers, found: _found, account, teaches, ...asked } = request;
+  const { offers, found: _found, inbox, teaches, ...asked } = request;
   const limits = limitsOf(app, connection, request);
   const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
   const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
-  const { trusted: _, fallback_connection_ids: __, ...model } = connection;
-  const fetch = fetchOf(app, connection);
-  const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
+  const answer = await askWithinBudget(app, inbox, connection, { ...asked, messages, tools });
   const sent = { images: hasImages(messages), tools: tools.length > 0 };
-  const again = learn(app, { answer, sent, limits, teaches, finder: { account, connection } });
+  const again = learn(app, { answer, sent, limits, teaches, finder: { account: inbox.user_id, connection } });
   return again ? askAble(app, connection, request) : answer;
 }
 
@@ -181,10 +191,10 @@ function isLasting({ message }: Failure): boolean {
 function limitsOf(
   app: App,
   connection: OpenConnection,
-  { found, account }: Pick<Request, "found" | "account">,
+  { found, inbox }: Pick<Request, "found" | "inbox">,
 ): Limits {
   const key = keyOf(connection);
-  const finder = { account, connection };
+  const finder = { account: inbox.user_id, connection };
   const limits = found.get(key) ?? {
     blind: isFound(app, finder, "blind"),
     no_tools: isFound(app, finder, "no_tools"),
@@ -222,12 +232,3 @@ function tellLimits(
   }
   for (const step of said) if (!run.steps.some(({ output }) => output === step.output)) run.steps.push(step);
 }
-
-/** Returns how a connection is reached: the operator's own may point anywhere. */
-export function fetchOf(app: App, { trusted }: Pick<OpenConnection, "trusted">): SafeFetch {
-  return trusted ? operatorFetch : app.fetch;
-}
-
-/** Fetches from wherever the operator's own connection points; the signal is the only time limit, as in `app.fetch`. */
-const operatorFetch: SafeFetch = (url, init) =>
-  fetch(url, { ...init, ...proxyOption(new URL(url).hostname), timeout: false });

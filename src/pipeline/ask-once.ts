@@ -1,16 +1,16 @@
-import { type Completion, complete } from "../ai/llm.ts";
+import type { Completion, CompletionInput } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { InboxRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { deadline } from "../lib/deadline.ts";
 import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
-import { fetchOf } from "./ask-model.ts";
+import { askWithinBudget } from "./ask-within-budget.ts";
 
 /** A question beside the work of a run, which is answered without tools. */
 export interface Question {
   system: string;
   user: string;
-  brief: NonNullable<Parameters<typeof complete>[0]["brief"]>;
+  brief: NonNullable<CompletionInput["brief"]>;
   within_ms: number;
 }
 
@@ -30,21 +30,18 @@ export async function connectionToAsk(
 /** Asks a model one question; what is wrong with it is part of the answer. */
 export async function askOnce(
   app: App,
-  connection: OpenConnection,
+  { inbox, connection }: { inbox: InboxRow; connection: OpenConnection },
   { system, user, brief, within_ms }: Question,
   signal: AbortSignal,
 ): Promise<Completion> {
   using cap = deadline(signal, within_ms);
-  const { trusted: _, fallback_connection_ids: __, ...model } = connection;
   // Waited for here, as the time ends with this function.
-  return await complete({
-    connection: model,
+  return await askWithinBudget(app, inbox, connection, {
     messages: [
       { role: "system", content: system },
       { role: "user", content: user },
     ],
     tools: [],
-    fetch: fetchOf(app, connection),
     signal: cap.signal,
     brief,
   });

@@ -105,7 +105,11 @@ async function askEither(app: App, about: About, asking: Asking): Promise<Comple
   return other.answer;
 }
 
-function askOne(app: App, { material }: About, { opened, question, signal }: Asking): Promise<Completion> {
+function askOne(
+  app: App,
+  { inbox, material }: About,
+  { opened, question, signal }: Asking,
+): Promise<Completion> {
   const { connection, nonce, fenced } = opened;
   const asked = {
     system: policy(nonce),
@@ -113,7 +117,7 @@ function askOne(app: App, { material }: About, { opened, question, signal }: Ask
     brief: { instruction: question, content: material.slice(0, MAX_CHARS), attachments: [], contexts: [] },
     within_ms: WITHIN_MS,
   };
-  return askOnce(app, connection, asked, signal);
+  return askOnce(app, { inbox, connection }, asked, signal);
 }
 
 function policy(nonce: string): string {

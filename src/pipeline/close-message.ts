@@ -16,6 +16,7 @@ export type Closing = Pick<
   | "model"
   | "input_tokens"
   | "output_tokens"
+  | "cost"
   | "credits_charged"
   | "contexts"
 >;
@@ -36,6 +37,7 @@ export const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" |
       model: row.model,
       input_tokens: row.input_tokens,
       output_tokens: row.output_tokens,
+      cost: row.cost,
       credits_charged: row.credits_charged,
       contexts: row.contexts,
       reply_status: row.reply_status,

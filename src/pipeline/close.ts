@@ -18,7 +18,7 @@ import { waitAtMost } from "../lib/deadline.ts";
 import { parseJson } from "../lib/foreign-json.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 import { storeFiles } from "../resources/messages/stored-files.ts";
-import { sumOfUsage } from "../resources/messages/rules-found.ts";
+import { sumOfUsage, type Usage } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { noteHeldUp, noteRead } from "../resources/schedules/run-ends.ts";
 import { recordState } from "../resources/messages/events.ts";
@@ -63,7 +63,7 @@ export type Ending =
       result: string;
       /** Null where no model was asked. */
       model: string | null;
-      usage: { input_tokens: number; output_tokens: number } | null;
+      usage: Usage | null;
       /** Set if nothing was done that costs a credit. */
       free?: true;
       /** Set if the result is data of that form, and so no Markdown. */
@@ -71,7 +71,14 @@ export type Ending =
       /** The request for consent that an answer to the mail with the result goes to. */
       about?: string;
     }
-  | { state: "failed"; reason: FailureReason; error: string };
+  | Unmade;
+
+/** A run without a result; `limited` where that lies in what its owner allows it to cost. */
+export interface Unmade {
+  state: "failed" | "limited";
+  reason: FailureReason;
+  error: string;
+}
 
 export interface Run {
   job: Job;
@@ -93,6 +100,8 @@ export interface Run {
   begins: boolean;
   /** Which model is asked, once that is known. */
   connection?: OpenConnection;
+  /** What models have read, written and cost so far. */
+  usage?: Usage | null;
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
@@ -205,6 +214,7 @@ async function noteWhatWasRead(
 async function noteConnection(app: App, tx: Db, run: Run, ending: Ending): Promise<void> {
   const { connection, settings } = run;
   if (connection === undefined || settings.dry_run) return;
+  if (ending.state === "limited") return;
   const fault = ending.state === "failed" ? ending : null;
   if (settings.model !== null && (fault === null || OF_ITS_MODEL.has(fault.reason))) return;
   await noteUse(app, tx, connection, fault);
@@ -307,6 +317,7 @@ const NOTHING_YET = {
   model: null,
   input_tokens: null,
   output_tokens: null,
+  cost: null,
   credits_charged: 0,
 };
 
@@ -320,16 +331,15 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
     contexts: JSON.stringify(run.connection === undefined ? [] : run.used),
-    ...run.ruled.usage,
+    ...sumOfUsage(run.usage ?? null, run.ruled.usage),
   };
-  if (ending.state === "failed") {
+  if (ending.state !== "done") {
     const model = run.connection?.model ?? null;
     return { ...columns, error: ending.error, reason: ending.reason, model };
   }
   const credits_charged = ending.free || run.message.source === "test" ? 0 : RUN_CREDITS;
   return {
     ...columns,
-    ...sumOfUsage(ending.usage, run.ruled.usage),
     result: ending.result,
     model: ending.model,
     credits_charged,

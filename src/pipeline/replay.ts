@@ -108,6 +108,7 @@ interface Replayed {
   steps: StepDraft[];
   used: UsedContext[];
   connection?: OpenConnection;
+  usage?: Run["usage"];
 }
 
 const NOWHERE: Replayed = {
@@ -171,7 +172,7 @@ async function work(
   if (again !== undefined) return { again };
   const ending = await inForm(app, run, endingOf(answer, settings));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));
-  return { ending, steps, used, connection };
+  return { ending, steps, used, connection, usage: run.usage ?? null };
 }
 
 /** Somebody looks at the page meanwhile, whatever the message came by. */
@@ -294,18 +295,19 @@ interface Closing {
 async function close(
   app: App,
   { job, signal, replay, began }: Closing,
-  { ending, steps, used, connection }: Replayed,
+  { ending, steps, used, connection, usage }: Replayed,
 ): Promise<void> {
   const told = (await isKeyRevoked(app.db, replay)) ? { state: "failed" as const, ...KEY_REVOKED } : ending;
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     const done = told.state === "done";
     const columns = {
-      state: told.state,
+      state: done ? ("done" as const) : ("failed" as const),
       steps: JSON.stringify(told === ending ? toSteps(steps) : []),
       contexts: JSON.stringify(used),
       model: done ? told.model : (connection?.model ?? null),
-      ...(done ? { result: told.result, ...told.usage } : { reason: told.reason, error: told.error }),
+      ...usage,
+      ...(done ? { result: told.result } : { reason: told.reason, error: told.error }),
       credits_charged: done ? RUN_CREDITS : 0,
       completed: app.now(),
       duration_ms: began === undefined ? 0 : app.nowMs() - began,

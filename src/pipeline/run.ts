@@ -230,7 +230,7 @@ export function endingOf(answer: Completion, { model, by_rule }: RunSettings): E
     const is_asked_for = model !== null && answer.code === "model_not_found";
     const words = by_rule.model === undefined ? ASKED_FOR(model ?? "") : ASKED_BY(by_rule.model);
     const error = is_asked_for ? answer.message.replace(OF_CONNECTION, words) : answer.message;
-    return { state: "failed", reason: answer.code, error };
+    return { state: answer.code === "budget_used_up" ? "limited" : "failed", reason: answer.code, error };
   }
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
 }

@@ -25,7 +25,7 @@ const REASONS: Record<string, string> = {
  */
 export function whyUnanswered(
   { message, inbox, settings, input }: Unanswered,
-  { state }: { state: "done" | "failed" },
+  { state }: { state: "done" | "failed" | "limited" },
 ): string | null {
   if (message.source === "api" && message.schedule_id === null && message.approval_id === null) return null;
   if (input.gathered?.count === 0) return say("there was no mail for this digest.");
@@ -34,7 +34,7 @@ export function whyUnanswered(
     return say("the inbox is set to answer nobody. “Answer by mail” in its settings changes that.");
   const reason = message.no_reply_reason;
   if (reason !== null) return say(REASONS[reason] ?? MACHINE);
-  return state === "failed" && !hasAuthority(message)
+  return state !== "done" && !hasAuthority(message)
     ? "No mail was sent: strangers are not told of failures. The owner of the inbox is, once a day at most."
     : null;
 }

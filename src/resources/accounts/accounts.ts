@@ -101,6 +101,7 @@ export async function ensureUser(app: App, tx: Db, email: string, id: string = a
     deleted_at: null,
     plan_changed_at: null,
     default_inbox_id: null,
+    monthly_budget: null,
   };
   await tx.insertInto("users").values(user).execute();
   return user;

@@ -1,10 +1,12 @@
 import type { App } from "../../app.ts";
 import { creditsOf } from "../billing/ledger.ts";
+import { refuseRaised } from "../billing/raised-budget.ts";
 import { planFeatures, planLimits } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
+import { asAmount, asMillionths } from "../../lib/money.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { livingUser, type User } from "./accounts.ts";
 import { noteChange } from "./changes.ts";
@@ -30,6 +32,7 @@ export async function viewMe(app: App, user: User) {
     features: planFeatures(user.plan),
     timezone: user.timezone,
     reply_footer: user.reply_footer === 1,
+    monthly_budget: asAmount(user.monthly_budget),
     created: user.created,
   };
 }
@@ -41,10 +44,13 @@ export async function patchProfile(app: App, caller: Caller, input: ProfileInput
     ...(input.name === undefined ? {} : { name: input.name === null ? null : checkedName(input.name) }),
     ...(input.timezone === undefined ? {} : { timezone: checkedTimezone(input.timezone) }),
     ...(input.reply_footer === undefined ? {} : { reply_footer: input.reply_footer ? 1 : 0 }),
+    ...(input.monthly_budget === undefined ? {} : { monthly_budget: asMillionths(input.monthly_budget) }),
   };
   if (Object.keys(change).length === 0) return user;
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "profile_changed");
+    const before = await livingUser(tx, user);
+    refuseRaised(caller, before, { ...before, ...change });
     await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
     return livingUser(tx, user);
   });

@@ -1,5 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
+import { budget, budgetBody } from "../billing/budget-shapes.ts";
 import { SECURITY_EVENT_KINDS } from "./security-events.ts";
 import { moment } from "../../http/shapes.ts";
 
@@ -13,6 +14,7 @@ export const profileBody = t.Object({
   name: t.Optional(t.Nullable(personName)),
   timezone: t.Optional(t.String({ maxLength: 100, examples: ["Europe/Berlin"] })),
   reply_footer: t.Optional(t.Boolean()),
+  monthly_budget: t.Optional(budgetBody),
 });
 
 export type ProfileInput = Static<typeof profileBody>;
@@ -52,6 +54,7 @@ export const MeShape = t.Object(
     features: t.Array(t.String(), { description: "What the plan has beyond its numbers." }),
     timezone: t.String({ description: "IANA name.", examples: ["Europe/Berlin"] }),
     reply_footer: t.Boolean({ description: "Whether replies say that an AI sent them." }),
+    monthly_budget: budget,
     created: moment("When the account was made"),
   },
   { $id: "Me", description: "The account that asks." },

@@ -124,13 +124,13 @@ export async function roomLetter(app: App, user: UserRow, { since }: Told): Prom
   });
 }
 
-/** Prepares a letter to an account's owner that goes once a day at most, and says so. */
+/** Prepares a letter to an account's owner that goes once a day at most, or as seldom as it says, and says so. */
 export function letterTo(
   app: App,
   user: UserRow,
-  { subject, words }: { subject: string; words: string[] },
+  { subject, words, most = "once a day" }: { subject: string; words: string[]; most?: string },
 ): Promise<QueueLetter> {
-  const markdown = [...words, "You get this mail once a day at most."].join("\n\n");
+  const markdown = [...words, `You get this mail ${most} at most.`].join("\n\n");
   return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
 }
 

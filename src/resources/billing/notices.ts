@@ -11,6 +11,7 @@ import { storedJson } from "../../lib/stored-json.ts";
 import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
+import { budgetLetter } from "./budget-letters.ts";
 import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
 import { planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
@@ -73,8 +74,8 @@ async function isTold(db: Db, { user_id, kind, day, message_id }: Notice): Promi
 }
 
 /** Has no later letter go out for what came in until now, where this one tells of all of it; one about a message does not. */
-async function forgetLater(app: App, { user_id, kind, day, message_id }: Notice): Promise<void> {
-  if (day === undefined || message_id !== undefined) return;
+async function forgetLater(app: App, { user_id, kind, day, message_id, budget }: Notice): Promise<void> {
+  if (day === undefined || message_id !== undefined || budget !== undefined) return;
   const later = app.db.selectFrom("owner_notices").select("day").where("user_id", "=", user_id);
   if ((await later.where("kind", "=", kind).where("day", ">", day).execute()).length === 0) return;
   await app.write((tx) => noticesOf(tx, { user_id, kind }).where("day", ">", day).execute());
@@ -239,4 +240,6 @@ const LETTERS: Record<
   schedule_failed: scheduleLetter,
   not_forwarded: unforwardedLetter,
   approvals_waiting: approvalsLetter,
+  budget_low: budgetLetter,
+  budget_used_up: budgetLetter,
 };

@@ -1,5 +1,6 @@
 import { t } from "elysia";
 import { moment } from "../../http/shapes.ts";
+import { budget } from "./budget-shapes.ts";
 
 const count = (what: string) => t.Integer({ minimum: 0, description: what });
 
@@ -23,6 +24,11 @@ const sums = {
   output_tokens: count("Tokens that models wrote, as far as their providers say."),
 };
 
+const costs = {
+  cost: t.Number({ minimum: 0, description: "In that currency.", examples: [3.2] }),
+  monthly_budget: budget,
+};
+
 export const UsageShape = t.Object(
   {
     since: moment("The first second that counts"),
@@ -41,6 +47,38 @@ export const UsageShape = t.Object(
       {
         description:
           "Mails as they came in and were sent, files, what calls brought along, the words of messages, and contexts. Over the limit calls get 507 `storage_full`, and mail is put off.",
+      },
+    ),
+    costs: t.Object(
+      {
+        month: t.String({ description: "In UTC.", examples: ["2026-01"] }),
+        currency: t.String({ examples: ["USD"] }),
+        ...costs,
+        inboxes: t.Array(
+          t.Object({
+            inbox_id: t.Nullable(
+              t.String({ format: "uuid", description: "Null: of inboxes that were deleted since." }),
+            ),
+            label: t.Nullable(t.String({ examples: ["Reports"] })),
+            ...costs,
+          }),
+        ),
+        connections: t.Array(
+          t.Object({
+            connection_id: t.Nullable(
+              t.String({
+                format: "uuid",
+                description: "Null: of the server's own, and of connections that were deleted since.",
+              }),
+            ),
+            label: t.Nullable(t.String({ examples: ["OpenAI"] })),
+            ...costs,
+          }),
+        ),
+      },
+      {
+        description:
+          "What models have cost in the present month, whatever `since` and `until` are, as far as there is a price: each request that was answered, the dearest first.",
       },
     ),
     totals: t.Object(sums),

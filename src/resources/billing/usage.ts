@@ -5,6 +5,7 @@ import { prepared } from "../../db/prepared.ts";
 import { DONE } from "../../db/unfinished.ts";
 import { invalid } from "../../errors.ts";
 import { createTurns } from "../../lib/turns.ts";
+import { monthCosts } from "./month-costs.ts";
 import { storageOf } from "./storage.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
@@ -37,6 +38,7 @@ export async function readUsage(app: App, user: UserRow, range: { since?: number
     since,
     until,
     storage: await storageOf(app, db, user),
+    costs: await monthCosts(app, user),
     totals: sumOf(groups),
     days: daysOf(groups, { since, until }),
     sources: busiest(

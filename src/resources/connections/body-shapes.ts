@@ -1,5 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { t } from "elysia";
+import { budgetBody } from "../billing/budget-shapes.ts";
 import { kind } from "./shapes.ts";
 
 const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
@@ -43,6 +44,7 @@ const members = {
       examples: [[]],
     }),
   ),
+  monthly_budget: t.Optional(budgetBody),
   ask_tools: t.Optional(
     t.Array(t.String({ minLength: 1, maxLength: 200 }), {
       maxItems: 200,

@@ -3,11 +3,13 @@ import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
+import { refuseRaised } from "../billing/raised-budget.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
+import { asMillionths } from "../../lib/money.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
 import { keepGrants } from "./grants.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
@@ -42,6 +44,8 @@ export interface OpenConnection {
   trusted: boolean;
   /** The connections to ask, one after the other, when this one does not answer. */
   fallback_connection_ids: string[];
+  /** What it may cost in a month, in millionths of the currency; null without a limit. */
+  monthly_budget: number | null;
   /** Whether it failed when it was last tested or used. */
   failed: boolean;
 }
@@ -106,6 +110,7 @@ export function newConnection(app: App, user: UserRow, kind: ConnectionKind): Co
     expires_at: null,
     config: null,
     fallback_connection_ids: "[]",
+    monthly_budget: null,
     ask_tools: "[]",
     unconfirmed: 0,
     secrets_id: null,
@@ -176,6 +181,7 @@ export async function patchConnection(
     const changed = { ...row, ...columns, unconfirmed, updated };
     refuseIncomplete(app, user, changed);
     refuseUnmarked(caller, row, changed);
+    refuseRaised(caller, row, changed);
     await refuseSwapped(app, tx, caller, { before: row, after: changed });
     refuseMovedSecrets(app, { before: row, after: changed }, input);
     if (input.fallback_connection_ids !== undefined) await refuseBadFallbacks(tx, changed);
@@ -273,6 +279,7 @@ function operatorConnection(app: App): OpenConnection | undefined {
     headers: {},
     trusted: true,
     fallback_connection_ids: [],
+    monthly_budget: null,
     failed: false,
   };
 }
@@ -289,6 +296,7 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
     headers,
     trusted: false,
     fallback_connection_ids: fallbacksOf(row),
+    monthly_budget: row.monthly_budget,
     failed: row.status === "error",
   };
 }
@@ -303,6 +311,7 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
   if (fallback_connection_ids !== undefined)
     columns.fallback_connection_ids = JSON.stringify(fallback_connection_ids);
+  if (input.monthly_budget !== undefined) columns.monthly_budget = asMillionths(input.monthly_budget);
   if (config !== undefined) columns.config = configColumn(config);
   if (input.ask_tools !== undefined) columns.ask_tools = JSON.stringify([...new Set(input.ask_tools)]);
   if (SEALED_MEMBERS.some((name) => name in secrets))

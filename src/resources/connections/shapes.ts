@@ -1,6 +1,7 @@
 import { INTEGRATION_KINDS, INTEGRATIONS } from "../../config/integrations.ts";
 import { allOf } from "../../lib/lists.ts";
 import { t } from "elysia";
+import { budget } from "../billing/budget-shapes.ts";
 import { CONNECTION_KINDS } from "./kinds.ts";
 import { PING_CODES } from "./ping.ts";
 import { moment } from "../../http/shapes.ts";
@@ -52,6 +53,7 @@ export const ConnectionShape = t.Object(
         examples: [{}],
       }),
     ),
+    monthly_budget: budget,
     ask_tools: t.Array(t.String(), {
       description:
         "Its tools that are called only once you have consented; `*` is each that may change something.",

@@ -1,3 +1,4 @@
+import { asAmount } from "../../lib/money.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { ruledConnectionsOf, toolServersOf } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
@@ -43,6 +44,7 @@ function viewConnection(
     base_url: row.base_url,
     fallback_connection_id: fallbacksOf(row)[0] ?? null,
     fallback_connection_ids: fallbacksOf(row),
+    monthly_budget: asAmount(row.monthly_budget),
     config: row.config === null ? null : storedJson<Record<string, unknown> | null>(row.config, null),
     ask_tools: asksFirstOf(row),
     unconfirmed: target !== null && row.unconfirmed === 1,

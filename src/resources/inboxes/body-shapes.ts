@@ -1,6 +1,7 @@
 import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { t } from "elysia";
+import { budgetBody } from "../billing/budget-shapes.ts";
 import { rulesBody } from "./rules/rule-shapes.ts";
 
 const MAX_PREFIX_CHARS = 100;
@@ -67,6 +68,7 @@ const settings = {
   rules: t.Optional(rulesBody),
   // Elysia's own integer would take "30" for one.
   retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),
+  monthly_budget: t.Optional(budgetBody),
   is_default: t.Optional(
     t.Boolean({
       description: "True: calls that name no inbox go to it from now on. One inbox is always the default.",

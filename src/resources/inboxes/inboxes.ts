@@ -2,6 +2,7 @@ import { scopeOf, storedAllowlist, toolServersOf } from "../../db/inbox-columns.
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
+import { refuseRaised } from "../billing/raised-budget.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
@@ -22,6 +23,7 @@ import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { lookAtWaitingLater, resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import type { InboxPatch, NewInbox } from "./body-shapes.ts";
+import { asAmount } from "../../lib/money.ts";
 import { sha256 } from "../../lib/sha256.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { rulesOf, storedRules, viewRule } from "./rules/rules.ts";
@@ -136,6 +138,7 @@ export async function patchInbox(
     await refuseResting(app, tx, user, row);
     const columns = await columnsOf(app, tx, { user, settings, before: row });
     const changed = { ...row, ...columns, updated: app.now() };
+    refuseRaised(caller, row, changed);
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
     const was_default = (await defaultInboxId(tx, user)) === row.id;
     const is_default = was_default || settings.is_default === true;
@@ -279,6 +282,7 @@ function viewInbox(
     retention_days: row.retention_days,
     paused: row.paused,
     default_instruction: row.default_instruction,
+    monthly_budget: asAmount(row.monthly_budget),
     rules: rulesOf(row).map(viewRule),
     rules_version: versionOf(row),
     enabled,

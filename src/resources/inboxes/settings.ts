@@ -8,6 +8,7 @@ import type { Db } from "../../db/database.ts";
 import type { InboxRow, UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 import { OWN_TARGETS } from "../../trust/target-names.ts";
+import { asMillionths } from "../../lib/money.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
@@ -50,6 +51,7 @@ export const NOTHING_SET = {
   paused: null,
   default_instruction: null,
   rules: "[]",
+  monthly_budget: null,
 } satisfies Partial<InboxRow>;
 
 /** The settings of a new inbox of which nothing is said. */
@@ -77,6 +79,7 @@ export async function columnsOf(app: App, tx: Db, change: Change): Promise<Parti
   if (reply_enabled !== undefined) columns.reply_enabled = reply_enabled ? 1 : 0;
   if (retention_days !== undefined) columns.retention_days = retention_days;
   if (paused !== undefined) columns.paused = paused;
+  if (settings.monthly_budget !== undefined) columns.monthly_budget = asMillionths(settings.monthly_budget);
   if (settings.default_instruction !== undefined)
     columns.default_instruction = checkedInstruction(settings.default_instruction ?? "");
   if (inbound_policy !== undefined)

@@ -1,5 +1,6 @@
 import { t } from "elysia";
 import { RunShape } from "../messages/shapes.ts";
+import { budget } from "../billing/budget-shapes.ts";
 import { rulesShape } from "./rules/rule-shapes.ts";
 import { moment } from "../../http/shapes.ts";
 
@@ -93,6 +94,7 @@ export const InboxShape = t.Object(
         "Changes with the rules. Send it along with new ones, so that what somebody else has saved meanwhile is not replaced.",
       examples: ["4f53cda18c2baa0c"],
     }),
+    monthly_budget: budget,
     enabled: t.Boolean({
       description:
         "False for the newest ones beyond what your plan allows: they keep their address, but their mail is not worked on, and they cannot be changed.",

@@ -25,6 +25,7 @@ export type Powers = Pick<
   | "inbound_policy"
   | "paused"
   | "retention_days"
+  | "monthly_budget"
 > & { is_default: boolean };
 
 interface Power {
@@ -95,6 +96,12 @@ const POWERS: Record<keyof InboxSettings, Power[] | { untold: string }> = {
   // A shorter time deletes what is there, a longer one keeps what should be gone.
   retention_days: [
     { words: "how long the inbox % keeps what it gets", of: ({ retention_days: days }) => [String(days)] },
+  ],
+  monthly_budget: [
+    {
+      words: "what the models of the inbox % may cost in a month",
+      of: ({ monthly_budget: budget }) => [String(budget)],
+    },
   ],
   is_default: [
     {

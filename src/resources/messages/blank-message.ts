@@ -26,6 +26,7 @@ export function blankMessage(
     steps: "[]",
     input_tokens: null,
     output_tokens: null,
+    cost: null,
     model: null,
     credits_charged: 0,
     auth: null,

@@ -21,6 +21,7 @@ type Told = Pick<
   | "error"
   | "input_tokens"
   | "output_tokens"
+  | "cost"
   | "subject"
   | "created"
   | "inbox_id"

@@ -19,7 +19,8 @@ type Tried = Pick<MessageRow, "state" | "source" | "reason" | "raw_mail_id" | "r
 /** What trying a message again does that has ended, by the message alone; null if there is nothing to do. */
 export function retryOf(message: Tried): Exclude<Retry, "now"> | null {
   if (message.source === "test") return null;
-  if (message.state === "failed") return message.redone === 1 ? null : "run";
+  if (message.state === "failed" || message.reason === "budget_used_up")
+    return message.redone === 1 ? null : "run";
   if (isKept(message)) return "begin";
   return message.state === "done" && isUnanswered(message) ? "send" : null;
 }

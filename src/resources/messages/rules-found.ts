@@ -4,14 +4,18 @@ import { storedJson } from "../../lib/stored-json.ts";
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
+  /** In millionths of the currency; absent where nobody knows. */
+  cost?: number;
 }
 
 /** What two questions to a model came to; of one of which nothing is known, what the other did. */
 export function sumOfUsage(one: Usage | null, other: Usage | null): Usage | null {
   if (one === null || other === null) return one ?? other;
+  const known = [one.cost, other.cost].filter((cost) => cost !== undefined);
   return {
     input_tokens: one.input_tokens + other.input_tokens,
     output_tokens: one.output_tokens + other.output_tokens,
+    ...(known.length === 0 ? {} : { cost: known.reduce((sum, cost) => sum + cost, 0) }),
   };
 }
 

@@ -50,7 +50,18 @@ export const CommandShape = t.Object(
 
 export const usage = t.Nullable(
   t.Object(
-    { input_tokens: count("Tokens read."), output_tokens: count("Tokens written.") },
+    {
+      input_tokens: count("Tokens read."),
+      output_tokens: count("Tokens written."),
+      cost: t.Nullable(
+        t.Number({
+          minimum: 0,
+          description:
+            "What they have cost, in the currency of the server (`costs.currency`); null where nobody knows.",
+          examples: [0.00104],
+        }),
+      ),
+    },
     { $id: "Usage" },
   ),
 );

@@ -48,7 +48,7 @@ const STATES: Record<MessageState, StateFacts> = {
     activity: "limited",
     run: "limited",
     event: "message.skipped",
-    ended: "was over the credit limit and was never begun",
+    ended: "was over a limit",
     no_retry: {
       message: "This message was over the credit limit and was never begun.",
       fix: "Send it again when there are credits; GET /auth/me says when.",

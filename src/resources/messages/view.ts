@@ -1,5 +1,6 @@
 import { factsOf } from "./states.ts";
 import type { AttachmentRow, MessageRow } from "../../db/schema.ts";
+import { asAmount } from "../../lib/money.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import { rulesFound, waitsUntil } from "./rules-found.ts";
 import { metadataOf } from "./metadata.ts";
@@ -92,11 +93,10 @@ export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remainin
 
 export type RunView = ReturnType<typeof viewRun>;
 
-export function usageOf(
-  row: Pick<MessageRow, "input_tokens" | "output_tokens">,
-): { input_tokens: number; output_tokens: number } | null {
-  if (row.input_tokens === null || row.output_tokens === null) return null;
-  return { input_tokens: row.input_tokens, output_tokens: row.output_tokens };
+export function usageOf(row: Pick<MessageRow, "input_tokens" | "output_tokens" | "cost">) {
+  const { input_tokens, output_tokens, cost } = row;
+  if (input_tokens === null || output_tokens === null) return null;
+  return { input_tokens, output_tokens, cost: asAmount(cost) };
 }
 
 export function viewAttachment(file: AttachmentMeta): AttachmentView {
