@@ -93,8 +93,8 @@ function waitOf(prefer = ""): number | null {
   return /(?:^|[,;\s])respond-async(?:$|[,;\s])/i.test(prefer) ? 0 : null;
 }
 
-function statusOf({ view }: CallOutcome): number {
-  if (view.status === "limited") return 429;
+function statusOf({ view, resets_at }: CallOutcome): number {
+  if (resets_at !== undefined) return 429;
   return view.status === "processing" ? 202 : 200;
 }
 

@@ -38,6 +38,8 @@ export interface Exceeded {
   budget: Budget;
   /** Spent or set aside in this month. */
   used: number;
+  /** What the request may cost; 0 where nobody knows. */
+  amount: number;
 }
 
 /** The month of a moment (Unix seconds) in UTC: "2026-11". */
@@ -77,7 +79,7 @@ export function reserveCost(
         const used = spent[budget.of] + (app.reserved.get(keyOf(month, budget)) ?? 0);
         if (used < budget.limit && used + amount <= budget.limit) continue;
         await tellOfBudget(app, tx, spender.user_id, { kind: "budget_used_up", month, budget });
-        return { exceeded: { budget, used } };
+        return { exceeded: { budget, used, amount } };
       }
       const reserve = { month, budgets, amount };
       hold(app, reserve, amount);
@@ -197,11 +199,12 @@ export const costsOfMonth = prepared((db, of: { user_id: string; month: string }
 export async function exceededWords(
   app: App,
   { user_id }: Pick<Spender, "user_id">,
-  { budget, used }: Exceeded,
+  { budget, used, amount }: Exceeded,
 ): Promise<string> {
   const { currency } = app.config.costs;
   const whose = await budgetName(app.db, user_id, budget);
-  return `The model was not asked, because that could have gone beyond the monthly budget of ${whose}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside. Raise it (monthly_budget), choose a model that costs less, or wait for the next month (UTC).`;
+  const may_cost = amount === 0 ? "" : `, and this may cost ${moneyWords(amount, currency)}`;
+  return `The model was not asked, because that could have gone beyond the monthly budget of ${whose}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}. Raise it (monthly_budget), choose a model that costs less, or wait for the next month (UTC).`;
 }
 
 /** How large a budget is now; null where there is none any more. */

@@ -201,6 +201,7 @@ function inputOf(body: ConnectionBody): ConnectionInput {
     base_url: url?.trim() ?? url,
     headers: body.headers,
     fallback_connection_ids: fallbacksIn(body),
+    monthly_budget: body.monthly_budget,
     config: body.config,
     ask_tools: body.ask_tools,
   };
