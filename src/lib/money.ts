@@ -1,5 +1,5 @@
 /** Money is stored as whole millionths of the configured currency: a token costs a few of them. */
-export const MILLIONTHS = 1_000_000;
+const MILLIONTHS = 1_000_000;
 
 /** Money as the interface has it; null stays null. */
 export function asAmount<T extends number | null>(millionths: T): T {

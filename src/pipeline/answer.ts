@@ -9,7 +9,7 @@ import { type Picture, pictureOf } from "../mail/writing/pictures.ts";
 import { type Written, written, writtenPlain } from "../mail/writing/written.ts";
 import { type Answerable, answerNow, type Withheld } from "../resources/messages/withheld.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
-import type { Ending, Run } from "./close.ts";
+import type { Ending, Run, Unmade } from "./close.ts";
 import { asBlock } from "./form.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
@@ -66,16 +66,25 @@ export async function answerTo(
     });
   }
   if (!hasAuthority(message)) return insteadOf(app, accepted, ending);
-  const is_limited = ending.state === "limited";
-  const again = is_limited || LASTING_FAULTS.has(ending.reason) ? sendAgain(app, message) : "";
-  // What a budget holds is the owner's to know.
-  const error = is_limited && message.authority !== "owner" ? BEYOND_BUDGET : ending.error;
-  const markdown = failureWords(error, { changed: run.changed }) + again;
+  const markdown = noticeWords(app, run, { message, ending });
   return prepareReply(app, answered, {
     kind: "notice",
     words: written(markdown, { own: true }),
     most_kept: room.mail_bytes,
   });
+}
+
+/** What a person is told who has sent a mail without a result, and who could act on that. */
+function noticeWords(
+  app: App,
+  { changed }: Run,
+  { message, ending }: { message: MessageRow; ending: Unmade },
+): string {
+  const is_limited = ending.state === "limited";
+  const again = is_limited || LASTING_FAULTS.has(ending.reason) ? sendAgain(app, message) : "";
+  // What a budget holds is the owner's to know.
+  const error = is_limited && message.authority !== "owner" ? BEYOND_BUDGET : ending.error;
+  return failureWords(error, { changed }) + again;
 }
 
 const BEYOND_BUDGET =

@@ -4,13 +4,7 @@ import type { SafeFetch } from "../net/guarded-fetch.ts";
 import { proxyOption } from "../net/outgoing-proxy.ts";
 import type { App } from "../app.ts";
 import type { InboxRow } from "../db/schema.ts";
-import {
-  budgetsFor,
-  exceededWords,
-  reserveCost,
-  type Reserve,
-  settleCost,
-} from "../resources/billing/budgets.ts";
+import { budgetsFor, exceededWords, reserveCost, settleCost } from "../resources/billing/budgets.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 
 type Request = Omit<CompletionInput, "connection" | "fetch">;

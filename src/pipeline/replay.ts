@@ -111,11 +111,7 @@ interface Replayed {
   usage?: Run["usage"];
 }
 
-const NOWHERE: Replayed = {
-  ending: { state: "failed", reason: "inbox_deleted", error: "The inbox of this message has been deleted." },
-  steps: [],
-  used: [],
-};
+const NOWHERE = failed("inbox_deleted", "The inbox of this message has been deleted.");
 
 interface Replaying {
   job: ReplayJob;
@@ -302,11 +298,11 @@ async function close(
     await finishJob(tx, job);
     const done = told.state === "done";
     const columns = {
-      state: done ? ("done" as const) : ("failed" as const),
+      ...usage,
+      state: told.state === "limited" ? ("failed" as const) : told.state,
       steps: JSON.stringify(told === ending ? toSteps(steps) : []),
       contexts: JSON.stringify(used),
       model: done ? told.model : (connection?.model ?? null),
-      ...usage,
       ...(done ? { result: told.result } : { reason: told.reason, error: told.error }),
       credits_charged: done ? RUN_CREDITS : 0,
       completed: app.now(),

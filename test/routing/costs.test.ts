@@ -293,11 +293,12 @@ describe("an API key", () => {
     async (of) => {
       await using room = await priced();
       const { body: connection } = await room.owner.post("/connections", { kind: "openai", credential: "k" });
-      const path = {
+      const paths: Record<string, string> = {
         account: "/auth/profile",
         inbox: `/inboxes/${room.inbox.id}`,
         connection: `/connections/${connection.id}`,
-      }[of] as string;
+      };
+      const path = paths[of] ?? "";
       expect((await room.owner.patch(path, { monthly_budget: 10 })).status).toBe(200);
       expect((await room.owner.patch(path, { monthly_budget: 5.5 })).body.monthly_budget).toBe(5.5);
       for (const monthly_budget of [5.51, null]) {

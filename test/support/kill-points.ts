@@ -68,6 +68,8 @@ const PROGRAMS =
   'test/routing/mcp.test.ts › "a program of the operator\'s" › "has a folder for each account, where mcp.dir says, which goes with the account"';
 const INDEXED =
   'test/faults/search.test.ts › "kill -9 between the end of a message and its indexing leaves none that cannot be found, and none twice"';
+const COSTS =
+  'test/faults/costs.test.ts › "kill -9 between setting money aside and the answer gives it back; what was answered counts, each time and once"';
 const COMMITS = 'test/unit/group-commit.test.ts › "group commit" › "tells nobody anything before the commit"';
 
 /**
@@ -77,6 +79,7 @@ const COMMITS = 'test/unit/group-commit.test.ts › "group commit" › "tells no
 export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
   commit: {
     [INDEXED]: ["resources/messages/search/keep-indexed.ts store"],
+    [COSTS]: ["resources/billing/budgets.ts reserveCost", "resources/billing/budgets.ts settleCost"],
     [KILLED]: [
       "resources/accounts/deletion.ts deleteAccount",
       "backup/schedule.ts askForBackup",
@@ -455,7 +458,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "net/poster.ts createPoster",
       "mail/sending/send-direct.ts converse",
       "inbound/spam-filter.ts ask",
-      "pipeline/ask-model.ts operatorFetch",
+      "pipeline/ask-within-budget.ts operatorFetch",
     ],
   },
 };

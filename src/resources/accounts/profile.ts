@@ -1,12 +1,12 @@
 import type { App } from "../../app.ts";
 import { creditsOf } from "../billing/ledger.ts";
-import { refuseRaised } from "../billing/raised-budget.ts";
+import { budgetColumn, refuseRaised } from "../billing/budget-column.ts";
 import { planFeatures, planLimits } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
-import { asAmount, asMillionths } from "../../lib/money.ts";
+import { asAmount } from "../../lib/money.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { livingUser, type User } from "./accounts.ts";
 import { noteChange } from "./changes.ts";
@@ -44,7 +44,7 @@ export async function patchProfile(app: App, caller: Caller, input: ProfileInput
     ...(input.name === undefined ? {} : { name: input.name === null ? null : checkedName(input.name) }),
     ...(input.timezone === undefined ? {} : { timezone: checkedTimezone(input.timezone) }),
     ...(input.reply_footer === undefined ? {} : { reply_footer: input.reply_footer ? 1 : 0 }),
-    ...(input.monthly_budget === undefined ? {} : { monthly_budget: asMillionths(input.monthly_budget) }),
+    ...budgetColumn(input),
   };
   if (Object.keys(change).length === 0) return user;
   return app.write(async (tx) => {

@@ -17,3 +17,11 @@ export const budgetBody = t.Nullable(
 );
 
 export const budget = t.Nullable(t.Number({ minimum: 0, description: WHAT, examples: [20] }));
+
+export const cost = t.Nullable(
+  t.Number({
+    minimum: 0,
+    description: "What they have cost, in the currency of the server; null where nobody knows.",
+    examples: [0.00104],
+  }),
+);

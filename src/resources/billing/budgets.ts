@@ -97,8 +97,10 @@ export async function settleCost(
   { cost, reserve }: { cost: number; reserve: Reserve | undefined },
 ): Promise<void> {
   const month = reserve?.month ?? monthAt(app.now());
-  const giveBack = () => reserve && hold(app, reserve, -reserve.amount);
-  if (cost === 0) return void giveBack();
+  const giveBack = (): void => {
+    if (reserve) hold(app, reserve, -reserve.amount);
+  };
+  if (cost === 0) return giveBack();
   await app.insist(
     async (tx) => {
       await addCost(tx, { ...spender, month, cost });

@@ -29,11 +29,8 @@ export async function monthCosts(app: App, user: UserRow) {
     currency: app.config.costs.currency,
     cost: asAmount(sumOf(costs)),
     monthly_budget: asAmount(user.monthly_budget),
-    inboxes: byHolder(costs, inboxes, "inbox_id").map(({ id, ...rest }) => ({ inbox_id: id, ...rest })),
-    connections: byHolder(costs, connections, "connection_id").map(({ id, ...rest }) => ({
-      connection_id: id,
-      ...rest,
-    })),
+    inboxes: dearest(costs, inboxes, "inbox_id", (inbox_id) => ({ inbox_id })),
+    connections: dearest(costs, connections, "connection_id", (connection_id) => ({ connection_id })),
   };
 }
 
@@ -44,21 +41,19 @@ function sumOf(costs: Cost[]): number {
 }
 
 /** Those that have cost something or have a budget; the others, such as are gone, together without an id. */
-function byHolder(costs: Cost[], holders: Holder[], column: "inbox_id" | "connection_id") {
+function dearest<Head extends object>(
+  costs: Cost[],
+  holders: Holder[],
+  column: "inbox_id" | "connection_id",
+  headOf: (id: string | null) => Head,
+) {
   const known = new Map(holders.map((holder) => [holder.id, holder]));
   const spent = Map.groupBy(costs, (cost) => (known.has(cost[column]) ? cost[column] : null));
-  const ids = new Set([
-    ...spent.keys(),
-    ...holders.filter((one) => one.monthly_budget !== null).map(({ id }) => id),
-  ]);
-  const shown = [...ids].map((id) => {
-    const holder = known.get(id ?? "");
-    return {
-      id,
-      label: holder?.label ?? null,
-      cost: asAmount(sumOf(spent.get(id) ?? [])),
-      monthly_budget: asAmount(holder?.monthly_budget ?? null),
-    };
+  const budgeted = holders.filter(({ monthly_budget }) => monthly_budget !== null);
+  const shown = [...new Set([...spent.keys(), ...budgeted.map(({ id }) => id)])].map((id) => {
+    const { label = null, monthly_budget = null } = known.get(id ?? "") ?? {};
+    const cost = asAmount(sumOf(spent.get(id) ?? []));
+    return Object.assign(headOf(id), { label, cost, monthly_budget: asAmount(monthly_budget) });
   });
   return shown.toSorted((one, other) => other.cost - one.cost);
 }

@@ -3,13 +3,12 @@ import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { refuseRaised } from "../billing/raised-budget.ts";
+import { budgetColumn, refuseRaised } from "../billing/budget-column.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { AppError, invalid } from "../../errors.ts";
-import { asMillionths } from "../../lib/money.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
 import { keepGrants } from "./grants.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
@@ -305,13 +304,12 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
   const { fallback_connection_ids } = input;
   const { config, ...hidden } = splitConfig(app, row, input.config);
   const secrets = { ...input, ...hidden };
-  const columns: Partial<ConnectionRow> = {};
+  const columns: Partial<ConnectionRow> = budgetColumn(input);
   if (input.label !== undefined) columns.label = input.label || row.label;
   if (input.model !== undefined) columns.model = input.model || null;
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
   if (fallback_connection_ids !== undefined)
     columns.fallback_connection_ids = JSON.stringify(fallback_connection_ids);
-  if (input.monthly_budget !== undefined) columns.monthly_budget = asMillionths(input.monthly_budget);
   if (config !== undefined) columns.config = configColumn(config);
   if (input.ask_tools !== undefined) columns.ask_tools = JSON.stringify([...new Set(input.ask_tools)]);
   if (SEALED_MEMBERS.some((name) => name in secrets))

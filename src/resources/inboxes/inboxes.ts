@@ -2,7 +2,7 @@ import { scopeOf, storedAllowlist, toolServersOf } from "../../db/inbox-columns.
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { refuseRaised } from "../billing/raised-budget.ts";
+import { refuseRaised } from "../billing/budget-column.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";

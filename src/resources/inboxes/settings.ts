@@ -1,6 +1,7 @@
 import { storedJson } from "../../lib/stored-json.ts";
 import type { Scope } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
+import { budgetColumn } from "../billing/budget-column.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import { onlyListed } from "../contexts/scope.ts";
 import { targetNamed, toolServerNames } from "../connections/targets.ts";
@@ -8,7 +9,6 @@ import type { Db } from "../../db/database.ts";
 import type { InboxRow, UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 import { OWN_TARGETS } from "../../trust/target-names.ts";
-import { asMillionths } from "../../lib/money.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { isLongerThan } from "../../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
@@ -74,12 +74,11 @@ interface Change {
 export async function columnsOf(app: App, tx: Db, change: Change): Promise<Partial<InboxRow>> {
   const { user, settings, before } = change;
   const { label, reply_enabled, scope, inbound_policy, retention_days, paused } = settings;
-  const columns: Partial<InboxRow> = await listColumns(app, tx, change);
+  const columns: Partial<InboxRow> = { ...(await listColumns(app, tx, change)), ...budgetColumn(settings) };
   if (label !== undefined) columns.label = checkedLabel(label ?? "");
   if (reply_enabled !== undefined) columns.reply_enabled = reply_enabled ? 1 : 0;
   if (retention_days !== undefined) columns.retention_days = retention_days;
   if (paused !== undefined) columns.paused = paused;
-  if (settings.monthly_budget !== undefined) columns.monthly_budget = asMillionths(settings.monthly_budget);
   if (settings.default_instruction !== undefined)
     columns.default_instruction = checkedInstruction(settings.default_instruction ?? "");
   if (inbound_policy !== undefined)

@@ -1,5 +1,6 @@
 import { t } from "elysia";
 import { WarningsShape, moment } from "../../http/shapes.ts";
+import { cost } from "../billing/budget-shapes.ts";
 import { UsedContextShape } from "../contexts/shapes.ts";
 import { DeliveryShape } from "../webhooks/shapes.ts";
 
@@ -53,14 +54,7 @@ export const usage = t.Nullable(
     {
       input_tokens: count("Tokens read."),
       output_tokens: count("Tokens written."),
-      cost: t.Nullable(
-        t.Number({
-          minimum: 0,
-          description:
-            "What they have cost, in the currency of the server (`costs.currency`); null where nobody knows.",
-          examples: [0.00104],
-        }),
-      ),
+      cost,
     },
     { $id: "Usage" },
   ),

@@ -1,8 +1,14 @@
 import { AppError } from "../../errors.ts";
+import { asMillionths } from "../../lib/money.ts";
 import type { Caller } from "../accounts/sessions.ts";
 
 interface Budgeted {
   monthly_budget: number | null;
+}
+
+/** The column of a budget that is set, or taken away; none where nothing is said of it. */
+export function budgetColumn({ monthly_budget: given }: Partial<Budgeted>): Partial<Budgeted> {
+  return given === undefined ? {} : { monthly_budget: asMillionths(given) };
 }
 
 /** Throws where an API key would raise a budget, or take it away: whoever has found a key must not spend more by it. */
