@@ -97,11 +97,12 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
 
 /** Says which model has answered in the place of others; `code` is why the first of them did not. */
 function fallbackStep({ silent, code }: { silent: string[]; code: string }, model: string): StepDraft {
-  const [first] = silent;
   const words =
     silent.length > 1
-      ? `The models ${silent.slice(0, -1).join(", ")} and ${silent.at(-1)} did not answer; ${model} answered in their place.`
-      : `The model ${first} ${code === "budget_used_up" ? "is beyond its budget" : "did not answer"}; ${model} answered in its place.`;
+      ? `The models ${silent.slice(0, -1).join(", ")} and ${silent.at(-1)} did not answer; ${model} did in their place.`
+      : code === "budget_used_up"
+        ? `The model ${silent[0]} was not asked, to stay within a budget; ${model} was in its place.`
+        : `The model ${silent[0]} did not answer; ${model} did in its place.`;
   return { ...warningStep(words), to_strangers: "" };
 }
 

@@ -19,7 +19,7 @@ test("runs an instruction through the only inbox and answers in exactly the docu
     status: "done",
     result: "Pay by Friday.",
     error: null,
-    usage: { input_tokens: 11, output_tokens: 7 },
+    usage: { input_tokens: 11, output_tokens: 7, cost: 0 },
     steps: [],
     attachments: [],
     credits: { charged: 1, remaining: 9_999 },

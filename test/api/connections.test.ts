@@ -22,6 +22,7 @@ test("a new connection comes back whole, with a hint in place of its credential"
     base_url: null,
     fallback_connection_id: null,
     fallback_connection_ids: [],
+    monthly_budget: null,
     config: null,
     status: "untested",
     credential_hint: "…abcd",

@@ -21,6 +21,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     domain_id: null,
     default_connection_id: null,
     mcp_connection_ids: [],
+    monthly_budget: null,
     context_ids: null,
     reply_enabled: true,
     allowlist_senders: [],

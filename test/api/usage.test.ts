@@ -32,6 +32,14 @@ test("what ran is summed by day, source and inbox, the busiest first", async () 
       since: now - 3 * DAY,
       until: now,
       storage: { bytes: expect.any(Number), limit_bytes: 100_000 * 1_048_576 },
+      costs: {
+        month: "2026-01",
+        currency: "USD",
+        cost: 0,
+        monthly_budget: null,
+        inboxes: [],
+        connections: [],
+      },
       totals: { runs: 4, credits: 3, input_tokens: 30, output_tokens: 6 },
       days: [
         { day: "2026-01-12", ...NOTHING },

@@ -20,7 +20,8 @@ const STAYS: Record<SecurityEvent["kind"], string | { untold: string }> = {
   api_key_revoked: { untold: "It takes away." },
   account_exported: { untold: "It has a letter of its own." },
   session_ended: { untold: "It takes away." },
-  profile_changed: "your name, your time zone, your monthly budget or the footer of your answers was changed",
+  profile_changed:
+    "your name, your time zone or the footer of your answers was changed, or your monthly budget was lowered",
   connection_begun: { untold: "Somebody who is signed in has to confirm it in a browser." },
   connection_created: "a connection was added",
   connection_changed: "a connection was changed",
