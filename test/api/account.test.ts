@@ -54,6 +54,8 @@ describe("me", () => {
         storage_mb: 1_000,
       },
       features: [],
+      monthly_budget: null,
+      currency: "USD",
       timezone: "UTC",
       reply_footer: true,
       created: t.app.now(),

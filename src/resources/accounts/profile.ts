@@ -33,6 +33,7 @@ export async function viewMe(app: App, user: User) {
     timezone: user.timezone,
     reply_footer: user.reply_footer === 1,
     monthly_budget: asAmount(user.monthly_budget),
+    currency: app.config.costs.currency,
     created: user.created,
   };
 }

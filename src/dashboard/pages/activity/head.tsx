@@ -4,6 +4,7 @@ import { inboxList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Story } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
+import { useMoney } from "../../ui/money.ts";
 import { Time } from "../../ui/time.tsx";
 import { spanOf } from "../server/words.ts";
 import { StatusBadge } from "./status.tsx";
@@ -15,6 +16,7 @@ const LINK = "min-w-0 text-accent underline";
 export function Head({ story }: { story: Story }) {
   const { usage, credits_charged, duplicates } = story;
   const { unlimited } = useMe().credits;
+  const money = useMoney();
   const waits = story.status === "received" && !story.running;
   return (
     <div className="grid gap-1 text-sm text-soft">
@@ -28,6 +30,7 @@ export function Head({ story }: { story: Story }) {
             {usage.input_tokens} tokens read, {usage.output_tokens} written
           </span>
         )}
+        {usage?.cost != null && usage.cost > 0 && <span>cost {money(usage.cost)}</span>}
         {!unlimited && <span>{credits_charged === 1 ? "1 credit" : `${credits_charged} credits`}</span>}
         {duplicates > 0 && (
           <span>

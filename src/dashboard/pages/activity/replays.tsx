@@ -5,6 +5,7 @@ import type { Replay, ReplayCard, Story } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
 import { figure } from "../../ui/figure.ts";
+import { useMoney } from "../../ui/money.ts";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
@@ -75,7 +76,7 @@ function Table({ story, replays, chosen, choose }: TableProps) {
       <table className="w-full text-left text-sm">
         <thead className="text-soft">
           <tr>
-            {["Run", "Model", "Tokens", "Seconds"].map((name) => (
+            {["Run", "Model", "Tokens", "Cost", "Seconds"].map((name) => (
               <th key={name} scope="col" className="py-1 pr-4 font-medium">
                 {name}
               </th>
@@ -110,12 +111,14 @@ function Table({ story, replays, chosen, choose }: TableProps) {
 
 function Figures({ run }: { run: Pick<ReplayCard, "model" | "usage" | "duration_ms"> }) {
   const { model, usage, duration_ms } = run;
+  const money = useMoney();
   return (
     <>
       <td className="py-2 pr-4 wrap-anywhere">{model ?? "–"}</td>
       <td className="py-2 pr-4 whitespace-nowrap">
         {usage ? `${figure(usage.input_tokens)} in, ${figure(usage.output_tokens)} out` : "–"}
       </td>
+      <td className="py-2 pr-4 whitespace-nowrap">{usage?.cost == null ? "–" : money(usage.cost)}</td>
       <td className="py-2 whitespace-nowrap">{duration_ms === null ? "–" : secondsOf(duration_ms)}</td>
     </>
   );

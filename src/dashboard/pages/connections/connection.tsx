@@ -7,6 +7,7 @@ import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Connection as ConnectionRow, ConnectionTest, Inbox } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
 import { PageFault } from "../../shell/page-fault.tsx";
+import { Budget } from "../../ui/budget.tsx";
 import { Button } from "../../ui/button.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
@@ -79,9 +80,23 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
       {provider && (
         <ConnectionSettings connection={connection} provider={provider} models={test.data?.models ?? []} />
       )}
+      <ModelBudget connection={connection} />
       {connection.category !== "llm" && <AskFirst connection={connection} />}
       {connection.category !== "integration" && <WhereUsed connection={connection} />}
     </Page>
+  );
+}
+
+/** What a model that may cost something may cost. */
+function ModelBudget({ connection: { id, category, kind, monthly_budget } }: { connection: ConnectionRow }) {
+  if (category !== "llm" || kind === "demo") return null;
+  return (
+    <Budget
+      what="What its models may cost"
+      path={`/connections/${id}`}
+      budget={monthly_budget}
+      touches={[connectionList.queryKey]}
+    />
   );
 }
 

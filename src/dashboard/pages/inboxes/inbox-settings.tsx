@@ -1,6 +1,8 @@
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import type { Inbox } from "../../api/shapes.ts";
+import { inboxList } from "../../api/lists.ts";
+import { Budget } from "../../ui/budget.tsx";
 import { Field, Select, TextArea, Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
@@ -46,6 +48,12 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
       </Card>
       <InboxContexts inbox={inbox} />
       <InboxDefault inbox={inbox} />
+      <Budget
+        what="What models may cost for this inbox"
+        path={`/inboxes/${inbox.id}`}
+        budget={inbox.monthly_budget}
+        touches={[inboxList.queryKey]}
+      />
       <Pause inbox={inbox} />
     </div>
   );

@@ -5,6 +5,7 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { figure } from "../../ui/figure.ts";
 import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
+import { useMoney } from "../../ui/money.ts";
 import { Notice } from "../../ui/notice.tsx";
 import { Spinner } from "../../ui/spinner.tsx";
 import { Steps } from "../activity/steps.tsx";
@@ -59,9 +60,16 @@ export function Outcome({ result }: { result: RoutingResult }) {
 
 function Cost({ result: { credits, usage } }: { result: RoutingResult }) {
   const { unlimited } = useMe().credits;
+  const money = useMoney();
   const { charged, remaining } = credits;
   const tokens = usage && `${figure(usage.input_tokens + usage.output_tokens)} tokens`;
-  const cost = [`${charged} credit${charged === 1 ? "" : "s"}`, tokens, `${figure(remaining)} credits left`];
-  const said = (unlimited ? [tokens] : cost).filter(Boolean);
+  const paid = usage?.cost != null && usage.cost > 0 && money(usage.cost);
+  const cost = [
+    `${charged} credit${charged === 1 ? "" : "s"}`,
+    tokens,
+    paid,
+    `${figure(remaining)} credits left`,
+  ];
+  const said = (unlimited ? [tokens, paid] : cost).filter(Boolean);
   return said.length > 0 && <span>{said.join(", ")}.</span>;
 }

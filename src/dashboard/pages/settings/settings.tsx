@@ -1,3 +1,5 @@
+import { session, useMe } from "../../api/session.ts";
+import { Budget } from "../../ui/budget.tsx";
 import { Page } from "../../ui/page.tsx";
 import { AccountEnd } from "./account-end.tsx";
 import { Keys } from "./keys.tsx";
@@ -11,6 +13,12 @@ export function Settings() {
   return (
     <Page title="Settings" intro="Your account, and the keys that programs use in your name.">
       <Profile />
+      <Budget
+        what="What models may cost for all inboxes"
+        path="/auth/profile"
+        budget={useMe().monthly_budget}
+        touches={[session.queryKey]}
+      />
       <Look />
       <Password />
       <Keys />

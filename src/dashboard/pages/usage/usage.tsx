@@ -10,6 +10,7 @@ import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { SOURCES } from "../activity/words.ts";
+import { MonthCosts } from "./costs.tsx";
 import { DayPlots, DayTable } from "./days.tsx";
 import { Bar, Shares } from "./shares.tsx";
 import { DAY_SECONDS } from "../../../lib/durations.ts";
@@ -45,6 +46,7 @@ export function Usage() {
       }
     >
       <Credits />
+      {data && <MonthCosts costs={data.costs} />}
       {data && <Storage storage={data.storage} />}
       <Fault error={error} retry={() => void refetch()} />
       {data ? <Sums report={data} /> : !error && <Loading what="your usage" />}

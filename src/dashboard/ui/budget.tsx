@@ -1,0 +1,51 @@
+import { useState } from "react";
+import { useChange } from "../api/changes.ts";
+import { faultOf, patch } from "../api/client.ts";
+import { useMe } from "../api/session.ts";
+import { Form } from "./form.tsx";
+import { Card } from "./page.tsx";
+import { TextField } from "./text-field.tsx";
+import { useToast } from "./toast.tsx";
+import { Unsaved } from "./unsaved.tsx";
+
+interface BudgetProps {
+  /** What may cost so much: "What models may cost for this inbox". */
+  what: string;
+  /** Where it is changed. */
+  path: string;
+  budget: number | null;
+  touches: (readonly unknown[])[];
+}
+
+/** What models may cost in a month; the field follows the server until it is edited. */
+export function Budget({ what, path, budget, touches }: BudgetProps) {
+  const say = useToast();
+  const { currency } = useMe();
+  const [draft, setDraft] = useState<string>();
+  const text = draft ?? budget?.toString() ?? "";
+  const save = useChange({
+    run: () => patch(path, { monthly_budget: text === "" ? null : Number(text) }),
+    touches,
+    done: () => {
+      setDraft(undefined);
+      say("Saved.");
+    },
+  });
+  return (
+    <Card title="Monthly budget">
+      <Unsaved changed={draft !== undefined} />
+      <Form change={save} act="Save the budget">
+        <TextField
+          label={`${what} in a month, in ${currency}`}
+          hint="Left empty: without a limit. What could go beyond it is not asked and shows as limited in the activity; you are mailed before. Months are those of UTC, and models whose price is not known are not held."
+          fault={faultOf(save.error)("monthly_budget")}
+          type="number"
+          min={0}
+          step="any"
+          value={text}
+          onChange={setDraft}
+        />
+      </Form>
+    </Card>
+  );
+}
