@@ -90,9 +90,9 @@ function noticeWords(
 const BEYOND_BUDGET =
   "The owner of this inbox has limited what its model may cost in a month, and this would have been more.";
 
-/** Tells the owner of a failed mail of whose failure its sender is not told. */
+/** Tells the owner of a failed mail of whose failure its sender is not told. Of a budget there is a letter in any case. */
 function insteadOf(app: App, message: MessageRow, ending: Ending): PreparedReply | undefined {
-  return ending.state !== "done" && isOwnersMatter(message, ending.reason)
+  return ending.state === "failed" && isOwnersMatter(message, ending.reason)
     ? tellOwnerInstead(app, message)
     : undefined;
 }

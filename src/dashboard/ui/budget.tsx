@@ -37,7 +37,7 @@ export function Budget({ what, path, budget, touches }: BudgetProps) {
       <Form change={save} act="Save the budget">
         <TextField
           label={`${what} in a month, in ${currency}`}
-          hint="Left empty: without a limit. What could go beyond it is not asked and shows as limited in the activity; you are mailed before. Months are those of UTC, and models whose price is not known are not held."
+          hint="Left empty: without a limit. What could go beyond it is not asked and shows as limited in the activity; you are mailed when most of it is used. Months are those of UTC, and models whose price is not known are not held."
           fault={faultOf(save.error)("monthly_budget")}
           type="number"
           min={0}

@@ -197,6 +197,12 @@ export const costsOfMonth = prepared((db, of: { user_id: string; month: string }
     .where("month", "=", of.month),
 );
 
+const WHERE: Record<BudgetOf, string> = {
+  account: "in your settings",
+  connection: "on the page of the connection",
+  inbox: "on the page of the inbox",
+};
+
 /** Says which budget is in the way, how large it is, what of it is used, and what can be done. */
 export async function exceededWords(
   app: App,
@@ -206,7 +212,7 @@ export async function exceededWords(
   const { currency } = app.config.costs;
   const whose = await budgetName(app.db, user_id, budget);
   const may_cost = amount === 0 ? "" : `, and this may cost ${moneyWords(amount, currency)}`;
-  return `The model was not asked, because that could have gone beyond the monthly budget of ${whose}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}. Raise it (monthly_budget), choose a model that costs less, or wait for the next month (UTC).`;
+  return `The model was not asked, because that could have gone beyond the monthly budget of ${whose}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}. Raise it ${WHERE[budget.of]}, choose a model that costs less, or wait for the next month (UTC).`;
 }
 
 /** How large a budget is now; null where there is none any more. */

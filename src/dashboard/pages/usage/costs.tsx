@@ -25,7 +25,7 @@ export function MonthCosts({ costs }: { costs: Costs }) {
               : `Of the ${money(budget)} that your account may spend in a month (UTC).`}
           </p>
         </div>
-        <div className="grid gap-4 lg:grid-cols-2">
+        <div className="grid gap-x-8 gap-y-4 lg:grid-cols-2">
           <Rows
             what="Inbox"
             rows={inboxes.map((row) => ({ row, id: row.inbox_id, others: "Deleted inboxes" }))}
