@@ -34,12 +34,15 @@ export function whyUnanswered(
     return say("the inbox is set to answer nobody. “Answer by mail” in its settings changes that.");
   const reason = message.no_reply_reason;
   if (reason !== null) return say(REASONS[reason] ?? MACHINE);
-  if (state === "limited" && !hasAuthority(message))
-    return "No mail was sent: strangers are not told of budgets. The owner of the inbox is, once a month at most.";
-  return state !== "done" && !hasAuthority(message)
-    ? "No mail was sent: strangers are not told of failures. The owner of the inbox is, once a day at most."
-    : null;
+  return state !== "done" && !hasAuthority(message) ? UNTOLD[state] : null;
 }
+
+const UNTOLD = {
+  failed:
+    "No mail was sent: strangers are not told of failures. The owner of the inbox is, once a day at most.",
+  limited:
+    "No mail was sent: strangers are not told of budgets. The owner of the inbox is, once a month at most.",
+};
 
 function whoForbids(rule: string | undefined): string {
   return rule === undefined

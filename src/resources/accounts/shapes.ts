@@ -55,7 +55,10 @@ export const MeShape = t.Object(
     timezone: t.String({ description: "IANA name.", examples: ["Europe/Berlin"] }),
     reply_footer: t.Boolean({ description: "Whether replies say that an AI sent them." }),
     monthly_budget: budget,
-    currency: t.String({ description: "The currency of costs and budgets (`costs.currency`).", examples: ["USD"] }),
+    currency: t.String({
+      description: "The currency of costs and budgets (`costs.currency`).",
+      examples: ["USD"],
+    }),
     created: moment("When the account was made"),
   },
   { $id: "Me", description: "The account that asks." },
