@@ -9,7 +9,7 @@ import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Upkeep, type Write } from "./db/database.ts";
 import { type Clocks, openClocks } from "./db/clocks.ts";
 import type { Lock } from "./db/locks.ts";
-import type { MessageRow } from "./db/schema.ts";
+import type { MessageRow, ModelCostRow } from "./db/schema.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { type Keeper, namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
@@ -140,8 +140,11 @@ export interface App extends AsyncDisposable, Clocks {
   checks: FairTurns;
   /** Turns for mails that digests read: there may be a hundred in each, and all digests may be due at once. */
   digests: FairTurns;
-  /** By month and budget, what requests to models that are under way may cost; see `resources/billing/budgets.ts`. */
-  reserved: Map<string, number>;
+  /**
+   * By month and budget, what requests to models that are under way may cost (see `resources/billing/budgets.ts`), and what others
+   * have cost that is still to be written.
+   */
+  costs: { reserved: Map<string, number>; unsaved: Map<string, ModelCostRow> };
   /** The ranges of segments that are being sent. */
   lent: LentRanges;
   /** The threads for long calls; see `http/body.ts`. */
@@ -292,12 +295,12 @@ function createNotes(): Pick<
   | "spam_filter"
   | "setup"
   | "unsealed"
-  | "reserved"
+  | "costs"
 > {
   return {
     unwritten: new Map(),
     refreshing: new Map(),
-    reserved: new Map(),
+    costs: { reserved: new Map(), unsaved: new Map() },
     finished: createNotifier<RunEnd>(),
     progress: new Map(),
     relay: { trouble: null },

@@ -17,6 +17,7 @@ import { AppError, messageOf } from "./errors.ts";
 import { keepClock } from "./db/kept-clock.ts";
 import { keepPosition, olderDatabaseWarning } from "./db/kept-position.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
+import { keepCosts } from "./resources/billing/kept-costs.ts";
 import { movedWarning, moveToServiceDomain } from "./resources/inboxes/leave-domain.ts";
 import { jobHandlers } from "./operation/jobs.ts";
 import type { Checks } from "./http/health.ts";
@@ -93,6 +94,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
       app.log.warn({ err: messageOf(error) }, "rate limits were not saved"),
     ),
   );
+  started.use(keepCosts(app));
   started.use(app.worker);
   const dns = started.use(keepDnsWatch(app));
   const doors = { smtp: null as string | null };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import type { ConfigOverrides } from "../../src/config/config.ts";
+import { keepCosts, noteCost, saveCosts } from "../../src/resources/billing/kept-costs.ts";
 import { sessionOf } from "../support/consent.ts";
 import { freshId, type Mailroom, mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { chatCompletion, startModelServer, toolCalls } from "../support/model-server.ts";
@@ -98,6 +99,38 @@ describe("what a model costs", () => {
     const { body } = await ask(room);
     expect(body).toMatchObject({ status: "failed", usage: { output_tokens: 14, cost: 2 * COST } });
     expect((await spent(room)).cost).toBe(2 * COST);
+  });
+
+  test("is written by the minute where no budget depends on it, at the end, and before a budget counts on it", async () => {
+    await using room = await priced();
+    const rows = () => room.app.db.selectFrom("model_costs").select("cost").execute();
+    {
+      await using _kept = keepCosts(room.app);
+      await ask(room);
+      expect([await rows(), (await spent(room)).cost]).toEqual([[], COST]);
+    }
+    expect([await rows(), (await spent(room)).cost]).toEqual([[{ cost: COST * 1e6 }], COST]);
+    await ask(room);
+    await limit(room, 1);
+    await ask(room);
+    expect(await rows()).toEqual([{ cost: 3 * COST * 1e6 }]);
+    expect(room.app.costs.unsaved.size).toBe(0);
+  });
+
+  test("of an account that is gone is left out, and keeps nothing else from being written", async () => {
+    await using room = await priced();
+    const gone = {
+      user_id: Bun.randomUUIDv7(),
+      month: "2026-01",
+      inbox_id: "a",
+      connection_id: "b",
+      cost: 5,
+    };
+    noteCost(room.app, gone);
+    noteCost(room.app, { ...gone, user_id: room.owner.user.id });
+    await room.app.write((tx) => saveCosts(room.app, tx));
+    expect((await spent(room)).cost).toBe(0.000005);
+    expect(room.app.costs.unsaved.size).toBe(0);
   });
 
   test("counts an answer that was of no use", async () => {
@@ -214,7 +247,7 @@ describe("a monthly budget", () => {
     expect((await ask(room)).body.status).toBe("failed");
     room.model.fault = "none";
     expect((await ask(room)).body.status).toBe("done");
-    expect(room.app.reserved.size).toBe(0);
+    expect(room.app.costs.reserved.size).toBe(0);
   });
 
   test("counts what was spent before it was set", async () => {

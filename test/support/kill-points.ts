@@ -213,6 +213,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/kept-position.ts noteEnd",
       "db/missing-bytes.ts markMissingBytes",
       "db/rate-limits.ts keepRateLimits",
+      "resources/billing/kept-costs.ts keepCosts",
       "db/text-index.ts ensureTextIndex",
       "db/text-index.ts forgetSetAside",
       "db/text-index.ts keepTextIndex",

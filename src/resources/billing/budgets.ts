@@ -5,6 +5,7 @@ import type { InboxRow } from "../../db/schema.ts";
 import { userById } from "../../db/users.ts";
 import { tellOwnerOnce } from "../../jobs/tell-later.ts";
 import { moneyWords } from "../../lib/money.ts";
+import { addCost, noteCost, saveCosts } from "./kept-costs.ts";
 
 /** The part of a budget from which on its owner is told that it comes to its end. */
 const LOW = 0.8;
@@ -74,9 +75,10 @@ export function reserveCost(
   return app.write(
     async (tx) => {
       const month = monthAt(app.now());
+      if (app.costs.unsaved.size > 0) await saveCosts(app, tx);
       const spent = await spentBy(tx, { ...spender, month });
       for (const budget of budgets) {
-        const used = spent[budget.of] + (app.reserved.get(keyOf(month, budget)) ?? 0);
+        const used = spent[budget.of] + (app.costs.reserved.get(keyOf(month, budget)) ?? 0);
         if (used < budget.limit && used + amount <= budget.limit) continue;
         await tellOfBudget(app, tx, spender.user_id, { kind: "budget_used_up", month, budget });
         return { exceeded: { budget, used, amount } };
@@ -96,16 +98,17 @@ export async function settleCost(
   spender: Spender,
   { cost, reserve }: { cost: number; reserve: Reserve | undefined },
 ): Promise<void> {
-  const month = reserve?.month ?? monthAt(app.now());
-  const giveBack = (): void => {
-    if (reserve) hold(app, reserve, -reserve.amount);
-  };
-  if (cost === 0) return giveBack();
+  if (reserve === undefined) {
+    if (cost > 0) noteCost(app, { ...spender, month: monthAt(app.now()), cost });
+    return;
+  }
+  const { month, amount } = reserve;
+  if (cost === 0) return hold(app, reserve, -amount);
   await app.insist(
     async (tx) => {
       await addCost(tx, { ...spender, month, cost });
-      afterCommit(tx, giveBack);
-      if (reserve) await tellIfLow(app, tx, spender, reserve);
+      afterCommit(tx, () => hold(app, reserve, -amount));
+      await tellIfLow(app, tx, spender, reserve);
     },
     { user_id: spender.user_id, cost },
   );
@@ -143,9 +146,9 @@ function keyOf(month: string, { of, id }: Pick<Budget, "of" | "id">): string {
 function hold(app: App, { month, budgets }: Reserve, amount: number): void {
   for (const budget of budgets) {
     const key = keyOf(month, budget);
-    const held = (app.reserved.get(key) ?? 0) + amount;
-    if (held === 0) app.reserved.delete(key);
-    else app.reserved.set(key, held);
+    const held = (app.costs.reserved.get(key) ?? 0) + amount;
+    if (held === 0) app.costs.reserved.delete(key);
+    else app.costs.reserved.set(key, held);
   }
 }
 
@@ -169,23 +172,6 @@ const sumsOfMonth = prepared((db, by: Spender & { month: string }) =>
     })
     .where("user_id", "=", by.user_id)
     .where("month", "=", by.month),
-);
-
-const addCost = prepared((db, row: Spender & { month: string; cost: number }) =>
-  db
-    .insertInto("model_costs")
-    .values({
-      user_id: row.user_id,
-      month: row.month,
-      inbox_id: row.inbox_id,
-      connection_id: row.connection_id,
-      cost: row.cost,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(["user_id", "month", "inbox_id", "connection_id"])
-        .doUpdateSet((eb) => ({ cost: eb("model_costs.cost", "+", eb.ref("excluded.cost")) })),
-    ),
 );
 
 /** What each inbox and each connection of an account has cost in a month. */

@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { asAmount } from "../../lib/money.ts";
+import { unsavedCosts } from "./kept-costs.ts";
 import { costsOfMonth, monthAt } from "./budgets.ts";
 
 interface Holder {
@@ -12,7 +13,8 @@ interface Holder {
 /** What models have cost in this month (UTC), the dearest first, beside the budgets that there are. */
 export async function monthCosts(app: App, user: UserRow) {
   const month = monthAt(app.now());
-  const costs = await costsOfMonth(app.db, { user_id: user.id, month });
+  const of = { user_id: user.id, month };
+  const costs = [...(await costsOfMonth(app.db, of)), ...unsavedCosts(app, of)];
   const inboxes = await app.db
     .selectFrom("inboxes")
     .select(["id", "label", "monthly_budget"])
