@@ -94,6 +94,7 @@ describe.skipIf(!hasChromium)("costs and budgets", () => {
     const { page } = visit;
     await page.goto(`${at.url}/app/messages/${limited.message_id}`);
     await page.getByText(/the monthly budget of the inbox “Support”: 0\.01 USD/).waitFor();
+    await page.getByRole("link", { name: "What models have cost, and your budgets" }).waitFor();
     await visit.look("costs-limited");
     await page.goto(`${at.url}/app/inboxes/${ids.inbox}`);
     await page.getByRole("tab", { name: "Settings" }).click();

@@ -274,6 +274,33 @@ describe("a monthly budget", () => {
     expect((await room.activity())[0]).toMatchObject({ status: "done" });
   });
 
+  test("holds a question of a rule, the test of an inbox and what a schedule asks for as well", async () => {
+    await using room = await priced({ inbox: { monthly_budget: 0 } });
+    const rules = [{ name: "Press", when: [], question: "Is it from the press?", do: { tags: ["press"] } }];
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { rules });
+    const { status, body } = await room.owner.post(`/inboxes/${room.inbox.id}/test`, {});
+    expect([status, body.status]).toEqual([200, "limited"]);
+    expect((await ask(room)).body.status).toBe("limited");
+    await room.owner.post("/v1/schedules", { instruction: "Say it", every: "daily 13:00" });
+    room.clock.advance("2h");
+    await room.drain();
+    const newest = await room.newest();
+    expect([newest.state, newest.schedule_id]).toEqual(["limited", expect.any(String)]);
+    expect(room.model.requests).toEqual([]);
+  });
+
+  test("of which a mail of its owner would go beyond is answered with what to do", async () => {
+    await using room = await priced({ inbox: { monthly_budget: 0 } });
+    await room.send({ ...freshId(), text: "Buy milk" });
+    await room.drain();
+    const [notice] = (await room.outgoing()).filter(({ message_id }) => message_id !== null);
+    const { text = "" } = await simpleParser(Buffer.from(notice?.raw ?? []));
+    const words = text.replaceAll(/\s+/g, " ");
+    expect(words).toContain("monthly budget of the inbox “Desk”: 0.00 USD");
+    expect(words).toContain("Raise it on the page of the inbox");
+    expect(words).toContain("or have it tried again");
+  });
+
   test("ends a replay as failed", async () => {
     await using room = await priced();
     const { body } = await ask(room);

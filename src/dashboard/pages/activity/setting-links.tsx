@@ -20,9 +20,10 @@ const IN_INBOX: Record<string, [tab: string, words: string]> = {
   storage_full: ["settings", "How long this inbox keeps content"],
   reply_disabled: ["settings", "How this inbox answers"],
 };
-const ELSEWHERE: Record<string, [to: "/connections" | "/billing", words: string]> = {
+const ELSEWHERE: Record<string, [to: "/connections" | "/billing" | "/usage", words: string]> = {
   target_not_connected: ["/connections", "Your connections"],
   unknown_target: ["/connections", "Your connections"],
+  budget_used_up: ["/usage", "What models have cost, and your budgets"],
   credit_limit: ["/billing", "Your plan and credits"],
   plan_limit: ["/billing", "Your plan and credits"],
 };
