@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)("costs and budgets", () => {
         await page.goto(`${at.url}/app/${path}`);
         if (path.startsWith("inboxes")) await page.getByRole("tab", { name: "Settings" }).click();
         await page.getByLabel(field).fill(String(width));
-        await page.getByRole("button", { name: "Save the budget" }).click();
+        await page.getByRole("button", { name: "Set the budget" }).click();
         await page.getByText("Saved.").waitFor();
         expect(await page.getByLabel(field).inputValue()).toBe(String(width));
         await visit.look(`costs-${path.split("/")[0]}-${width}`);
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)("costs and budgets", () => {
     await page.goto(`${at.url}/app/inboxes/${ids.inbox}`);
     await page.getByRole("tab", { name: "Settings" }).click();
     await page.getByLabel(/^What models may cost for this inbox/).fill("");
-    await page.getByRole("button", { name: "Save the budget" }).click();
+    await page.getByRole("button", { name: "Set the budget" }).click();
     await page.getByText("Saved.").waitFor();
     const { monthly_budget } = await at.api<{ monthly_budget: number | null }>(
       "GET",

@@ -293,7 +293,7 @@ describe("a monthly budget", () => {
     await using room = await priced({ inbox: { monthly_budget: 0 } });
     await room.send({ ...freshId(), text: "Buy milk" });
     await room.drain();
-    const [notice] = (await room.outgoing()).filter(({ message_id }) => message_id !== null);
+    const notice = (await room.outgoing()).find(({ message_id }) => message_id !== null);
     const { text = "" } = await simpleParser(Buffer.from(notice?.raw ?? []));
     const words = text.replaceAll(/\s+/g, " ");
     expect(words).toContain("monthly budget of the inbox “Desk”: 0.00 USD");

@@ -34,7 +34,7 @@ export function Budget({ what, path, budget, touches }: BudgetProps) {
   return (
     <Card title="Monthly budget">
       <Unsaved changed={draft !== undefined} />
-      <Form change={save} act="Save the budget">
+      <Form change={save} act="Set the budget">
         <TextField
           label={`${what} in a month, in ${currency}`}
           hint="Left empty: without a limit. What could go beyond it is not asked and shows as limited in the activity; you are mailed when most of it is used. Months are those of UTC, and models whose price is not known are not held."
