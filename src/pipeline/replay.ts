@@ -166,7 +166,7 @@ async function work(
     ? undefined
     : againAfter(app, { answer, failures: job.failures }, AS_A_CALL);
   if (again !== undefined) return { again };
-  const ending = await inForm(app, run, endingOf(answer, settings));
+  const ending = await inForm(app, run, endingOf(answer, run));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));
   return { ending, steps, used, connection, usage: run.usage ?? null };
 }

@@ -88,7 +88,7 @@ async function runLoaded(
     ? undefined
     : againAfter(app, { answer, failures: job.failures }, run.message);
   if (again !== undefined) return retryLater(app, job, run, again);
-  await closeRun(app, run, endingOf(answer, settings));
+  await closeRun(app, run, endingOf(answer, run));
 }
 
 type Begun = Pick<Loaded, "found"> & { input: RunInput; ruled: Ruled };
@@ -225,12 +225,18 @@ async function beginAnew(
   return { ...message, conversation_id };
 }
 
-export function endingOf(answer: Completion, { model, by_rule }: RunSettings): Ending {
+export function endingOf(
+  answer: Completion,
+  { settings, changed }: Pick<Run, "settings" | "changed">,
+): Ending {
   if (!answer.ok) {
+    const { model, by_rule } = settings;
     const is_asked_for = model !== null && answer.code === "model_not_found";
     const words = by_rule.model === undefined ? ASKED_FOR(model ?? "") : ASKED_BY(by_rule.model);
     const error = is_asked_for ? answer.message.replace(OF_CONNECTION, words) : answer.message;
-    return { state: answer.code === "budget_used_up" ? "limited" : "failed", reason: answer.code, error };
+    // Of what is limited nothing was done: whatever has changed something is known by its failure when it is tried again.
+    const is_limited = answer.code === "budget_used_up" && !changed;
+    return { state: is_limited ? "limited" : "failed", reason: answer.code, error };
   }
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
 }

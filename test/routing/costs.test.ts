@@ -5,6 +5,7 @@ import { keepCosts, noteCost, saveCosts } from "../../src/resources/billing/kept
 import { sessionOf } from "../support/consent.ts";
 import { freshId, type Mailroom, mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { chatCompletion, startModelServer, toolCalls } from "../support/model-server.ts";
+import { create, toolRoom } from "../support/tool-room.ts";
 import { until } from "../support/until.ts";
 
 /** The stand-in reads 11 tokens for each answer and writes 7: here that costs 0.007. */
@@ -299,6 +300,29 @@ describe("a monthly budget", () => {
     expect(words).toContain("monthly budget of the inbox “Desk”: 0.00 USD");
     expect(words).toContain("Raise it on the page of the inbox");
     expect(words).toContain("or have it tried again");
+  });
+
+  test("that ends a run whose tools have changed something has it failed, and another try does none of it twice", async () => {
+    const rounds = [[create({ title: "Lunch" })], "All is done."];
+    await using room = await toolRoom(rounds, { config: { ...PRICED, egress: { allow: ["127.0.0.1"] } } });
+    await limit(room, HELD);
+    await room.send({ ...freshId(), text: "@calendar Make what I said --max-tokens=10" });
+    await room.drain();
+    const failed = await room.newest();
+    expect(failed).toMatchObject({ state: "failed", reason: "budget_used_up", cost: COST * 1e6 });
+    await limit(room, null);
+    expect((await room.owner.post(`/messages/${failed.id}/retry`)).status).toBe(202);
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "done", result: "All is done." });
+    expect(room.tools.calls).toHaveLength(1);
+  });
+
+  test("counts what was set aside where a provider does not say what it has read and written", async () => {
+    const { usage: _, ...answer } = chatCompletion("Done.");
+    await using room = await priced({ model: { reply: () => Response.json(answer) } });
+    await limit(room, 10 * HELD);
+    expect((await ask(room)).body).toMatchObject({ status: "done", usage: null });
+    expect((await spent(room)).cost).toBe(HELD);
   });
 
   test("ends a replay as failed", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { readAnswer } from "../../src/ai/llm-answer.ts";
 import { costOf, estimateOf, priceOf } from "../../src/ai/prices.ts";
 import { ConfigError, defaultConfig } from "../../src/config/config.ts";
 import { moneyWords } from "../../src/lib/money.ts";
@@ -90,6 +91,30 @@ describe("what an answer has cost", () => {
     expect(
       costOf(defaultConfig({ costs: { currency: "EUR" } }).costs, at("openrouter", "x"), bill),
     ).toBeNull();
+  });
+});
+
+test.each([
+  [{ cost: 0.5 }, 0.5],
+  [{ cost: 0.5, is_byok: false, cost_details: { upstream_inference_cost: 0.5 } }, 0.5],
+  [{ cost: 0.01, is_byok: true, cost_details: { upstream_inference_cost: 0.5 } }, 0.51],
+  [{ cost: -1 }, undefined],
+  [{ cost: "0.5" }, undefined],
+  [{ cost: 1e9 }, undefined],
+])("of the cost in %o counts what is paid, with what a key of one's own is billed for", (more, said) => {
+  const connection = { ...at("openrouter", "x"), id: "", api_key: "" };
+  const usage = {
+    prompt_tokens: 10,
+    completion_tokens: 1,
+    prompt_tokens_details: { cached_tokens: 4 },
+    ...more,
+  };
+  const choices = [{ message: { content: "Hi" }, finish_reason: "stop" }];
+  expect(readAnswer({ choices, usage }, { connection, messages: [] }).usage).toEqual({
+    input_tokens: 10,
+    output_tokens: 1,
+    cached_tokens: 4,
+    ...(said === undefined ? {} : { said_cost: said }),
   });
 });
 

@@ -1,6 +1,7 @@
 import { listApiKeys } from "../../resources/accounts/api-keys.ts";
 import { viewMe } from "../../resources/accounts/profile.ts";
 import { listSecurityEvents } from "../../resources/accounts/security-events.ts";
+import { costsEver } from "../../resources/billing/month-costs.ts";
 import type { App } from "../../app.ts";
 import { listConnections } from "../../resources/connections/connections.ts";
 import { type ContextView, contextPortions } from "../../resources/contexts/contexts.ts";
@@ -88,6 +89,7 @@ async function sidesOf({ db }: App, { id: user_id }: UserRow) {
     .select(["customer_id", "subscription_id", "status", "plan", "interval", "period_start", "period_end"]);
   return {
     sign_ins: await browsers.where("user_id", "=", user_id).orderBy("created").execute(),
+    model_costs: await costsEver(db, { user_id }),
     undeliverable_addresses: await dead.where("user_id", "=", user_id).orderBy("address").execute(),
     billing: (await paid.where("user_id", "=", user_id).executeTakeFirst()) ?? null,
   };

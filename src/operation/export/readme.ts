@@ -11,7 +11,7 @@ export function readmeOf(app: App, user: UserRow): string {
 Begun on ${moment} (UTC). The parts were read one after the other: what came or went in between
 may be in one of them and not in another. Times are unix seconds, in UTC.
 
-account.json          your account, its credits, the browsers that are signed in, and what is paid
+account.json          your account, its credits, what models have cost, the browsers that are signed in, and what is paid
 api-keys.json         your API keys: what they are called and when they were used
 security-events.json  the last sign-ins, refusals and changes
 inboxes.json          your inboxes with their addresses and settings

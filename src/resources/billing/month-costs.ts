@@ -1,4 +1,5 @@
 import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { asAmount } from "../../lib/money.ts";
 import { unsavedCosts } from "./kept-costs.ts";
@@ -58,4 +59,20 @@ function dearest<Head extends object>(
     return Object.assign(headOf(id), { label, cost, monthly_budget: asAmount(monthly_budget) });
   });
   return shown.toSorted((one, other) => other.cost - one.cost);
+}
+
+/** What models have cost in each month, for the export. */
+export async function costsEver(db: Db, { user_id }: { user_id: string }) {
+  const rows = await db
+    .selectFrom("model_costs")
+    .select(["month", "inbox_id", "connection_id", "cost"])
+    .where("user_id", "=", user_id)
+    .orderBy("month")
+    .execute();
+  return rows.map(({ month, inbox_id, connection_id, cost }) => ({
+    month,
+    inbox_id,
+    connection_id,
+    cost: asAmount(cost),
+  }));
 }

@@ -23,7 +23,7 @@ const copyCalls = prepared((db, heir: Pick<MessageRow, "id" | "inbox_id" | "dedu
         .selectFrom("messages")
         .innerJoin("tool_calls as known", "known.message_id", "messages.id")
         .select((eb) => [eb.val(heir.id).as("message_id"), "fingerprint", "outcome", "known.created"])
-        .where("messages.state", "in", ["failed", "limited"])
+        .where("messages.state", "=", "failed")
         .where((eb) =>
           eb.or([
             eb.and([eb("inbox_id", "=", heir.inbox_id), eb("dedupe_key", "=", heir.dedupe_key)]),
@@ -42,8 +42,7 @@ const copyCalls = prepared((db, heir: Pick<MessageRow, "id" | "inbox_id" | "dedu
  */
 export async function losesCalls(tx: Db, message: Worked): Promise<boolean> {
   const { id, inbox_id, dedupe_key, authority, vouched } = message;
-  if ((message.state !== "failed" && message.state !== "limited") || (await callsOf(tx, { id })).length === 0)
-    return false;
+  if (message.state !== "failed" || (await callsOf(tx, { id })).length === 0) return false;
   const work = { id, first: message.retry_of ?? id, inbox_id, dedupe_key, authority, vouched };
   await handOn(tx, work);
   return (await leftOf(tx, work)).length === 0;
@@ -79,7 +78,7 @@ function heirsOf(db: Db, { id, first, inbox_id, dedupe_key, authority, vouched }
   return db
     .selectFrom("messages")
     .where("messages.id", "!=", id)
-    .where("messages.state", "in", ["received", "failed", "limited"])
+    .where("messages.state", "in", ["received", "failed"])
     .where((eb) =>
       eb.or([
         eb("messages.id", "=", first),
