@@ -30,7 +30,6 @@ import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
 import { endWithoutInbox } from "./end-without-inbox.ts";
 import { endWithoutKey } from "./end-without-key.ts";
 import { endWithoutModel } from "./end-without-model.ts";
-import type { RunSettings } from "./settings.ts";
 import { type Loaded, withInbox } from "./with-inbox.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
@@ -234,7 +233,7 @@ export function endingOf(
     const is_asked_for = model !== null && answer.code === "model_not_found";
     const words = by_rule.model === undefined ? ASKED_FOR(model ?? "") : ASKED_BY(by_rule.model);
     const error = is_asked_for ? answer.message.replace(OF_CONNECTION, words) : answer.message;
-    // Of what is limited nothing was done: whatever has changed something is known by its failure when it is tried again.
+    // A limited message has done nothing: what has changed something is known by its failure when it is tried again.
     const is_limited = answer.code === "budget_used_up" && !changed;
     return { state: is_limited ? "limited" : "failed", reason: answer.code, error };
   }
