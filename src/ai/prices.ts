@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import type { Values } from "../config/schema.ts";
 import { asMillionths } from "../lib/money.ts";
+import { urlOf } from "../lib/web-address.ts";
 import { isPublicAddress } from "../net/guarded-fetch.ts";
 import type { ChatMessage, ToolOffer } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
@@ -68,7 +69,7 @@ function isNamed(pattern: string, model: string): boolean {
 
 /** Whether an address is one of this machine or its network: such names are in no public DNS. */
 function isLocal(base_url: string): boolean {
-  const host = URL.parse(base_url)?.hostname.replace(/^\[|\]$/g, "") ?? "";
+  const host = urlOf(base_url)?.hostname.replace(/^\[|\]$/g, "") ?? "";
   if (isIP(host) !== 0) return !isPublicAddress(host);
   return /^[^.]+$|\.(?:localhost|local|internal|lan|home\.arpa)$/.test(host);
 }
