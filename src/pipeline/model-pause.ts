@@ -4,7 +4,12 @@ import type { MessageRow } from "../db/schema.ts";
 
 type Failure = Completion & { ok: false };
 
+/** The work that a model is asked for. */
+type Work = Pick<MessageRow, "source" | "schedule_id">;
+type Limits = Pick<App, "config">;
+
 const RETRY_SECONDS = 2;
+/** A provider that asks for a longer pause than a person waits for an answer has failed. */
 const MAX_RETRY_SECONDS = 300;
 
 /** How long a model is left alone that failed for the moment. */
@@ -12,9 +17,14 @@ export function secondsUntil({ retry_after_seconds }: Failure): number {
   return retry_after_seconds ?? RETRY_SECONDS;
 }
 
-/** Whether it is waited for at all. A provider that asks for a longer pause than a person waits for an answer has failed. */
-export function mayWaitFor(answer: Failure): boolean {
-  return answer.retryable && secondsUntil(answer) <= MAX_RETRY_SECONDS;
+/** Whether it is waited for at all. A mail waits for as long as its tries take, as nobody sits before it. */
+export function mayWaitFor({ config: { routing } }: Limits, answer: Failure, work: Work): boolean {
+  const reach = isMailed(work) ? routing.retry.reduce((sum, seconds) => sum + seconds, 0) : 0;
+  return answer.retryable && secondsUntil(answer) <= Math.max(reach, MAX_RETRY_SECONDS);
+}
+
+function isMailed({ source, schedule_id }: Work): boolean {
+  return source === "email" || schedule_id !== null;
 }
 
 export interface Again {
@@ -25,14 +35,14 @@ export interface Again {
 
 /** Returns when the model is asked again; undefined where it has answered, has been asked often enough, or would fail again. */
 export function againAfter(
-  { config: { routing } }: Pick<App, "config">,
+  app: Limits,
   { answer, failures }: { answer: Completion; failures: number },
-  { source, schedule_id }: Pick<MessageRow, "source" | "schedule_id">,
+  work: Work,
 ): Again | undefined {
-  if (answer.ok || !mayWaitFor(answer)) return undefined;
-  // Nobody sits before a mail, and providers are mostly back within minutes; whoever calls waits, and can call again.
-  const is_mailed = source === "email" || schedule_id !== null;
-  const seconds = (is_mailed ? routing.retry : routing.retry.slice(0, 1))[failures];
+  if (answer.ok || !mayWaitFor(app, answer, work)) return undefined;
+  const { retry } = app.config.routing;
+  // Providers are mostly back within minutes; whoever calls waits, and can call again.
+  const seconds = (isMailed(work) ? retry : retry.slice(0, 1))[failures];
   if (seconds === undefined) return undefined;
   return { failure: answer, seconds: Math.max(seconds, answer.retry_after_seconds ?? 0) };
 }

@@ -324,7 +324,7 @@ async function answerTo(
   if (known !== undefined) return { yes: known, usage: null };
   const said = await questions.ask(question);
   const failure = "yes" in said ? undefined : said.failure;
-  const again = failure !== undefined && found.asked_again !== true && mayWaitFor(failure);
+  const again = failure !== undefined && found.asked_again !== true && mayWaitFor(app, failure, message);
   if ("yes" in said) {
     const usage = sumOfUsage(found.usage ?? null, said.usage);
     Object.assign(found, { answers: { ...found.answers, [key]: said.yes }, ...(usage && { usage }) });

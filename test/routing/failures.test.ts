@@ -214,6 +214,32 @@ describe("a model that fails for the moment", () => {
     expect(await room.activity()).toMatchObject([{ status: "done" }]);
   });
 
+  test.each([
+    ["is waited for where the tries of a mail take longer together", "700", {}, "received"],
+    ["has failed where they do not", "800", {}, "failed"],
+    ["is waited for as long as the operator lets a mail be tried", "3600", { retry: [2, 7200] }, "received"],
+  ])("that names a pause of more than minutes %s", async (_what, retry_after, routing, status) => {
+    await using room = await mailroom({
+      model: { fault: "rate_limited", retry_after },
+      config: { routing },
+    });
+    await room.send({});
+    await room.drain();
+    expect(await room.activity()).toMatchObject([{ status }]);
+    room.model.fault = "none";
+    room.clock.advance(`${retry_after}s`);
+    await room.drain();
+    const ended = status === "received" ? "done" : "failed";
+    expect(await room.activity()).toMatchObject([{ status: ended }]);
+  });
+
+  test("that names a pause of more than minutes has failed for whoever calls", async () => {
+    await using room = await mailroom({ model: { fault: "rate_limited", retry_after: "360" } });
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Hello" });
+    expect(body.status).toBe("failed");
+    expect(room.model.requests).toHaveLength(1);
+  });
+
   test("keeps the next mail of its conversation waiting", async () => {
     await using room = await mailroom({ model: { fault: "html_502" } });
     await room.send({ headers: { "Message-ID": "<one@example.com>" }, text: "One" });
