@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import type { OutgoingMailRow } from "../../src/db/schema.ts";
@@ -170,6 +170,134 @@ test("mail that the day's letter has counted is not told of the next day", async
     room.clock.advance("1d");
   }
 });
+
+describe.each<[string, (room: Mailroom) => Promise<unknown>]>([
+  ["still no credits", (room) => Promise.resolve(room.clock.advance("1d"))],
+  [
+    "credits again by a larger plan",
+    async (room) => {
+      await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
+      room.clock.advance("1d");
+    },
+  ],
+  ["credits again by a new month", (room) => Promise.resolve(room.clock.advance("20d"))],
+])("what was left undone after the day's letter is told of the next day, with %s:", (which, nextDay) => {
+  const AGAIN = which !== "still no credits";
+  const MAIL = "have mail that still matters tried again in your activity";
+  const RUN = "make up for runs by “Run now” of their schedules";
+  test.each<[string, { mail: boolean; run: boolean }, [subject: string, ...words: string[]]]>([
+    [
+      "a mail",
+      { mail: true, run: false },
+      AGAIN
+        ? [
+            "Mail was taken, but not worked on",
+            "One mail to your inboxes was not worked on when it came",
+            MAIL,
+          ]
+        : ["Your Mailwright credits are used up", "2 mails came in since then. They are kept", MAIL],
+    ],
+    [
+      "a run of a schedule",
+      { mail: false, run: true },
+      AGAIN
+        ? [
+            "Runs of your schedules were left out",
+            "One run of your schedules was not worked on at the time, because there were no credits.",
+            RUN,
+          ]
+        : [
+            "Your Mailwright credits are used up",
+            "One mail came in since then, and one run of your schedules was left out. They are kept",
+            `${MAIL}, and ${RUN}`,
+          ],
+    ],
+    [
+      "both",
+      { mail: true, run: true },
+      AGAIN
+        ? [
+            "Mail was taken, but not worked on",
+            "One mail to your inboxes and one run of your schedules were not worked on",
+            `${MAIL}, and ${RUN}`,
+          ]
+        : [
+            "Your Mailwright credits are used up",
+            "2 mails came in since then, and one run of your schedules was left out",
+            `${MAIL}, and ${RUN}`,
+          ],
+    ],
+  ])("%s", async (_what, { mail, run }, [subject, ...words]) => {
+    await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 1 } } } });
+    if (run) await schedule(room);
+    for (let count = 0; count < 2; count += 1) await send(room);
+    await room.drain();
+    const [today] = await told(room);
+    expect(today).toMatchObject({ subject: "Your Mailwright credits are used up" });
+    expect(today?.words).toContain("Mail to your inboxes is not being worked on");
+    room.clock.advance("2h");
+    if (mail) await send(room);
+    await room.drain();
+    expect(await told(room)).toHaveLength(1);
+    await nextDay(room);
+    await room.drain();
+    const [, tomorrow, ...others] = await told(room);
+    expect([tomorrow?.subject, others]).toEqual([subject, []]);
+    for (const word of words) expect(tomorrow?.words).toContain(word);
+  });
+});
+
+test("a run of a schedule alone that finds no credits is told of in its own words", async () => {
+  await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
+  await schedule(room);
+  room.clock.advance("2h");
+  await room.drain();
+  const [letter, ...others] = await told(room);
+  expect([letter?.subject, others]).toEqual(["Your Mailwright credits are used up", []]);
+  expect(letter?.words).toContain("Your schedules are not being worked on: the credits");
+  expect(letter?.words).toContain("One run of your schedules was left out. It is kept and listed");
+  expect(letter?.words).not.toContain("senders");
+});
+
+test.each([
+  ["still without", "1d"],
+  ["with credits again", "20d"],
+])(
+  "mail over the cap that was tried again meanwhile is told of no more the next day, %s",
+  async (_how, span) => {
+    await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
+    await send(room);
+    await room.drain();
+    room.clock.advance("2h");
+    await send(room);
+    await room.drain();
+    await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
+    for (const { message_id } of await room.activity())
+      expect((await room.owner.post(`/messages/${message_id}/retry`)).status).toBe(202);
+    await room.drain();
+    await setPlan(room.app, { email: "ada@example.com", plan: "free" });
+    room.clock.advance(span);
+    await room.drain();
+    expect(await told(room)).toHaveLength(1);
+  },
+);
+
+/** Has something done at 13:00 on the fifteenth of each month: the rooms begin at noon of such a day. */
+async function schedule(room: Mailroom): Promise<void> {
+  const order = { instruction: "Tell me the news.", every: "monthly 15 13:00", timezone: "UTC" };
+  expect((await room.owner.post("/v1/schedules", order)).status).toBe(201);
+  await forgetNotices(room.app);
+}
+
+/** The letters to the owner, oldest first. */
+async function told(room: Mailroom): Promise<{ subject: string | undefined; words: string }[]> {
+  const letters = (await notices(room)).filter(({ message_id }) => message_id === null);
+  const read = await Promise.all(letters.map(({ raw }) => simpleParser(Buffer.from(raw ?? []))));
+  return read.map(({ subject, text = "" }) => ({
+    subject,
+    words: text.replaceAll(/\s*<https?:[^>]*>/g, "").replaceAll(/\s+/g, " "),
+  }));
+}
 
 test("a mail over the cap is an event for webhooks, of the type message.skipped", async () => {
   await using room = await mailroom({ config: { plans: { team: { credits: 0 } } } });

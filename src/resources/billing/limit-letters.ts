@@ -5,22 +5,23 @@ import { NOT_DONE } from "../../db/unfinished.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { knownZone } from "../../lib/written-moment.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
+import { isLeft } from "../../db/tries.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 
 /** `since`: the moment from which on the letter is to tell, in unix seconds. */
 export type Told = JobPayloads["mail_notice"] & { since: number };
-/**
- * The mails that a letter counts. `whose`: those of strangers alone; all where it is not said. `runs`: those of schedules are counted
- * as well.
- */
-type Limited = Pick<Told, "since"> & {
-  reason: "credit_limit" | "plan_limit";
-  whose?: "strangers";
-  runs?: true;
-};
+/** The mails and runs that a letter counts. `whose`: those of strangers alone; all where it is not said. */
+type Limited = Pick<Told, "since"> & { reason: "credit_limit" | "plan_limit"; whose?: "strangers" };
 
-/** The letter about a lack of credits; undefined once no mail is left undone for it. */
+/** What was left undone for a limit. */
+interface Undone {
+  mails: number;
+  /** How many runs of schedules. */
+  runs: number;
+}
+
+/** The letter about a lack of credits; undefined where nothing is left undone for it. */
 export async function creditLetter(
   app: App,
   user: UserRow,
@@ -35,14 +36,13 @@ export async function creditLetter(
       cause: "there were no credits",
       now: "There are credits again",
     });
-  const limited = { since: credits.period_start, reason } as const;
-  if ((await countLimited(app.db, user, { ...limited, runs: true })) === 0) return undefined;
-  const count = await countLimited(app.db, user, limited);
+  const undone = await countUndone(app.db, user, { since: credits.period_start, reason });
+  if (sumOf(undone) === 0) return undefined;
   return letterTo(app, user, {
     subject: "Your Mailwright credits are used up",
     words: [
-      `Mail to your inboxes is not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
-      `${count === 0 ? "Runs of your schedules were left out" : `${manyMails(count)} came in`} since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them; senders whom you have listed were told, others were not. They will not be worked on later by themselves: have what still matters tried again in your activity once there are credits.`,
+      `${undone.mails === 0 ? "Your schedules are" : "Mail to your inboxes is"} not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
+      `${undoneWords(undone, "senders whom you have listed were told, others were not")} ${againWords(app, undone, " once there are credits")}`,
       `New credits are there on **${momentFor(user, credits.resets_at)}**. ${adviceFor(app, user)}`,
     ],
   });
@@ -64,39 +64,42 @@ export async function strangersLetter(
       cause: "senders whom you have not listed had used up their share of your credits",
       now: "There are credits for them again",
     });
-  const count = await countLimited(app.db, user, { ...of, since: credits.period_start });
-  if (count === 0) return undefined;
+  const undone = await countUndone(app.db, user, { ...of, since: credits.period_start });
+  if (sumOf(undone) === 0) return undefined;
   return letterTo(app, user, {
     subject: "Mail of strangers has used its share of your Mailwright credits",
     words: [
       `Mail of senders whom you have not listed is not being worked on: of the ${credits.allowance} credits of your ${planName(user.plan)} plan, the last ${kept} are kept for your own mail and calls, and for senders whom you have listed. **${credits.remaining}** are left.`,
-      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told.`,
+      undoneWords(undone, "senders of such mail are not told"),
       `New credits are there on **${momentFor(user, credits.resets_at)}**. List the senders whose mail is to be worked on (allowlist_senders of an inbox): then nobody else can use your credits. ${adviceFor(app, user)}`,
     ],
   });
 }
 
 /**
- * The letter about mail that was left undone for a lack that has ended since, as where the server stood still in between;
- * undefined where there is no such mail. It will not be worked on by itself, so that nobody else would tell of it.
+ * The letter about what was left undone for a lack that has ended since, as where the server stood still in between; undefined where
+ * there is nothing of it. It will not be worked on by itself, so that nobody else would tell of it.
  */
 async function lateLetter(
   app: App,
   user: UserRow,
   { cause, now, ...limited }: Limited & { cause: string; now: string },
 ): Promise<QueueLetter | undefined> {
-  const count = await countLimited(app.db, user, limited);
-  if (count === 0) return undefined;
+  const undone = await countUndone(app.db, user, limited);
+  if (sumOf(undone) === 0) return undefined;
+  const { mails, runs } = undone;
+  const one = sumOf(undone) === 1;
+  const then = runs > 0 ? "at the time" : `when ${one ? "it" : "they"} came`;
   return letterTo(app, user, {
-    subject: "Mail was taken, but not worked on",
+    subject: mails === 0 ? "Runs of your schedules were left out" : "Mail was taken, but not worked on",
     words: [
-      `${manyMails(count)} to your inboxes ${count === 1 ? "was" : "were"} not worked on when ${count === 1 ? "it" : "they"} came, because ${cause}. Nothing was charged for ${count === 1 ? "it" : "them"}.`,
-      `${now}, but such mail is not worked on later by itself: your [activity](${app.base_url}/app/activity) lists it as \`limited\`. Have what still matters tried again there.`,
+      `${namesOf(undone)} ${one ? "was" : "were"} not worked on ${then}, because ${cause}. Nothing was charged for ${one ? "it" : "them"}.`,
+      `${now}. ${againWords(app, undone)}`,
     ],
   });
 }
 
-/** The letter about inboxes beyond the plan; undefined once there is room for all and no mail was left undone. */
+/** The letter about inboxes beyond the plan; undefined once there is room for all and nothing was left undone. */
 export async function roomLetter(app: App, user: UserRow, { since }: Told): Promise<QueueLetter | undefined> {
   const limit = planLimits(app.config, user.plan).inboxes;
   const inboxes = await app.db
@@ -141,25 +144,70 @@ function adviceFor({ config }: App, { plan }: UserRow): string {
   return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
 }
 
-async function countLimited(db: Db, user: UserRow, { since, reason, whose, runs }: Limited): Promise<number> {
+async function countUndone(db: Db, user: UserRow, { since, reason, whose }: Limited): Promise<Undone> {
   const limited = db
     .selectFrom("messages")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .select((eb) => [
+      eb.fn.countAll<number>().filterWhere("schedule_id", "is", null).as("mails"),
+      eb.fn.countAll<number>().filterWhere("schedule_id", "is not", null).as("runs"),
+    ])
     .where("user_id", "=", user.id)
     .where(NOT_DONE)
     .where("state", "=", "limited")
     .where("reason", "=", reason)
-    .where((eb) => eb.or([eb("source", "=", "email"), ...(runs ? [eb("schedule_id", "is not", null)] : [])]))
-    .where("deleted_at", "is", null)
+    .where((eb) => eb.or([eb("source", "=", "email"), eb("schedule_id", "is not", null)]))
+    .where(isLeft)
     .where("created", ">=", since);
   const counted =
     whose === "strangers" ? limited.where("authority", "in", ["stranger", "unauthenticated"]) : limited;
-  const { count } = await counted.executeTakeFirstOrThrow();
-  return count;
+  return counted.executeTakeFirstOrThrow();
 }
 
-function manyMails(count: number): string {
-  return count === 1 ? "One mail" : `${count} mails`;
+function sumOf({ mails, runs }: Undone): number {
+  return mails + runs;
+}
+
+/** "3 mails to your inboxes and one run of your schedules". */
+function namesOf({ mails, runs }: Undone): string {
+  const names = [
+    ...(mails === 0 ? [] : [`${many(mails, "mail")} to your inboxes`]),
+    ...(runs === 0 ? [] : [runsOf(runs)]),
+  ];
+  return capitalized(names.join(" and "));
+}
+
+function runsOf(runs: number): string {
+  return `${many(runs, "run")} of your schedules`;
+}
+
+function many(count: number, name: string): string {
+  return count === 1 ? `one ${name}` : `${count} ${name}s`;
+}
+
+function capitalized(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+/** What the letter about a limit that lasts says of what was left undone. `told`: which senders know of their mails. */
+function undoneWords(undone: Undone, told: string): string {
+  const { mails, runs } = undone;
+  const left_out = [
+    ...(mails === 0 ? [] : [`${many(mails, "mail")} came in since then`]),
+    ...(runs === 0 ? [] : [`${runsOf(runs)} ${runs === 1 ? "was" : "were"} left out`]),
+  ].join(", and ");
+  const one = sumOf(undone) === 1;
+  return `${capitalized(left_out)}. ${one ? "It is" : "They are"} kept and listed as \`limited\` in your activity. Nothing was charged for ${one ? "it" : "them"}${mails === 0 ? "" : `; ${told}`}.`;
+}
+
+/** How what was left undone is done after all. */
+function againWords({ base_url }: App, { mails, runs }: Undone, when = ""): string {
+  const ways = [
+    ...(mails === 0
+      ? []
+      : [`have mail that still matters tried again in your [activity](${base_url}/app/activity)`]),
+    ...(runs === 0 ? [] : [`make up for runs by “Run now” of their [schedules](${base_url}/app/schedules)`]),
+  ];
+  return `Nothing of that is worked on later by itself: ${ways.join(", and ")}${when}.`;
 }
 
 /** "1 February 2026 at 01:00", on the owner's clock. */

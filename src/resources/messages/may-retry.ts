@@ -1,5 +1,6 @@
 import type { Db } from "../../db/database.ts";
-import type { MessageRow, MessageState } from "../../db/schema.ts";
+import type { MessageRow } from "../../db/schema.ts";
+import { UNDER_WAY_OR_DONE } from "../../db/tries.ts";
 import { waitsUntil } from "./rules-found.ts";
 
 /**
@@ -97,9 +98,6 @@ async function otherTries(db: Db, firsts: string[]): Promise<Map<string | null, 
   const others = await tries.where("state", "in", UNDER_WAY_OR_DONE).execute();
   return new Map(others.map(({ retry_of, state }) => [retry_of, state === "done" ? state : "received"]));
 }
-
-/** One at most of all that try the same message again may be in one of these states. */
-export const UNDER_WAY_OR_DONE: MessageState[] = ["received", "done"];
 
 /** The answers to messages that did not arrive, and that can be mailed again. */
 export async function answersKept(
