@@ -2,6 +2,7 @@ import { type Compilable, type RawBuilder, sql } from "kysely";
 import type { Db } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
 import type { JobRow } from "./schema.ts";
+import { UNENDED } from "./unfinished.ts";
 
 /** The account as the index stores it, "" for none. */
 const ACCOUNT = sql.raw("coalesce(account, '')");
@@ -124,6 +125,16 @@ export const jobInLane = prepared((db, { lane }: { lane: string }) =>
     db,
     sql`select id from jobs where lane = ${lane} and status in ('pending', 'running') limit 1`,
   ),
+);
+
+/** Returns the jobs that wait or run in a lane, in their order, by the same condition. */
+export const jobsInLane = prepared((db, { lane }: { lane: string }) =>
+  db
+    .selectFrom("jobs")
+    .select(["id", "kind", "payload"])
+    .where("lane", "=", lane)
+    .where(UNENDED)
+    .orderBy("id"),
 );
 
 /** The condition that a job's target takes one more, of this line as well. */

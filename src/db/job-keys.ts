@@ -19,9 +19,9 @@ export function returnsKey(user_id: string): string {
   return `returns ${user_id}`;
 }
 
-/** Returns the `dedupe_key` of the job that writes a letter to an owner on a day, unless it is about one message. */
-export function noticeKey({ user_id, kind, day }: { user_id: string; kind: string; day: string }): string {
-  return `notice ${user_id} ${kind} ${day}`;
+/** Returns the lane of the jobs that write letters of a kind to an owner. */
+export function laneOfNotices({ user_id, kind }: { user_id: string; kind: string }): string {
+  return `notice ${user_id} ${kind}`;
 }
 
 /** Builds the condition that a job is still to announce the event. A job that was given up has lost its key. */

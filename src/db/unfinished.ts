@@ -7,3 +7,4 @@ import { sql } from "kysely";
 export const DONE = sql<boolean>`state = 'done'`;
 export const NOT_DONE = sql<boolean>`state <> 'done'`;
 export const DEFERRED = sql<boolean>`status = 'deferred'`;
+export const UNENDED = sql<boolean>`status in ('pending', 'running')`;

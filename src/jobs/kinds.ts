@@ -57,8 +57,6 @@ export interface JobPayloads {
     schedule_id?: string;
     /** The budget that it is about, and the month. */
     budget?: { of: "account" | "connection" | "inbox"; id: string; month: string };
-    /** The day (UTC) whose one letter of that kind it is; unset where there may be several. */
-    day?: string;
   };
   /** Tells the owner how many more times something happened than there were mails about it. `what`: what, one by one. */
   sum_up_notices: { user_id: string; about: NoticeKind; count: number; what?: string[] };

@@ -2,6 +2,7 @@ import type { Db } from "../db/database.ts";
 import { jsonMember, jsonTexts } from "../db/json.ts";
 import { deadJobsWithoutRows } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
+import { UNENDED } from "../db/unfinished.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 
 /** Deletes a job in any state. */
@@ -22,6 +23,16 @@ export const deleteJobWithKey = prepared((db, job: { dedupe_key: string }) =>
 /** Deletes the job with a `dedupe_key` unless it runs. */
 export const deleteWaitingJobWithKey = prepared((db, job: { dedupe_key: string }) =>
   db.deleteFrom("jobs").where("dedupe_key", "=", job.dedupe_key).where("status", "=", "pending"),
+);
+
+/** Deletes what waits in a lane, up to a job. */
+export const deleteWaitingInLane = prepared((db, { lane, last_id }: { lane: string; last_id: string }) =>
+  db
+    .deleteFrom("jobs")
+    .where("lane", "=", lane)
+    .where(UNENDED)
+    .where("status", "=", "pending")
+    .where("id", "<=", last_id),
 );
 
 /** How many jobs one step deletes. */

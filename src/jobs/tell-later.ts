@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { messageKey, noticeKey } from "../db/job-keys.ts";
+import { laneOfNotices, messageKey } from "../db/job-keys.ts";
+import type { OwnerNoticeRow } from "../db/schema.ts";
 import { DAY_MS, dayAt } from "../lib/durations.ts";
 import type { JobPayloads } from "./kinds.ts";
 import { enqueue } from "./queue.ts";
@@ -8,47 +9,60 @@ import { enqueue } from "./queue.ts";
 type Notice = JobPayloads["mail_notice"];
 
 /**
- * Enqueues a mail that tells the owner why mail is not worked on; at most one of each kind a day (UTC). Where that of today has been enqueued, it
- * goes tomorrow, and is about what came after that: nothing else would tell of it.
+ * Enqueues a mail that tells the owner why mail is not worked on; at most one of each kind goes a day (UTC). All that waits for one is in
+ * a lane of its own: the first that may write it tells of all the others too.
  */
 export async function tellOwnerLater(app: App, tx: Db, notice: Notice): Promise<void> {
-  const today = dayAt(app.nowMs() / 1_000);
-  if (await takeDay(tx, notice, today)) return enqueueNotice(app, tx, { ...notice, day: today });
-  const from_ms = Date.parse(today) + DAY_MS;
-  const day = dayAt(from_ms / 1_000);
-  if (await takeDay(tx, notice, day))
-    await enqueueNotice(app, tx, { ...notice, day }, { run_at: from_ms / 1_000 });
+  const lane = laneOfNotices(notice);
+  const key = keyOf(notice, lane);
+  await enqueue(app, tx, {
+    kind: "mail_notice",
+    payload: notice,
+    lane,
+    ...(key !== null && { dedupe_key: key }),
+  });
 }
 
-/** Enqueues such a mail unless that of its kind and day has been: no other one comes after it. */
-export async function tellOwnerOnce(app: App, tx: Db, notice: Notice & { day: string }): Promise<void> {
-  if (await takeDay(tx, notice, notice.day)) await enqueueNotice(app, tx, notice);
+/** A letter about a message keeps that until it has gone, one that counts is asked for once, and what found no room is not the same twice. */
+function keyOf({ message_id, kind, refused }: Notice, lane: string): string | null {
+  if (message_id !== undefined) return messageKey(message_id, kind);
+  return refused === undefined ? lane : null;
 }
 
-/** Takes the one letter of a kind that goes on a day. Returns false where somebody has. */
-async function takeDay(
-  tx: Db,
-  { user_id, kind }: Pick<Notice, "user_id" | "kind">,
-  day: string,
-): Promise<boolean> {
+type Letter = Pick<OwnerNoticeRow, "user_id" | "kind">;
+
+/** From when on a letter of a kind may go to its owner: tomorrow (UTC) where one has gone today; null for now. */
+export async function mayTellFrom(app: App, { user_id, kind }: Letter): Promise<number | null> {
+  const today = dayAt(app.now());
+  const told = await app.db
+    .selectFrom("owner_notices")
+    .select("day")
+    .where("user_id", "=", user_id)
+    .where("kind", "=", kind)
+    .where("day", "=", today)
+    .executeTakeFirst();
+  return told === undefined ? null : (Date.parse(today) + DAY_MS) / 1_000;
+}
+
+/** Notes that a letter of a kind goes to its owner today. */
+export async function noteTold(app: App, tx: Db, { user_id, kind }: Letter): Promise<void> {
+  await tx
+    .insertInto("owner_notices")
+    .values({ user_id, kind, day: dayAt(app.now()) })
+    .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
+    .execute();
+}
+
+/** Enqueues a mail that tells the owner of something `once`, whatever else is told on the same day. */
+export async function tellOwnerOnce(app: App, tx: Db, notice: Notice, once: string): Promise<void> {
+  const { user_id, kind } = notice;
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("owner_notices")
-    .values({ user_id, kind, day })
+    .values({ user_id, kind, day: once })
     .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
     .executeTakeFirst();
-  return numInsertedOrUpdatedRows !== 0n;
-}
-
-/** Enqueues a letter. One about a message keeps that until it has gone. */
-async function enqueueNotice(
-  app: App,
-  tx: Db,
-  notice: Notice & { day: string },
-  when: { run_at?: number } = {},
-): Promise<void> {
-  const { message_id, kind } = notice;
-  const dedupe_key = message_id === undefined ? noticeKey(notice) : messageKey(message_id, kind);
-  await enqueue(app, tx, { kind: "mail_notice", payload: notice, dedupe_key, ...when });
+  if (numInsertedOrUpdatedRows === 0n) return;
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice, dedupe_key: `${kind} ${user_id} ${once}` });
 }
 
 /** Enqueues a mail that tells a sender that their mail was not worked on; the job decides whether they may be told. */

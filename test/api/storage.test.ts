@@ -335,6 +335,38 @@ describe("an account that is full", () => {
     expect(text).toContain("A mail of 0.1 MB was not taken");
   });
 
+  test.each([
+    [
+      "is told of in the next one, though what came before it has room by then",
+      700_000,
+      "A call of 0.7 MB was",
+    ],
+    ["is told of no more once there is room for it", 60_000, undefined],
+  ])("and gets a letter about it: what finds no room after it %s", async (_what, bytes, words) => {
+    await using room = await mailroom({ config: ONE_MB, model: BRIEF });
+    await bring(room.owner, 500_000);
+    await bring(room.owner, MB - 550_000);
+    const refuse = async (size: number): Promise<void> => {
+      expect((await bring(room.owner, size)).status).toBe(507);
+      await room.drain();
+      room.clock.advance("2h");
+    };
+    for (const size of [100_000, 60_000, bytes]) await refuse(size);
+    const [oldest] = await room.app.db.selectFrom("messages").select("id").orderBy("id").execute();
+    expect((await room.owner.delete(`/messages/${oldest?.id}`)).status).toBe(204);
+    room.clock.advance("1d");
+    await room.drain();
+    await room.app.db
+      .deleteFrom("attachments")
+      .where("message_id", "=", oldest?.id ?? "")
+      .execute();
+    const letters = await notices(room);
+    const read = await Promise.all(letters.map(({ raw }) => simpleParser(Buffer.from(raw ?? []))));
+    expect(read[0]?.text?.replaceAll(/\s+/g, " ")).toContain("A call of 0.1 MB was not taken");
+    expect(read).toHaveLength(words === undefined ? 1 : 2);
+    if (words !== undefined) expect(read[1]?.text?.replaceAll(/\s+/g, " ")).toContain(words);
+  });
+
   test("is told nothing when there is room again before the notice is written", async () => {
     await using room = await mailroom({ config: ONE_MB, model: BRIEF });
     await bring(room.owner, 600_000);

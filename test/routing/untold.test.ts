@@ -18,15 +18,12 @@ async function letters(room: Mailroom) {
   return Promise.all(mails.map(async ({ raw }) => simpleParser(Buffer.from(raw ?? []))));
 }
 
-/** Expects a letter with some words, and no other on its day. */
+/** Expects one letter with some words. */
 async function expectOneLetter(room: Mailroom, ...words: string[]): Promise<void> {
   const [letter, ...others] = await letters(room);
-  const days = [letter, ...others].map((each) => each?.date?.toDateString());
-  expect(days).toEqual([...new Set(days)]);
-  expect(letter).toMatchObject({
-    to: { text: "ada@example.com" },
-    subject: "A mail was taken, but not worked on",
-  });
+  expect(others).toEqual([]);
+  expect(letter?.to).toMatchObject({ text: "ada@example.com" });
+  expect(letter?.subject).toMatch(/^(?:A mail was|Mails were) taken, but not worked on$/);
   for (const word of words) expect(unfolded(letter?.text)).toContain(word);
 }
 
@@ -267,7 +264,8 @@ describe("mail that the model of its inbox cannot work on", () => {
 
   test("is told to nobody where it is a test or a call: whoever made it sees it", async () => {
     await using room = await mailroom({ model: REVOKED });
-    await room.owner.post("/messages", { instruction: "Buy milk", inbox_id: room.inbox.id });
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Buy milk" });
+    expect(body.status).toBe("failed");
     await wait(room);
     expect(await letters(room)).toEqual([]);
   });
@@ -290,13 +288,13 @@ describe("a notice of a failure to a listed sender", () => {
   test.each([
     ["is refused", { reject: (to: string) => (toBob(to) ? "550 5.2.1 mailbox disabled" : undefined) }],
     ["is put off for good", { reject: (to: string) => (toBob(to) ? "451 4.2.1 not now" : undefined) }],
-  ])("that %s is told to the owner in its place, and another one the next day", async (_how, relay) => {
+  ])("that %s is told to the owner in its place, together with another one", async (_how, relay) => {
     await using room = await failingRoom(relay);
     for (const subject of ["Milk", "Eggs"]) await room.send({ ...freshId(), from: BOB, subject });
     await wait(room);
     expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "bounced" });
-    await expectOneLetter(room, "bob@example.org", "asks for an API key");
-    expect(room.sink.mails.map(({ rcpt_to }) => rcpt_to)).toEqual([["ada@example.com"], ["ada@example.com"]]);
+    await expectOneLetter(room, "bob@example.org", "Milk", "Eggs", "asks for an API key");
+    expect(room.sink.mails.map(({ rcpt_to }) => rcpt_to)).toEqual([["ada@example.com"]]);
   });
 
   test("that does not go out, as its address is dead, is told to the owner in its place", async () => {

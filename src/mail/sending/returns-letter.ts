@@ -5,10 +5,10 @@ import type { OutgoingMailRow, UserRow } from "../../db/schema.ts";
 import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../writing/letters.ts";
-import { dayAt, DAY_MS } from "../../lib/durations.ts";
+import { mayTellFrom, noteTold } from "../../jobs/tell-later.ts";
+import { listed, MOST_LISTED } from "../writing/lists.ts";
 import { ownerRestsUntil } from "./suppressions.ts";
 
-const MAX_LISTED = 50;
 /** How many bounces one letter reports; the rest follows the next day. */
 const MAX_AT_ONCE = 1_000;
 
@@ -24,10 +24,8 @@ export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal:
     .where("id", "=", user_id)
     .where("deleted_at", "is", null)
     .executeTakeFirst();
-  const day = dayAt(app.now());
-  const tomorrow = (Date.parse(day) + DAY_MS) / 1_000;
-  const told = user !== undefined && (await wasTold(app.db, user_id, day));
-  const later = told ? tomorrow : await restOf(app, user);
+  const letter = { user_id, kind: "answers_returned" } as const;
+  const later = user ? ((await mayTellFrom(app, letter)) ?? (await restOf(app, user))) : null;
   if (later !== null) {
     await app.write((tx) => deferJob(tx, job, later));
     return;
@@ -38,28 +36,17 @@ export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal:
     const ids = returned.map(({ id }) => id);
     if (ids.length > 0) await tx.deleteFrom("undelivered_answers").where("outgoing_id", "in", ids).execute();
     const is_more = (await returnedTo(tx, user_id)).length > 0;
-    await (is_more ? deferJob(tx, job, tomorrow) : finishJob(tx, job));
+    await (is_more ? deferJob(tx, job, app.now()) : finishJob(tx, job));
     if (!queue) return;
-    await tx.insertInto("owner_notices").values({ user_id, kind: "answers_returned", day }).execute();
+    await noteTold(app, tx, letter);
     await queue(tx);
   });
 }
 
 /** Until when a letter to the owner would hardly arrive; null where it would. */
-async function restOf(app: App, user: UserRow | undefined): Promise<number | null> {
-  const until = user ? await ownerRestsUntil(app.db, user) : null;
+async function restOf(app: App, user: UserRow): Promise<number | null> {
+  const until = await ownerRestsUntil(app.db, user);
   return until !== null && until > app.calmNow() ? until : null;
-}
-
-async function wasTold(db: Db, user_id: string, day: string): Promise<boolean> {
-  const row = await db
-    .selectFrom("owner_notices")
-    .select("day")
-    .where("user_id", "=", user_id)
-    .where("kind", "=", "answers_returned")
-    .where("day", "=", day)
-    .executeTakeFirst();
-  return row !== undefined;
 }
 
 type Returned = Pick<OutgoingMailRow, "id" | "envelope_to" | "response"> & { subject: string | null };
@@ -80,19 +67,16 @@ function returnedTo(db: Db, user_id: string): Promise<Returned[]> {
 async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<QueueLetter | undefined> {
   if (returned.length === 0) return undefined;
   const lines = returned
-    .slice(0, MAX_LISTED)
+    .slice(0, MOST_LISTED)
     .map(({ envelope_to, subject, response }) =>
-      [
-        `- To ${asCode(envelope_to)}, about ${asCode(subject || "(no subject)")}:`,
-        asCode(response ?? ""),
-      ].join(" "),
+      [`To ${asCode(envelope_to)}, about ${asCode(subject || "(no subject)")}:`, asCode(response ?? "")].join(
+        " ",
+      ),
     );
-  const rest = returned.length - lines.length;
   const count = returned.length === 1 ? "An answer" : `${returned.length} answers`;
   const markdown = [
     `${count} that Mailwright wrote for you could not be delivered:`,
-    lines.join("\n"),
-    ...(rest > 0 ? [`And ${rest} more, which your activity lists.`] : []),
+    listed(lines, returned.length),
     "The answers themselves are in your activity, so nothing is lost: once the cause is mended, “Send the answer again” there mails one again, for as long as its mail is kept. An address that turned out to be dead gets no more answers until somebody writes from it again; your own is tried again once a day.",
     "You get this mail once a day at most.",
   ].join("\n\n");

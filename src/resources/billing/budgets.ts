@@ -135,8 +135,7 @@ async function tellOfBudget(
     budget: { of, id },
   }: { kind: "budget_low" | "budget_used_up"; month: string; budget: Budget },
 ): Promise<void> {
-  const day = `${month}-31 ${of} ${id}`;
-  await tellOwnerOnce(app, tx, { user_id, kind, day, budget: { of, id, month } });
+  await tellOwnerOnce(app, tx, { user_id, kind, budget: { of, id, month } }, `${month}-31 ${of} ${id}`);
 }
 
 function keyOf(month: string, { of, id }: Pick<Budget, "of" | "id">): string {

@@ -9,8 +9,9 @@ import { isLeft } from "../../db/tries.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 
-/** `since`: the moment from which on the letter is to tell, in unix seconds. */
-export type Told = JobPayloads["mail_notice"] & { since: number };
+type Notice = JobPayloads["mail_notice"];
+/** What a letter is to tell: `notices` are all that wait for it, and `since` is the unix second of the first. */
+export type Told = Notice & { notices: Notice[]; since: number };
 /** The mails and runs that a letter counts. `whose`: those of strangers alone; all where it is not said. */
 type Limited = Pick<Told, "since"> & { reason: "credit_limit" | "plan_limit"; whose?: "strangers" };
 

@@ -2,20 +2,22 @@ import { asCode } from "../../trust/shown/as-code.ts";
 import type { App } from "../../app.ts";
 import { recountStorage } from "../../db/account-storage.ts";
 import { takeTurn } from "../../db/rate-limits.ts";
-import type { Db } from "../../db/database.ts";
+import { jobsInLane } from "../../db/due-jobs.ts";
+import { laneOfNotices } from "../../db/job-keys.ts";
 import type { UserRow } from "../../db/schema.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
-import { tellOwnerLater } from "../../jobs/tell-later.ts";
-import { storedJson } from "../../lib/stored-json.ts";
-import { finishJob, type Job } from "../../jobs/queue.ts";
+import { mayTellFrom, noteTold, tellOwnerLater } from "../../jobs/tell-later.ts";
+import { finishJob, type Job, leaveKey, payloadOf, returnJob } from "../../jobs/queue.ts";
+import { deleteWaitingInLane } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { budgetLetter } from "./budget-letters.ts";
 import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
 import { planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
-import { dayAt, HOUR_SECONDS } from "../../lib/durations.ts";
+import { undoneLetter, unforwardedLetter } from "./undone-letters.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
 
 /**
  * How often a notice is enqueued: a client that keeps coming back must not cost a commit each time, since the notice is
@@ -45,10 +47,19 @@ export async function toldIfFull(app: App, user: UserRow, error: unknown): Promi
   return error;
 }
 
+/** Letters that go whatever went on the same day: each is about something else. */
+const AT_ONCE: ReadonlySet<Notice["kind"]> = new Set(["schedule_failed", "budget_low", "budget_used_up"]);
+
+/**
+ * Mails an owner what waits to be told by one kind of letter, unless such a letter has gone today: then tomorrow, whenever the job is run
+ * until then.
+ */
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
-  const { user_id, kind, day = dayAt(app.now()) } = job.payload;
-  // What comes in from here on is not in this letter, and is told of tomorrow.
-  await forgetLater(app, job.payload);
+  const { user_id, kind } = job.payload;
+  const is_daily = !AT_ONCE.has(kind);
+  const later = is_daily ? await mayTellFrom(app, { user_id, kind }) : null;
+  if (later !== null) return app.write((tx) => returnJob(tx, job, { run_at: later }));
+  const { others, last_id } = await leadLane(app, job);
   const user = await app.db
     .selectFrom("users")
     .selectAll()
@@ -56,45 +67,36 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
     .where("deleted_at", "is", null)
     .executeTakeFirst();
   const since = Math.floor(millisecondsOf(job.id) / 1_000) - BEFORE_ITS_JOB_SECONDS;
-  const queue = user && (await LETTERS[kind](app, user, { ...job.payload, since }));
+  const notices = [job.payload, ...others];
+  const queue = user && (await LETTERS[kind](app, user, { ...job.payload, notices, since }));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
-    if (await isTold(tx, job.payload)) return;
-    if (queue) await queue(tx);
-    // The letter of the day does not go out, so that the next reason for one may send it.
-    else await noticesOf(tx, { user_id, kind }).where("day", "=", day).execute();
+    await deleteWaitingInLane(tx, { lane: laneOfNotices(job.payload), last_id });
+    if (!queue) return;
+    await queue(tx);
+    if (is_daily) await noteTold(app, tx, { user_id, kind });
   });
 }
 
-/** Whether a letter has told meanwhile of what this one was put off for: it has taken its day back. */
-async function isTold(db: Db, { user_id, kind, day, message_id }: Notice): Promise<boolean> {
-  if (day === undefined || message_id !== undefined) return false;
-  const taken = db.selectFrom("owner_notices").select("day").where("user_id", "=", user_id);
-  return (await taken.where("kind", "=", kind).where("day", "=", day).execute()).length === 0;
+/** Returns what else waits for the letter that a job writes. What comes in from here on has a job of its own, and is told tomorrow. */
+async function leadLane(app: App, job: Job<"mail_notice">): Promise<{ others: Notice[]; last_id: string }> {
+  if (job.payload.message_id === undefined) await app.write((tx) => leaveKey(tx, job));
+  const rows = await jobsInLane(app.db, { lane: laneOfNotices(job.payload) });
+  const others = rows.filter(({ id }) => id !== job.id);
+  return { others: others.map((row) => payloadOf(row) as Notice), last_id: rows.at(-1)?.id ?? job.id };
 }
 
-/** Has no later letter go out for what came in until now, where this one tells of all of it; one about a message does not. */
-async function forgetLater(app: App, { user_id, kind, day, message_id, budget }: Notice): Promise<void> {
-  if (day === undefined || message_id !== undefined || budget !== undefined) return;
-  const later = app.db.selectFrom("owner_notices").select("day").where("user_id", "=", user_id);
-  if ((await later.where("kind", "=", kind).where("day", ">", day).execute()).length === 0) return;
-  await app.write((tx) => noticesOf(tx, { user_id, kind }).where("day", ">", day).execute());
-}
-
-function noticesOf(tx: Db, { user_id, kind }: Pick<Notice, "user_id" | "kind">) {
-  return tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind);
-}
-
-/** How long before its letter was enqueued a mail may have been taken: both are written by one commit. */
+/** How long before its letter was asked for a mail may have been taken: both are written by one commit. */
 const BEFORE_ITS_JOB_SECONDS = 60;
 
-/** The letter about a lack of storage; undefined once there is room for what was not taken. */
-async function fullLetter(
-  app: App,
-  user: UserRow,
-  { refused: of = { what: "mail", bytes: 0 } }: Pick<Notice, "refused">,
-): Promise<QueueLetter | undefined> {
-  const { what, bytes: adding, whose = "household" } = of;
+const OF_UNKNOWN_SIZE: Refused = { what: "mail", bytes: 0 };
+
+/** The letter about a lack of storage; undefined once there is room for whatever was not taken. */
+async function fullLetter(app: App, user: UserRow, { notices }: Told): Promise<QueueLetter | undefined> {
+  const largest = notices
+    .flatMap(({ refused }) => refused ?? [])
+    .reduce((most, refused) => (refused.bytes >= most.bytes ? refused : most), OF_UNKNOWN_SIZE);
+  const { what, bytes: adding, whose = "household" } = largest;
   // The bytes are counted anew first: what somebody is told has to be right even if the kept count is not.
   await recountStorage(app, user.id);
   const storage = await storageOf(app, app.db, user);
@@ -115,39 +117,6 @@ async function fullLetter(
       `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,
     ],
   });
-}
-
-/** The letter about a message that was not worked on; undefined once that has been deleted, or is tried again. */
-async function undoneLetter(
-  app: App,
-  user: UserRow,
-  { kind, message_id = "" }: Pick<Notice, "kind" | "message_id">,
-): Promise<QueueLetter | undefined> {
-  const message = await app.db
-    .selectFrom("messages")
-    .select(["sender", "subject", "error", "redone"])
-    .where("id", "=", message_id)
-    .where("deleted_at", "is", null)
-    .executeTakeFirst();
-  if (!message || message.redone === 1 || (await isTriedAgain(app.db, message_id))) return undefined;
-  const { sender, subject, error } = message;
-  const leftOut = kind === "mail_left_out";
-  const state = leftOut ? "rejected" : "failed";
-  return letterTo(app, user, {
-    subject: "A mail was taken, but not worked on",
-    words: [
-      `A mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")} was taken by your Mailwright, but not worked on:`,
-      asCode(error ?? ""),
-      `${leftOut ? "Such mail gets no answer, as it may come from a machine that answers everything." : "Its sender was not told."} Nothing was charged for it.`,
-      `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. ${leftOut ? "Have it try again there" : "Once the cause is mended, have it try again there"} what still matters.`,
-    ],
-  });
-}
-
-/** Whether a message is being tried again, or has been with success. */
-async function isTriedAgain(db: Db, id: string): Promise<boolean> {
-  const others = db.selectFrom("messages").select("id").where("retry_of", "=", id);
-  return (await others.where("state", "in", ["received", "done"]).limit(1).execute()).length > 0;
 }
 
 /** The letter about a schedule that has paused, or of which the only run has failed; undefined once it goes on, or is gone. */
@@ -177,31 +146,6 @@ async function scheduleLetter(
   const subject =
     status === "paused" ? "A schedule of yours has been paused" : "A schedule of yours has failed";
   return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
-}
-
-/** The letter about a mail that a rule could not forward; undefined once the message has been deleted, or the cause has gone. */
-async function unforwardedLetter(
-  app: App,
-  user: UserRow,
-  { message_id = "" }: Pick<Notice, "message_id">,
-): Promise<QueueLetter | undefined> {
-  const message = await app.db
-    .selectFrom("messages")
-    .select(["sender", "subject", "steps"])
-    .where("id", "=", message_id)
-    .executeTakeFirst();
-  const steps = storedJson<{ type: string; name?: string; output: string }[]>(message?.steps ?? "[]", []);
-  const why = steps.find(({ type, name }) => type === "warning" && name === "forward");
-  if (!message || !why) return undefined;
-  const { sender, subject } = message;
-  return letterTo(app, user, {
-    subject: "A mail was not forwarded to you",
-    words: [
-      `A rule of yours forwards a mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")}:`,
-      asCode(why.output),
-      `Whatever could not be forwarded is kept, also where a rule leaves it out. There may be others: your [activity](${app.base_url}/app/activity) lists every message, with its steps and its mail.`,
-    ],
-  });
 }
 
 /** The letter about requests for consent of which no letter was sent; undefined once none waits. */
