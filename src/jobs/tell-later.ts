@@ -1,7 +1,9 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { laneOfNotices, messageKey } from "../db/job-keys.ts";
+import { prepared } from "../db/prepared.ts";
 import type { OwnerNoticeRow } from "../db/schema.ts";
+import { UNENDED } from "../db/unfinished.ts";
 import { DAY_MS, dayAt } from "../lib/durations.ts";
 import type { JobPayloads } from "./kinds.ts";
 import { enqueue } from "./queue.ts";
@@ -20,6 +22,7 @@ export async function tellOwnerLater(app: App, tx: Db, notice: Notice): Promise<
     payload: notice,
     lane,
     ...(key !== null && { dedupe_key: key }),
+    run_at: (await mayTellFrom(app, tx, notice)) ?? app.now(),
   });
 }
 
@@ -32,9 +35,9 @@ function keyOf({ message_id, kind, refused }: Notice, lane: string): string | nu
 type Letter = Pick<OwnerNoticeRow, "user_id" | "kind">;
 
 /** From when on a letter of a kind may go to its owner: tomorrow (UTC) where one has gone today; null for now. */
-export async function mayTellFrom(app: App, { user_id, kind }: Letter): Promise<number | null> {
+export async function mayTellFrom(app: App, db: Db, { user_id, kind }: Letter): Promise<number | null> {
   const today = dayAt(app.now());
-  const told = await app.db
+  const told = await db
     .selectFrom("owner_notices")
     .select("day")
     .where("user_id", "=", user_id)
@@ -43,6 +46,17 @@ export async function mayTellFrom(app: App, { user_id, kind }: Letter): Promise<
     .executeTakeFirst();
   return told === undefined ? null : (Date.parse(today) + DAY_MS) / 1_000;
 }
+
+/** Puts off what waits in a lane of letters. */
+export const putOffLane = prepared((db, { lane, run_at }: { lane: string; run_at: number }) =>
+  db
+    .updateTable("jobs")
+    .set({ run_at })
+    .where("lane", "=", lane)
+    .where(UNENDED)
+    .where("status", "=", "pending")
+    .where("run_at", "<", run_at),
+);
 
 /** Notes that a letter of a kind goes to its owner today. */
 export async function noteTold(app: App, tx: Db, { user_id, kind }: Letter): Promise<void> {

@@ -3,6 +3,7 @@ import { simpleParser } from "mailparser";
 import { watchClock } from "../../src/jobs/clock.ts";
 import { DAY_SECONDS } from "../../src/lib/durations.ts";
 import { retryJob } from "../../src/operation/admin/change-job.ts";
+import { queueDepths } from "../../src/jobs/depths.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { forgetNotices } from "../support/notices.ts";
@@ -124,6 +125,10 @@ describe.each(Object.entries(KINDS))("mail that %s after the letter of a day", (
     await room.drain();
     for (const nth of [3, 4]) await room.order(nth);
     expect(await named(room)).toEqual([[1]]);
+    room.clock.advance("1h");
+    // Nothing of it seems to be late meanwhile.
+    const depths = await queueDepths(room.app);
+    expect(depths).toContainEqual({ kind: "mail_notice", status: "pending", jobs: 3, oldest_seconds: 0 });
     await nextDays(room);
     expect(await named(room)).toEqual([[1], [2, 3, 4]]);
   });

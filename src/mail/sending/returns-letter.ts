@@ -25,7 +25,7 @@ export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal:
     .where("deleted_at", "is", null)
     .executeTakeFirst();
   const letter = { user_id, kind: "answers_returned" } as const;
-  const later = user ? ((await mayTellFrom(app, letter)) ?? (await restOf(app, user))) : null;
+  const later = user ? ((await mayTellFrom(app, app.db, letter)) ?? (await restOf(app, user))) : null;
   if (later !== null) {
     await app.write((tx) => deferJob(tx, job, later));
     return;

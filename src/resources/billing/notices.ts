@@ -7,7 +7,7 @@ import { laneOfNotices } from "../../db/job-keys.ts";
 import type { UserRow } from "../../db/schema.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
-import { mayTellFrom, noteTold, tellOwnerLater } from "../../jobs/tell-later.ts";
+import { mayTellFrom, noteTold, putOffLane, tellOwnerLater } from "../../jobs/tell-later.ts";
 import { finishJob, type Job, leaveKey, payloadOf, returnJob } from "../../jobs/queue.ts";
 import { deleteWaitingInLane } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
@@ -57,9 +57,14 @@ const AT_ONCE: ReadonlySet<Notice["kind"]> = new Set(["schedule_failed", "budget
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
   const { user_id, kind } = job.payload;
   const is_daily = !AT_ONCE.has(kind);
-  const later = is_daily ? await mayTellFrom(app, { user_id, kind }) : null;
-  if (later !== null) return app.write((tx) => returnJob(tx, job, { run_at: later }));
-  const { others, last_id } = await leadLane(app, job);
+  const lane = laneOfNotices(job.payload);
+  const later = is_daily ? await mayTellFrom(app, app.db, { user_id, kind }) : null;
+  if (later !== null)
+    return app.write(async (tx) => {
+      await returnJob(tx, job, { run_at: later });
+      await putOffLane(tx, { lane, run_at: later });
+    });
+  const { others, last_id } = await leadLane(app, job, lane);
   const user = await app.db
     .selectFrom("users")
     .selectAll()
@@ -71,7 +76,7 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
   const queue = user && (await LETTERS[kind](app, user, { ...job.payload, notices, since }));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
-    await deleteWaitingInLane(tx, { lane: laneOfNotices(job.payload), last_id });
+    await deleteWaitingInLane(tx, { lane, last_id });
     if (!queue) return;
     await queue(tx);
     if (is_daily) await noteTold(app, tx, { user_id, kind });
@@ -79,9 +84,13 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
 }
 
 /** Returns what else waits for the letter that a job writes. What comes in from here on has a job of its own, and is told tomorrow. */
-async function leadLane(app: App, job: Job<"mail_notice">): Promise<{ others: Notice[]; last_id: string }> {
+async function leadLane(
+  app: App,
+  job: Job<"mail_notice">,
+  lane: string,
+): Promise<{ others: Notice[]; last_id: string }> {
   if (job.payload.message_id === undefined) await app.write((tx) => leaveKey(tx, job));
-  const rows = await jobsInLane(app.db, { lane: laneOfNotices(job.payload) });
+  const rows = await jobsInLane(app.db, { lane });
   const others = rows.filter(({ id }) => id !== job.id);
   return { others: others.map((row) => payloadOf(row) as Notice), last_id: rows.at(-1)?.id ?? job.id };
 }
