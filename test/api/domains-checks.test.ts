@@ -3,6 +3,7 @@ import { forgetNotices } from "../support/notices.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { simpleParser } from "mailparser";
 import { voidLeases } from "../../src/jobs/queue.ts";
 import {
   activeDomain,
@@ -33,7 +34,7 @@ describe("a domain that waits for its records", () => {
     expect(await only(t)).toMatchObject({ status: "active", verified_at: created + 1_200, error: null });
   });
 
-  test("has failed after 7 days, is left alone then, and begins anew when it is verified", async () => {
+  test("has failed after 7 days, and begins anew when it is verified", async () => {
     await using t = await domainDesk();
     const domain = await addDomain(t.ada);
     t.clock.advance("6d");
@@ -43,8 +44,7 @@ describe("a domain that waits for its records", () => {
     await t.drain();
     const failed = await only(t);
     expect(failed).toMatchObject({ status: "failed", error: expect.stringContaining("7 days") });
-    expect(await jobs(t)).toEqual([]);
-    t.clock.advance("30d");
+    t.clock.advance("12h");
     const { body } = await t.ada.post(`/custom-domains/${domain.id}/verify`);
     expect(body.status).toBe("pending");
     t.clock.advance("6d");
@@ -54,6 +54,74 @@ describe("a domain that waits for its records", () => {
     t.clock.advance("10m");
     await t.drain();
     expect(await only(t)).toMatchObject({ status: "active" });
+  });
+
+  test("is given up with one letter, which says what was found, what is missing and how to go on", async () => {
+    await using t = await domainDesk();
+    const domain = await addDomain(t.ada);
+    t.dns.set(domain.domain, "MX", [[5, "mx.elsewhere.test"]]);
+    await givenUp(t);
+    for (const _ of [1, 2, 3]) await nextDay(t);
+    const mails = await letters(t);
+    expect(mails.map(({ envelope_to }) => envelope_to)).toEqual(["ada@example.com"]);
+    const { subject, text } = await read(mails[0]?.raw);
+    expect(subject).toBe(`The DNS records of ${domain.domain} were not seen within 7 days`);
+    for (const { required, name, value } of domain.dns_records)
+      if (required) for (const shown of [name, value]) expect(text).toContain(shown);
+    expect(text).toContain("5 mx.elsewhere.test");
+    expect(text).toMatch(/once a day until \d{4}-\d\d-\d\d/);
+    expect(text).toContain("/app/domains");
+    expect((await only(t)).error).toMatch(/Inbound mail: .*once a day until .*“Look now”/);
+    // Who asks anew, and waits in vain again, is told again.
+    await t.ada.post(`/custom-domains/${domain.id}/verify`);
+    await givenUp(t);
+    expect(await letters(t)).toHaveLength(2);
+  });
+
+  test("is looked for once a day for a month after it was given up", async () => {
+    await using t = await domainDesk();
+    const domain = await addDomain(t.ada);
+    await givenUp(t);
+    const asked = t.dns.queries.length;
+    t.clock.advance("23h");
+    await t.drain();
+    expect(t.dns.queries).toHaveLength(asked);
+    for (let day = 0; day < 20; day++) await nextDay(t);
+    expect(await only(t)).toMatchObject({ status: "failed", last_checked_at: t.app.now() });
+    publish(t.dns, domain);
+    await nextDay(t);
+    expect(await only(t)).toMatchObject({ status: "active", error: null });
+  });
+
+  test("is left alone a month after it was given up, and says so", async () => {
+    await using t = await domainDesk();
+    await addDomain(t.ada);
+    await givenUp(t);
+    for (let day = 0; day < 30; day++) await nextDay(t);
+    expect(await only(t)).toMatchObject({
+      status: "failed",
+      error: expect.stringMatching(/does not look again by itself\. .*“Look now”/),
+    });
+    expect(await jobs(t)).toEqual([]);
+  });
+
+  test("begins anew although the check of a given-up one is being made", async () => {
+    await using t = await domainDesk();
+    const { id } = await addDomain(t.ada);
+    await givenUp(t);
+    const { resolver } = t.app;
+    let verified: Promise<unknown> | undefined;
+    t.app.resolver = async (...question) => {
+      t.app.resolver = resolver;
+      await (verified ??= t.ada.post(`/custom-domains/${id}/verify`));
+      return resolver(...question);
+    };
+    await nextDay(t);
+    expect(verified).toBeDefined();
+    expect(await only(t)).toMatchObject({ status: "pending" });
+    t.clock.advance("6d");
+    await t.drain();
+    expect(await only(t)).toMatchObject({ status: "pending" });
   });
 
   test("that has failed gets active at once when it is verified with its records there", async () => {
@@ -92,7 +160,11 @@ describe("a domain that waits for its records", () => {
     await t.drain();
     const [failed] = (await bob.get("/custom-domains")).body;
     expect(failed.status).toBe("failed");
-    expect(failed.error).toBe("This domain is active in another account, and it can be in one only.");
+    expect(failed.error).toStartWith(
+      "This domain is active in another account, and it can be in one only. The server looks once a day",
+    );
+    const told = (await letters(t)).filter(({ envelope_to }) => envelope_to === "bob@example.com");
+    expect((await read(told.at(-1)?.raw)).text).toContain("active in another account");
   });
 });
 
@@ -284,6 +356,14 @@ async function firstLook(t: DomainDesk): Promise<void> {
   await t.drain();
 }
 
+/** The seven days after which a domain is given up. */
+async function givenUp(t: DomainDesk): Promise<void> {
+  await forgetNotices(t.app);
+  t.clock.advance("7d");
+  await t.drain();
+  expect(await only(t)).toMatchObject({ status: "failed" });
+}
+
 async function nextDay(t: DomainDesk): Promise<void> {
   await forgetNotices(t.app);
   t.clock.advance("1d");
@@ -302,6 +382,11 @@ function letters(t: DomainDesk) {
     .where("kind", "=", "notice")
     .orderBy("id")
     .execute();
+}
+
+async function read(raw: Uint8Array | null | undefined): Promise<{ subject: string; text: string }> {
+  const { subject = "", text = "" } = await simpleParser(Buffer.from(raw ?? []));
+  return { subject, text };
 }
 
 async function misses(t: DomainDesk): Promise<number | undefined> {

@@ -7,22 +7,26 @@ import { finishJob, type Job } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { keyRows } from "../../mail/writing/dkim-keys.ts";
 import { isUnsettled, settleKeys } from "../../mail/writing/dkim-rotation.ts";
-import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
+import type { QueueLetter } from "../../mail/writing/letters.ts";
 import {
   activeDomain,
   checkLater,
   type DomainView,
+  endChecks,
   ownDomain,
   PENDING_CHECK_SECONDS,
   rankOf,
   viewDomain,
 } from "./domains.ts";
 import { lookForRecords, sightingsOf } from "./findings.ts";
+import { givenUpLetter, lossLetter, unseen } from "./letters.ts";
 import type { Findings } from "./records.ts";
-import { DAY_SECONDS } from "../../lib/durations.ts";
+import { DAY_SECONDS, dayAt } from "../../lib/durations.ts";
 
 /** How long a new domain waits for its records. */
 const GIVE_UP_SECONDS = 7 * DAY_SECONDS;
+/** How long after that they are still looked for, once a day. */
+const LATE_SECONDS = 30 * DAY_SECONDS;
 /** How many daily checks in a row must miss the records before the owner is told. */
 const MISSES_TO_TELL = 3;
 
@@ -36,9 +40,9 @@ export async function verifyDomain(app: App, user: UserRow, id: string): Promise
     const checked = { ...before, ...verdict.columns, misses: verdict.passes ? 0 : before.misses };
     await save(tx, checked);
     const keys = await settle(app, tx, id, findings);
-    const since = app.now();
-    const run_at = since + intervalOf(checked, keys, since);
-    await checkLater(app, tx, { domain_id: id, user_id: user.id, since, run_at });
+    if (before.status === "failed") await endChecks(tx, id);
+    const run_at = app.now() + intervalOf(checked, keys, app.now());
+    await checkLater(app, tx, { domain_id: id, user_id: user.id, since: app.calmNow(), run_at });
     return { row: checked, keys, hindrance: verdict.hindrance };
   });
   if (hindrance === TAKEN)
@@ -54,32 +58,37 @@ export async function checkNow(app: App, job: Job<"check_domain">, signal: Abort
   const row = await domainById(app.db, domain_id);
   if (!row) return app.write((tx) => finishJob(tx, job));
   const findings = await look(app, row);
-  const letter = await lossLetter(app, row, findings);
+  const letter = await letterFor(app, row, { findings, since });
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     const before = await domainById(tx, domain_id);
     if (!before) return;
     const { passes, hindrance, columns } = await judge(app, tx, before, findings);
-    const misses = isMiss(app, before, findings) ? before.misses + 1 : before.misses;
+    const misses = passes ? 0 : before.misses + (isMiss(app, before, findings) ? 1 : 0);
     const keys = await settle(app, tx, domain_id, findings);
-    const checked = { ...before, ...columns, misses: passes ? 0 : misses };
-    if (checked.misses === MISSES_TO_TELL && before.misses < MISSES_TO_TELL) await letter?.(tx);
-    if (checked.status === "pending" && app.calmNow() - since >= GIVE_UP_SECONDS)
-      return save(tx, {
-        ...checked,
-        status: "failed",
-        error: hindrance ?? `${GIVEN_UP} ${checked.error}`,
-      });
+    const checked = { ...before, ...columns, misses };
+    // A domain is given up together with its letter, and stays so until its records are seen, or somebody asks anew.
+    if (checked.status === "pending" && (before.status === "failed" || letter !== undefined)) {
+      checked.status = "failed";
+      checked.error = givenUp(app, since, { hindrance, error: columns.error });
+    }
+    if (isToTell(before, checked)) await letter?.(tx);
     await save(tx, checked);
+    if (checked.status === "failed" && isOver(app, since)) return;
     const run_at = app.after(intervalOf(checked, keys, app.now()));
     await checkLater(app, tx, { domain_id, user_id: before.user_id, since, run_at });
   });
 }
 
+/** Whether a check found what its owner is told: the last miss of a row, or that the domain is given up. */
+function isToTell(before: CustomDomainRow, { status, misses }: CustomDomainRow): boolean {
+  if (misses === MISSES_TO_TELL && before.misses < MISSES_TO_TELL) return true;
+  return status === "failed" && before.status !== "failed";
+}
+
 const TAKEN = "This domain is active in another account, and it can be in one only.";
 const NO_ROOM =
   "Your plan has no room for another active domain. Remove one, or get a larger plan, and verify this one again.";
-const GIVEN_UP = "The records were not seen within 7 days. Publish them and verify the domain again.";
 
 function domainById(db: Db, id: string): Promise<CustomDomainRow | undefined> {
   return db.selectFrom("custom_domains").selectAll().where("id", "=", id).executeTakeFirst();
@@ -133,14 +142,6 @@ async function hindranceOf(app: App, tx: Db, row: CustomDomainRow): Promise<stri
   return rank > planLimits(app.config, plan).custom_domains ? NO_ROOM : null;
 }
 
-/** Returns those of the two required records of a domain that were not seen. */
-function unseen({ ownership, inbound_mx }: Findings) {
-  return [
-    { label: "Ownership", ...ownership },
-    { label: "Inbound mail", ...inbound_mx },
-  ].filter(({ status }) => status !== "verified");
-}
-
 function sentenceOf(findings: Findings): string {
   return unseen(findings)
     .map(({ label, reason }) => `${label}: ${reason}`)
@@ -157,6 +158,7 @@ function isMiss(app: App, row: CustomDomainRow, findings: Findings): boolean {
 }
 
 function intervalOf({ status }: CustomDomainRow, keys: DkimKeyRow[], now: number): number {
+  if (status === "failed") return DAY_SECONDS;
   return status === "active" && !isUnsettled(keys, now) ? DAY_SECONDS : PENDING_CHECK_SECONDS;
 }
 
@@ -170,26 +172,44 @@ async function save(tx: Db, row: CustomDomainRow): Promise<void> {
     .execute();
 }
 
-/** The letter for the miss at which the owner is told; it is made before the transaction that counts the miss. */
-async function lossLetter(
+/**
+ * The letter that the outcome of a check may call for; it is made before the transaction with the outcome. Undefined
+ * where none can be due.
+ */
+async function letterFor(
   app: App,
   row: CustomDomainRow,
-  findings: Findings,
+  { findings, since }: { findings: Findings; since: number },
 ): Promise<QueueLetter | undefined> {
-  if (!isMiss(app, row, findings) || row.misses + 1 !== MISSES_TO_TELL) return undefined;
-  const { email } = await app.db
-    .selectFrom("users")
-    .select("email")
-    .where("id", "=", row.user_id)
-    .executeTakeFirstOrThrow();
-  return prepareLetter(app, {
-    user_id: row.user_id,
-    to: email,
-    subject: `The DNS records of ${row.domain} are not there any more`,
-    markdown: [
-      `For ${MISSES_TO_TELL} days the DNS has not shown what your domain **${row.domain}** needs, so mail to its addresses may not arrive.`,
-      ...unseen(findings).map(({ label, reason }) => `- ${label}: ${reason}`),
-      "The domain stays active here, and nothing was removed. The list of your custom domains shows every record with its value; once they are back, all is well again.",
-    ].join("\n\n"),
-  });
+  if (isMiss(app, row, findings) && row.misses + 1 === MISSES_TO_TELL)
+    return lossLetter(app, row, { findings, days: MISSES_TO_TELL });
+  if (row.status !== "pending" || !hasWaited(app, since, GIVE_UP_SECONDS)) return undefined;
+  const { hindrance, columns } = await judge(app, app.db, row, findings);
+  if (columns.status === "active") return undefined;
+  return givenUpLetter(app, row, { findings, hindrance, next: nextLooks(app, since) });
+}
+
+/** The error of a domain that is given up: why, and when it is looked for again. */
+function givenUp(
+  app: App,
+  since: number,
+  { hindrance, error }: { hindrance: string | null; error: string | null },
+): string {
+  const why = hindrance ?? `The records were not seen within 7 days. ${error}`;
+  return `${why} ${nextLooks(app, since)} To have it look now, verify the domain again (“Look now” on the page “Domains”).`;
+}
+
+/** When the server looks for the records of a domain that is given up. */
+function nextLooks(app: App, since: number): string {
+  return isOver(app, since)
+    ? "The server does not look again by itself."
+    : `The server looks once a day until ${dayAt(since + GIVE_UP_SECONDS + LATE_SECONDS)}.`;
+}
+
+function isOver(app: App, since: number): boolean {
+  return hasWaited(app, since, GIVE_UP_SECONDS + LATE_SECONDS);
+}
+
+function hasWaited(app: App, since: number, seconds: number): boolean {
+  return app.calmNow() - since >= seconds;
 }

@@ -8,6 +8,7 @@ import type { CustomDomainRow, DkimKeyRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { hasten } from "../../jobs/hasten.ts";
 import { enqueue } from "../../jobs/queue.ts";
+import { deleteJobWithKey } from "../../jobs/remove.ts";
 import { randomToken } from "../../lib/secrets.ts";
 import type { DkimKeys } from "../../mail/writing/dkim.ts";
 import {
@@ -20,7 +21,7 @@ import {
 } from "../../mail/writing/dkim-keys.ts";
 import { domainName } from "./domain-name.ts";
 import { recordViews } from "./records.ts";
-import { canBeLookedUp } from "./nameless.ts";
+import { canBeLookedUp, withoutName } from "./nameless.ts";
 
 /** How often the records of a domain that waits for them are looked for. */
 export const PENDING_CHECK_SECONDS = 600;
@@ -68,9 +69,8 @@ export async function createDomain(app: App, caller: Caller, name: string): Prom
     await refuseAnother(app, tx, { user, domain });
     await tx.insertInto("custom_domains").values(row).execute();
     await tx.insertInto("dkim_keys").values(keys).execute();
-    const since = app.now();
-    const run_at = since + PENDING_CHECK_SECONDS;
-    await checkLater(app, tx, { domain_id: id, user_id: user.id, since, run_at });
+    const run_at = app.now() + PENDING_CHECK_SECONDS;
+    await checkLater(app, tx, { domain_id: id, user_id: user.id, since: app.calmNow(), run_at });
     return viewDomain(app, user, { row, keys });
   });
 }
@@ -99,11 +99,20 @@ export async function checkLater(
   tx: Db,
   { run_at, user_id, ...payload }: { domain_id: string; user_id: string; since: number; run_at: number },
 ): Promise<void> {
-  const dedupe_key = `check_domain:${payload.domain_id}`;
+  const dedupe_key = checkKey(payload.domain_id);
   // Such a job may wait long for name servers, so each account has a share.
   const share = { account: user_id, slots: null };
   const planned = await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key, share });
   if (!planned) await hasten(app, tx, { kind: "check_domain", dedupe_key, run_at });
+}
+
+/** Ends the checks that are planned, and the one that is being made: it writes nothing any more. */
+export async function endChecks(tx: Db, domain_id: string): Promise<void> {
+  await deleteJobWithKey(tx, { dedupe_key: checkKey(domain_id) });
+}
+
+function checkKey(domain_id: string): string {
+  return `check_domain:${domain_id}`;
 }
 
 /** The user's own domain, or `not_found`, whether it is unknown or somebody else's. */
@@ -172,13 +181,9 @@ export function viewDomain(
     dns_records: recordViews(app, row, { owner_email: user.email, keys }),
     verified_at: row.verified_at,
     last_checked_at: row.last_checked_at,
-    error: publishable ? row.error : nameless(hostname),
+    error: publishable ? row.error : withoutName(hostname),
     created: row.created,
   };
-}
-
-function nameless(hostname: string): string {
-  return `This server has no name yet that others could look up: "${hostname}" would lead nowhere. Whoever runs it has to set smtp.hostname to its public name; publish nothing before that.`;
 }
 
 async function refuseAnother(

@@ -106,7 +106,7 @@ async function settleNow(app: App, { domain, row }: KeyHome): Promise<DkimKeyRow
 
 async function lookSoon(app: App, tx: Db, { row }: KeyHome): Promise<void> {
   if (row === null) return checkServiceKeysLater(app, tx);
-  const since = app.now();
+  const since = app.calmNow();
   const { id: domain_id, user_id } = row;
   await checkLater(app, tx, { domain_id, user_id, since, run_at: app.after(PENDING_CHECK_SECONDS) });
 }

@@ -10,6 +10,11 @@ export function canBeLookedUp(name: string): boolean {
   return isPublicHost(name) && !HOME_NAME.test(name);
 }
 
+/** What stands in the way of every custom domain while this server has no name that others could look up. */
+export function withoutName(hostname: string): string {
+  return `This server has no name yet that others could look up: "${hostname}" would lead nowhere. Whoever runs it has to set smtp.hostname to its public name; publish nothing before that.`;
+}
+
 type Names = Pick<Config["smtp"], "hostname" | "domain">;
 
 /** Leaves out the records of names that nobody outside can look up: to publish them is not possible. */

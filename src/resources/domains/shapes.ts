@@ -74,7 +74,10 @@ export const CustomDomainShape = t.Object(
     domain: t.String({ description: "In its A-label form.", examples: ["ai.example.com"] }),
     status: t.Union(
       ["pending", "active", "failed"].map((name) => t.Literal(name)),
-      { description: "`failed`: the records were not seen within 7 days; verifying begins anew." },
+      {
+        description:
+          "`failed`: the records were not seen within 7 days, of which the owner is mailed; they are looked for once a day for 30 days more, and verifying begins anew.",
+      },
     ),
     publishable: t.Boolean({
       description:
