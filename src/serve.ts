@@ -11,7 +11,7 @@ import { checkServiceKeysLater, damagedKeysWarning } from "./resources/domains/k
 import { tryWriting } from "./db/database.ts";
 import { lockDataFolder, lockStores } from "./db/locks.ts";
 import { keepMasterKey } from "./db/master-key.ts";
-import { dataDisks, freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
+import { dataDisks, freeOn, keepReserves, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { keepClock } from "./db/kept-clock.ts";
@@ -71,7 +71,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(lock);
   const is_new = hasNoServer(config);
   const log = overrides.log ?? createLog(config.log);
-  const { refuseIntake } = started.use(await keepReserve(config.data.dir, log));
+  const { refuseIntake } = started.use(await keepReserves(config, log));
   const is_measured = config.metrics.listen !== "" || config.metrics.token !== "";
   const metrics = is_measured ? started.use(await createMetrics()) : undefined;
   const worker = (to: App) => createWorker(to, jobHandlers(to));

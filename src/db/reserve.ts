@@ -27,11 +27,32 @@ interface Reserve extends AsyncDisposable {
 }
 
 /**
- * Keeps a file in the data folder that is removed when the disk is full, so that deletions and the work in progress
- * have space.
+ * Keeps a reserve on the disk of the data folder, and one beside the database where that lies on another disk: each is
+ * removed when its disk is full, so that deletions and the work in progress have space.
  */
-export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> {
-  const path = join(dir, "reserve");
+export async function keepReserves(
+  { data, database }: Pick<Config, "data" | "database">,
+  log: WatchLog,
+): Promise<Reserve> {
+  await using stack = new AsyncDisposableStack();
+  const file = databasePath(database.url);
+  const paths = [join(data.dir, "reserve")];
+  if (file !== ":memory:" && (await stat(dirname(file))).dev !== (await stat(data.dir)).dev)
+    paths.push(`${file}-reserve`);
+  const reserves: Reserve[] = [];
+  for (const path of paths) reserves.push(stack.use(await keepReserve(path, log)));
+  const kept = stack.move();
+  return {
+    refuseIntake() {
+      for (const { refuseIntake } of reserves) refuseIntake();
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Keeps one reserve, the file at `path`. */
+export async function keepReserve(path: string, log: WatchLog): Promise<Reserve> {
+  const dir = dirname(path);
   let held = (await stat(path).catch(() => undefined))?.size === RESERVE_BYTES;
   if (!held) await rm(path, { force: true });
   let free = (await freeOn(dir)).bytes;
@@ -54,7 +75,7 @@ export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> 
   };
   const report = (error: unknown): void => {
     const problem = messageOf(error);
-    if (problem !== reported) log.warn({ problem }, "no reserve can be kept on the disk");
+    if (problem !== reported) log.warn({ path, problem }, "no reserve can be kept on the disk");
     reported = problem;
   };
   const timer = setInterval(() => {

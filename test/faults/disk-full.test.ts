@@ -48,7 +48,10 @@ async function refused(load: Load, count: number): Promise<void> {
 
 /** A reserve that is being made has not its size yet. */
 async function untilReserve(at: { dir: string }, is: "whole" | "gone"): Promise<void> {
-  const path = join(at.dir, "reserve");
+  await untilFile(join(at.dir, "reserve"), is);
+}
+
+async function untilFile(path: string, is: "whole" | "gone"): Promise<void> {
   const bytes = is === "whole" ? RESERVE_BYTES : 0;
   const size = () => (existsSync(path) ? statSync(path).size : 0);
   await until(
@@ -72,7 +75,7 @@ async function remove(server: ServerProcess, { api_key }: Account, id: string): 
 test.skipIf(reason !== undefined)("half a reserve is not left in the way", async () => {
   await using disk = await memoryDisk(2);
   await writeFile(join(disk.path, "reserve"), "half");
-  await using _reserve = await keepReserve(disk.path, { error() {}, warn() {}, info() {} });
+  await using _reserve = await keepReserve(join(disk.path, "reserve"), { error() {}, warn() {}, info() {} });
   expect(existsSync(join(disk.path, "reserve"))).toBe(false);
 });
 
@@ -157,6 +160,34 @@ test.skipIf(reason !== undefined)(
     );
   },
   60_000,
+);
+
+test.skipIf(reason !== undefined)(
+  "a full disk with the database alone gives up a reserve of its own, so that things can be deleted",
+  async () => {
+    await using disk = await memoryDisk(DISK_MB);
+    const path = join(disk.path, "mw.db");
+    await using at = await house({ database: { url: `sqlite:${path}` } });
+    const owner = await account(at, "ann@client.example");
+    await using server = await at.start();
+    const spare = [await inboxId(server, owner), await inboxId(server, owner)];
+    await untilReserve(at, "whole");
+    await untilFile(`${path}-reserve`, "whole");
+
+    const ballast = join(disk.path, "ballast");
+    fill(ballast);
+    await untilFile(`${path}-reserve`, "gone");
+    await expectCallRefused(server, owner, spare[1] ?? "");
+    expect(await remove(server, owner, spare[0] ?? "")).toBe(204);
+    expect((await readyz(server)).body.checks["disk"]).toEndWith(`MB are free in ${disk.path}`);
+    // The other disk has room: its reserve stays.
+    await untilReserve(at, "whole");
+
+    await rm(ballast);
+    await untilFile(`${path}-reserve`, "whole");
+    expect(await remove(server, owner, spare[1] ?? "")).toBe(204);
+  },
+  30_000,
 );
 
 test.skipIf(reason !== undefined)(
