@@ -16,11 +16,14 @@ import { writeArchive } from "./archive.ts";
 import { backupFault, NO_ROOM_FIX, streamFault } from "./faults.ts";
 import { DRAFT } from "./kept.ts";
 import type { Manifest } from "./manifest.ts";
+import { patientStream } from "./patient-stream.ts";
 import { DAY_MS } from "../lib/durations.ts";
 import { MB } from "../lib/sizes.ts";
 
 /** How long to wait for a lock: an eraser of deleted mail finishes soon. */
 const LOCK_WAIT_MS = 20_000;
+/** How long a stream may stand still. */
+const PATIENCE_MS = 5 * 60_000;
 /** Age at which a draft of another data folder is considered abandoned. */
 const STALE_MS = DAY_MS;
 
@@ -80,12 +83,17 @@ export async function backupToFile(source: BackupSource, path: string, signal: A
   }
 }
 
-/** Writes an archive to a stream, such as the standard output. */
+/**
+ * Writes an archive to a stream, such as the standard output. Ends with an error when whoever reads takes nothing for
+ * `patience_ms`: the lock keeps deleted mail from being erased, and other backups from being made.
+ */
 export async function backupToStream(
   source: BackupSource,
-  out: Writable,
+  stdout: Writable,
   signal: AbortSignal,
+  patience_ms = PATIENCE_MS,
 ): Promise<Manifest> {
+  const out = patientStream(stdout, patience_ms);
   try {
     await using draft = await draftFolder(source.dir, source.dir);
     const refuseMore = await roomKeeper(source, source.dir);

@@ -263,9 +263,12 @@ export async function returnJob(
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, ...later, ...why });
 }
 
-/** Ends a job that has more to do at `run_at`: a new job takes its place, with attempts and failures at zero. */
-export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> {
-  const anew = { id: Bun.randomUUIDv7(), attempts: 0, failures: 0, last_error: null };
+/**
+ * Ends a job that has more to do at `run_at`: a new job takes its place, with attempts and failures at zero. `why`: what
+ * it waits for, where that is worth being shown.
+ */
+export async function deferJob(tx: Db, job: Job, run_at: number, why: string | null = null): Promise<void> {
+  const anew = { id: Bun.randomUUIDv7(), attempts: 0, failures: 0, last_error: why };
   await updateHeld(tx, job, { ...UNCLAIMED, ...anew, run_at });
 }
 

@@ -3,6 +3,8 @@ import { createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Writable } from "node:stream";
+import { DRAFT } from "../../src/backup/kept.ts";
 import { backupWarning, makeBackupsLater } from "../../src/backup/schedule.ts";
 import { backupToFile, backupToStream, sourceOf } from "../../src/backup/write-backup.ts";
 import type { ConfigOverrides } from "../../src/config/config.ts";
@@ -10,6 +12,7 @@ import { lockMailBytes } from "../../src/db/locks.ts";
 import { messageOf } from "../../src/errors.ts";
 import { eraseLater } from "../../src/jobs/erase.ts";
 import { isSchedule, nextTime } from "../../src/lib/cron.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { entriesOf } from "../support/backups.ts";
 
@@ -113,6 +116,56 @@ test.skipIf(process.platform !== "linux")(
     expect(await made.catch(messageOf)).toMatch(/^The backup was not taken to its end: ENOSPC/);
   },
 );
+
+test.each([
+  ["at once", 0],
+  ["after a piece", 1],
+  ["at its end", 1_000],
+])("a stream of which nothing is taken %s ends the backup, and frees the lock", async (_when, taken) => {
+  await using t = await room(DAILY);
+  const { dir } = t.app.config.data;
+  let writes = 0;
+  const out = new Writable({
+    write: (_chunk, _encoding, done) => void (writes++ < taken && done()),
+    final: () => undefined,
+  });
+  const source = sourceOf(t.app.config, t.app.now());
+  const made = backupToStream(source, out, new AbortController().signal, 200);
+  expect(await made.catch(messageOf)).toMatch(/^The backup was not taken to its end: nobody has taken/);
+  using lock = lockMailBytes(dir);
+  expect(lock).toBeDefined();
+  expect((await readdir(dir)).filter((name) => name.startsWith(DRAFT))).toEqual([]);
+});
+
+test("a stream that is taken slowly is written to its end", async () => {
+  await using t = await room(DAILY);
+  const out = new Writable({ write: (_chunk, _encoding, done) => void setTimeout(done, 20) });
+  const source = sourceOf(t.app.config, t.app.now());
+  expect(await backupToStream(source, out, new AbortController().signal, 400)).toMatchObject({
+    hostname: source.hostname,
+  });
+});
+
+test("what waits for more than an hour to be erased because of a backup is warned of", async () => {
+  await using t = await room(DAILY);
+  await t.app.write((tx) => eraseLater(t.app, tx, []));
+  const look = async () => (await queueWarnings(t.app))["erasing"];
+  {
+    using _backup = lockMailBytes(t.app.config.data.dir);
+    await t.drain();
+    for (let minutes = 0; minutes < 59; minutes += 1) {
+      t.clock.advance("1m");
+      await t.drain();
+    }
+    expect(await look()).toBeUndefined();
+    t.clock.advance("1m");
+    await t.drain();
+    expect(await look()).toMatch(/^what was deleted has waited for 60 minutes to be erased/);
+  }
+  t.clock.advance("1m");
+  await t.drain();
+  expect(await look()).toBeUndefined();
+});
 
 test("a backup that cannot be made is tried again, sooner than its next time, and is warned of until it is made", async () => {
   await using t = await room(DAILY);

@@ -2,6 +2,7 @@ import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
 import { heldKinds } from "../../jobs/holds.ts";
 import { suspectsWarning } from "../../jobs/suspects.ts";
+import { erasingWarning } from "../retention/erase.ts";
 import { inNetworks } from "../../net/networks.ts";
 
 /** How long mail may wait for its turn to be sent before the operator is told. */
@@ -64,8 +65,10 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
   const unsent = await unsentWarning(app);
   const suspects = await suspectsWarning(app);
   const late = held.includes("send_mail") ? undefined : await lateWarning(app);
+  const erasing = held.includes("erase_bytes") ? undefined : await erasingWarning(app);
   return {
     ...(late === undefined ? {} : { sending: late }),
+    ...(erasing === undefined ? {} : { erasing }),
     ...relayWarning(app),
     ...(suspects === undefined ? {} : { suspects }),
     ...(unsent === undefined ? {} : { unsent }),
