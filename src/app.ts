@@ -209,15 +209,14 @@ type Threads = Pick<App, "examiner" | "parser" | "files" | "texts" | "bodies">;
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const wallMs = overrides.nowMs ?? Date.now;
   const log = overrides.log ?? createLog(config.log);
-  const early = { log, now: () => Math.floor(wallMs() / 1_000) };
-  const { segments, database, secrets, lockGone } = await openStores(config, early, overrides);
+  const stores = await openStores(config, { log, wallMs }, overrides);
+  const { segments, database, clocks, secrets, lockGone } = stores;
   // Disposed in reverse: nobody hears of changes any more, then the work in progress ends, then the stores close.
   await using parts = new AsyncDisposableStack();
   parts.use(segments);
   parts.use(database);
-  const clocks = await openClocks(database.db, { wallMs, ...overrides });
   await prepareDkimKeys({ ...database, secrets, now: clocks.now, log }, config.data.dir);
-  const waysOut = createWaysOut(config, overrides, { ...database, log, now: clocks.now });
+  const waysOut = createWaysOut(config, overrides, { ...database, ...clocks, log });
   parts.use(waysOut.poster);
   parts.use(waysOut.sender);
   const incoming = createIncoming(largeAnswersIn(config.routing.memory_mb));
@@ -321,7 +320,7 @@ function createMemory(): Pick<App, "bodyMemory" | "answerMemory"> {
 function createWaysOut(
   config: Config,
   overrides: AppOverrides,
-  parts: Pick<App, "db" | "write" | "log" | "now">,
+  parts: Pick<App, "db" | "write" | "log" | "calmNow">,
 ): Pick<App, "resolver" | "dns_counts" | "fetch" | "poster" | "sender"> {
   const { egress, webhooks, outbound } = config;
   const dns_counts = newDnsCounts();
@@ -353,11 +352,11 @@ async function openMail(...[path, options]: Parameters<typeof openSegments>): Pr
   });
 }
 
-/** What the data folder holds: the database brought up to date, the segments and the master key. */
+/** What the data folder holds: the database brought up to date, with its clocks, the segments and the master key. */
 async function openStores(
   config: Config,
-  { log, now }: Pick<App, "log" | "now">,
-  { may_migrate = true, lock, image, worker }: AppOverrides,
+  { log, wallMs }: Pick<App, "log" | "wallMs">,
+  { may_migrate = true, lock, image, worker, ...overrides }: AppOverrides,
 ) {
   const { dir } = config.data;
   try {
@@ -385,13 +384,14 @@ async function openStores(
     const named = await namedSegments(database.db);
     const ends = new Map(named.map(({ segment, end }) => [segment, end]));
     segments = await openMail(join(dir, "mail"), { ends, writes: may_migrate });
-    if (may_migrate) await markMissingBytes({ ...database, segments, log, now }, named);
+    const clocks = await openClocks(database.db, { wallMs, ...overrides });
+    if (may_migrate) await markMissingBytes({ ...database, ...clocks, segments, log }, named);
     const secrets = await openMasterKey(
       { ...database, log },
       { configured: config.security.master_key, dir },
     );
     if (secrets.warning !== null) log.warn(secrets.warning);
-    return { segments, database, secrets, lockGone };
+    return { segments, database, clocks, secrets, lockGone };
   } catch (error) {
     throw folderFault(error, dir);
   }

@@ -21,17 +21,17 @@ interface Stores {
 interface Marking extends Pick<Stores, "db" | "segments"> {
   write: Write;
   log: Log;
-  now: () => number;
+  calmNow: () => number;
 }
 
 /** Marks rows whose bytes are in no file any more, and logs that. For the process that holds the data folder. */
 export async function markMissingBytes(
-  { db, write, segments, log, now }: Marking,
+  { db, write, segments, log, calmNow }: Marking,
   named: NamedSegment[],
 ): Promise<void> {
   const short = shortSegments(named, await segments.files());
   if (short.length === 0) return;
-  const marked = await write((tx) => markBehind(tx, short, now()));
+  const marked = await write((tx) => markBehind(tx, short, calmNow()));
   if (marked === 0) return;
   log.error(
     { marked, ...(await lostRows(db)) },

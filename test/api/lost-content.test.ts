@@ -137,6 +137,22 @@ describe("a mail before it is worked on", () => {
     expect(await room.owner.post(`/messages/${message_id}/retry`)).toMatchObject(LOST);
   });
 
+  test("waits an hour for it although the clock was days ahead when that was noted", async () => {
+    await using room = await mailroom();
+    await room.send({ text: "word ".repeat(10_000) });
+    await rm(segmentOf(room));
+    room.clock.leap("30d");
+    await room.drain();
+    room.clock.leap("-30d");
+    // As every job that is planned too far ahead once the clock is set back.
+    await room.app.db.updateTable("jobs").set({ run_at: 0 }).where("kind", "=", "route_message").execute();
+    for (let passed = 0; passed < 65; passed += 5) {
+      await room.drain();
+      room.clock.advance("5m");
+    }
+    expect((await room.activity())[0]).toMatchObject(FAILED);
+  });
+
   test("whose file comes back in time is worked on as if nothing had been", async () => {
     await using room = await mailroom();
     await room.send({ text: "word ".repeat(10_000) });

@@ -291,7 +291,7 @@ async function withPolicy(sinks: SinkOptions[], mode: string, options: PolicyOpt
         // The port of the real world is not ours to take.
         fetch: (url, init) => fetch(Object.assign(new URL(url), { port: String(server.port) }), init),
         log: createLog({ level: "silent", format: "text" }),
-        now: () => state.moment,
+        calmNow: () => state.moment,
       });
     const log = { info: (seen: { fault: string }) => void state.faults.push(seen.fault) } as never;
     return { ca: authority.cert, resolver, policyOf: anew(), log };

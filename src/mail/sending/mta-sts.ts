@@ -39,8 +39,8 @@ interface Parts {
   resolver: Resolver;
   fetch: SafeFetch;
   log: Log;
-  /** Unix seconds. */
-  now: () => number;
+  /** Unix seconds. A clock that is wrong for a while must neither end a policy nor keep one. */
+  calmNow: () => number;
 }
 
 /**
@@ -72,14 +72,14 @@ async function find(parts: Parts, failed: Map<string, number>, domain: string): 
   );
   if (typeof id !== "string" || id === known?.policy_id) return known ?? NO_POLICY;
   const tried_at = failed.get(`${domain} ${id}`);
-  if (tried_at !== undefined && parts.now() - tried_at < RETRY_SECONDS) return known ?? NO_POLICY;
+  if (tried_at !== undefined && parts.calmNow() - tried_at < RETRY_SECONDS) return known ?? NO_POLICY;
   let policy: Awaited<ReturnType<typeof fetchPolicy>>;
   try {
     policy = await fetchPolicy(parts.fetch, domain);
   } catch (error) {
     refuseOwnFault(error);
     parts.log.info({ domain, err: messageOf(error) }, "the MTA-STS policy of a domain cannot be had");
-    remember(failed, `${domain} ${id}`, parts.now());
+    remember(failed, `${domain} ${id}`, parts.calmNow());
     return known ?? NO_POLICY;
   }
   failed.delete(`${domain} ${id}`);
@@ -87,12 +87,12 @@ async function find(parts: Parts, failed: Map<string, number>, domain: string): 
   return policy;
 }
 
-async function knownPolicy({ db, now }: Parts, domain: string) {
+async function knownPolicy({ db, calmNow }: Parts, domain: string) {
   const row = await db
     .selectFrom("transport_policies")
     .select(["policy_id", "mode", "mx"])
     .where("domain", "=", domain)
-    .where("expires", ">", now())
+    .where("expires", ">", calmNow())
     .executeTakeFirst();
   // One that is damaged is fetched anew.
   const mx = row && storedJson<string[] | null>(row.mx, null);
@@ -125,13 +125,13 @@ async function boundedText(response: Response): Promise<string> {
 }
 
 async function keep(
-  { write, now }: Parts,
+  { write, calmNow }: Parts,
   policy: TransportPolicy & { domain: string; id: string; max_age: number },
 ): Promise<void> {
   const { domain, id: policy_id, mode } = policy;
-  const row = { policy_id, mode, mx: JSON.stringify(policy.mx), expires: now() + policy.max_age };
+  const row = { policy_id, mode, mx: JSON.stringify(policy.mx), expires: calmNow() + policy.max_age };
   await write(async (tx) => {
-    await tx.deleteFrom("transport_policies").where("expires", "<=", now()).execute();
+    await tx.deleteFrom("transport_policies").where("expires", "<=", calmNow()).execute();
     await tx
       .insertInto("transport_policies")
       .values({ domain, ...row })

@@ -51,7 +51,7 @@ export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
   const known = Math.max(inboxes, earlier?.inboxes ?? 0);
   const from = new Set([...(earlier?.from ?? []), ...left.map((one) => one.domain)]);
   from.delete(domain);
-  await keepNote(tx, ROW, { inboxes: known, from: [...from], to: domain, at: app.now() } satisfies Moved);
+  await keepNote(tx, ROW, { inboxes: known, from: [...from], to: domain, at: app.calmNow() } satisfies Moved);
   return inboxes;
 }
 

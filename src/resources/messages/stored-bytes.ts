@@ -234,7 +234,8 @@ function isSamePlace(one: Kept, other: Kept): boolean {
 
 /** Notes on the row that its bytes are lost, and returns the time that was noted. */
 async function tellLost(app: App, keeper: Keeper, row: Kept): Promise<number> {
-  const now = app.now();
+  // How long they have been missing is measured by the same clock.
+  const now = app.calmNow();
   const { segment, segment_offset: offset, size } = row;
   app.log.error(
     { kept_in: keeper, id: row.id, segment, offset, size },
