@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { cautionsOf, queueWarnings, unsentWarning } from "./operation/admin/warnings.ts";
 import { appointAdministrator } from "./resources/accounts/administrator.ts";
 import { offerSetup } from "./resources/accounts/setup.ts";
@@ -9,7 +9,7 @@ import { releaseDeadReserves } from "./resources/billing/sweep.ts";
 import type { Config } from "./config/config.ts";
 import { checkServiceKeysLater, damagedKeysWarning } from "./resources/domains/key-home.ts";
 import { tryWriting } from "./db/database.ts";
-import { lockDataFolder, lockStores } from "./db/locks.ts";
+import { type Lock, lockDataFolder, lockStores } from "./db/locks.ts";
 import { keepMasterKey } from "./db/master-key.ts";
 import { dataDisks, freeOn, keepReserves, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
@@ -30,7 +30,9 @@ import { clockWarning, planAtStart } from "./jobs/clock.ts";
 import { mendJobs } from "./jobs/mend.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
+import { removeDrafts } from "./lib/durable-file.ts";
 import { createLog } from "./lib/log.ts";
+import { refuseReadOnly } from "./lib/start-faults.ts";
 import { MailFilesError } from "./lib/own-faults.ts";
 import { missingBytesWarning } from "./db/missing-bytes.ts";
 import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
@@ -51,6 +53,9 @@ const ANSWERS_MS = 2_000;
 /** How long a start waits for the lock: a command line that makes an account holds the folder for a moment. */
 const COMMAND_LINE_MS = 2_000;
 
+/** How long a command line that begins at the same time may take to write a small file. */
+const DRAFT_MS = 60_000;
+
 export interface Server extends AsyncDisposable {
   app: App;
   /** `http://host:port`. */
@@ -66,9 +71,7 @@ export interface Server extends AsyncDisposable {
 /** Starts the whole server over one data folder. Disposing it drains the work in progress. */
 export async function serve(config: Config, overrides: AppOverrides = {}): Promise<Server> {
   await using started = new AsyncDisposableStack();
-  const lock = lockStores(config, COMMAND_LINE_MS);
-  if (!lock) throw inUse(config);
-  started.use(lock);
+  const lock = started.use(await takeStores(config));
   const is_new = hasNoServer(config);
   const log = overrides.log ?? createLog(config.log);
   const { refuseIntake } = started.use(await keepReserves(config, log));
@@ -123,6 +126,18 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
     reload,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** Locks the data folder and the database, and removes what killed processes have begun to write. */
+async function takeStores(config: Config): Promise<Lock> {
+  const { dir } = config.data;
+  refuseReadOnly(dir);
+  const lock = lockStores(config, COMMAND_LINE_MS);
+  if (!lock) throw inUse(config);
+  await removeDrafts(dir, DRAFT_MS);
+  // Nobody else writes there.
+  await removeDrafts(join(dir, "tls"), 0);
+  return lock;
 }
 
 /**

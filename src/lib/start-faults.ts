@@ -1,6 +1,6 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdtempSync, rmdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { AppError, codeOf, messageOf } from "../errors.ts";
 
 const UNOPENED = /^SQLITE_(CANTOPEN|READONLY)/;
@@ -43,6 +43,8 @@ export function folderFault(error: unknown, dir: string): unknown {
     });
   const is_unopened = UNOPENED.test(code);
   if (!is_unopened && !UNUSABLE.test(code)) return error;
+  if (code === "EROFS" || (is_unopened && isOnReadOnlyDisk(dir)))
+    return readOnlyFault("data folder", dir, workOnCopy(dir));
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
     fix: is_unopened
       ? `Give the folder and all that is in it to the user that runs the server, with chown -R, and let that user write to it: chmod -R u+rwX ${dir}`
@@ -53,6 +55,7 @@ export function folderFault(error: unknown, dir: string): unknown {
 /** Returns an AppError that says why the folder of mails cannot be used; an unknown error is returned as it is. */
 export function mailFolderFault(error: unknown, path: string): unknown {
   if (!UNUSABLE.test(codeOf(error))) return error;
+  if (codeOf(error) === "EROFS") return readOnlyFault("folder of mails", path);
   return new AppError("unavailable", `The folder of mails ${path} cannot be used: ${messageOf(error)}.`, {
     fix: "Mount the disk that it is on, or give it to the user of the server. Without it nobody could tell which mails are lost.",
   });
@@ -85,10 +88,26 @@ export function refuseReadOnly(dir: string): void {
   try {
     accessSync(dir, constants.W_OK);
   } catch (error) {
-    if (codeOf(error) !== "EROFS") return;
-    const folder = resolve(dir);
-    throw new AppError("unavailable", `The data folder ${folder} is on a disk that can only be read.`, {
-      fix: `Have it written to again (mount -o remount,rw; after a fault of the disk see dmesg first), or work on a copy: cp -a ${folder} /elsewhere/data, and then the same command with MAILWRIGHT_DATA__DIR=/elsewhere/data`,
-    });
+    if (codeOf(error) === "EROFS") throw readOnlyFault("data folder", dir, workOnCopy(dir));
+  }
+}
+
+function readOnlyFault(what: string, dir: string, or_else = ""): AppError {
+  return new AppError("unavailable", `The ${what} ${resolve(dir)} is on a disk that can only be read.`, {
+    fix: `Have it written to again (mount -o remount,rw; after a fault of the disk see dmesg first)${or_else}`,
+  });
+}
+
+function workOnCopy(dir: string): string {
+  return `, or work on a copy: cp -a ${resolve(dir)} /elsewhere/data, and then the same command with MAILWRIGHT_DATA__DIR=/elsewhere/data`;
+}
+
+/** Tries it: after a fault some file systems refuse to write without being mounted read-only. */
+function isOnReadOnlyDisk(dir: string): boolean {
+  try {
+    rmdirSync(mkdtempSync(join(dir, ".probe-")));
+    return false;
+  } catch (error) {
+    return codeOf(error) === "EROFS";
   }
 }

@@ -20,6 +20,7 @@ test.skipIf(reason !== undefined)(
         ["doctor"],
         ["user", "list"],
         ["migrate", "status"],
+        ["serve"],
       ]) {
         const { code, err } = await at.cli(...words);
         expect([words, code]).toEqual([words, 1]);

@@ -36,6 +36,8 @@ const REST =
   'test/api/cleared-away.test.ts › "what the job of a deletion had no time for is taken up again by the next hour"';
 const ONE_WINS =
   'test/unit/durable-file.test.ts › "of several that make the same file at once one wins, and all are told what it says"';
+const DRAFTS =
+  'test/unit/durable-file.test.ts › "what killed processes have begun to write is removed, and nothing else"';
 const ONE_KEY = 'test/unit/secrets.test.ts › "two first starts at once end with one key"';
 const CODES =
   'test/api/auth-codes.test.ts › "a code that is asked for is sent after a restart, should the server stop at once"';
@@ -379,6 +381,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "lib/durable-file.ts writeSynced",
     ],
     [ONE_WINS]: ["lib/durable-file.ts writeOnce"],
+    [DRAFTS]: ["lib/durable-file.ts removeDrafts"],
     [ONE_KEY]: ["lib/secrets.ts createKeyFile", "lib/secrets.ts loadMasterKey"],
     [KEY_FILE]: ["mail/writing/dkim-start.ts removeKeyFile"],
     [ORDER]: [
@@ -396,6 +399,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/locks.ts lockEmptied",
       "db/locks.ts lockFile",
       "db/lost-commits.ts addNote",
+      "lib/start-faults.ts isOnReadOnlyDisk",
     ],
     // Removed before the commit that ends the job of the deletion, which is done again until then.
     [PROGRAMS]: [

@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
@@ -162,4 +162,21 @@ describe("certificate files", () => {
     const { code, err } = await second.cli("serve");
     expect([code, err]).toEqual([1, expect.stringContaining(`${listen} is in use by another program.`)]);
   });
+});
+
+test("what a killed process has begun to write of a key is gone after the next start", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "mailwright-drafts-"));
+  await layKeys(dir);
+  await mkdir(join(dir, "tls"), { recursive: true });
+  await writeFile(join(dir, "tls", `account-key.pem.${crypto.randomUUID()}.tmp`), "half a key");
+  await writeFile(join(dir, "tls", "account-key.pem"), "a key");
+  const config = defaultConfig({
+    server: { listen: "127.0.0.1:0" },
+    smtp: { listen: "" },
+    data: { dir },
+  });
+  const server = await serve(config, { log: createLog({ level: "silent", format: "text" }) });
+  await server[Symbol.asyncDispose]();
+  expect(await readdir(join(dir, "tls"))).toEqual(["account-key.pem"]);
+  await rm(dir, { recursive: true, force: true });
 });
