@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { clockWarning } from "../../src/jobs/clock.ts";
+import { DAY_SECONDS } from "../../src/lib/durations.ts";
+import { createPolicyFinder } from "../../src/mail/sending/mta-sts.ts";
 import { addDomain, domainDesk } from "../support/domain-desk.ts";
 import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
 import { purge } from "../support/purge.ts";
@@ -62,6 +64,20 @@ describe.each(LEAPS)("with a clock that leaps %s ahead", (leap) => {
       await room.drain();
     }
     expect(await room.app.db.selectFrom("messages").select("id").execute()).toEqual([]);
+  });
+
+  test("a policy on who gets the mail of a domain holds as long as it says", async () => {
+    await using t = await domainDesk();
+    const policyOf = createPolicyFinder(t.app);
+    const policy = { mode: "enforce", mx: JSON.stringify(["mx.there.test"]) } as const;
+    const expires = t.app.now() + DAY_SECONDS;
+    const row = { domain: "there.test", policy_id: "1", ...policy, expires };
+    await t.app.db.insertInto("transport_policies").values(row).execute();
+    t.clock.leap(leap);
+    expect(await policyOf("there.test")).toMatchObject({ mode: "enforce" });
+    t.clock.leap(`-${leap}`);
+    t.clock.advance("25h");
+    expect(await policyOf("there.test")).toEqual({ mode: "none", mx: [] });
   });
 
   test("a domain that waits for its records is not given up", async () => {
