@@ -20,7 +20,7 @@ const SCHEMAS = join(import.meta.dir, "../fixtures/schemas");
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 const releases = (await readdir(SCHEMAS)).filter((name) => name.endsWith(".sql")).sort();
 /** Columns that went, and where what they held is now. */
-const MOVED = /^custom_domains\.dkim_/;
+const MOVED = /^custom_domains\.dkim_|^connections\.fallback_connection_id$/;
 /** What a migration fills for rows that were there. */
 const KYSELY = /^kysely_/;
 

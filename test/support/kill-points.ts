@@ -141,7 +141,6 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     [ALONE]: [
       "resources/accounts/api-keys.ts addApiKey",
       "resources/accounts/api-keys.ts revokeApiKey",
-      "resources/accounts/codes.ts verifyCode",
       "resources/accounts/codes.ts verifyCode 2",
       "resources/accounts/own-sessions.ts endOwnSession",
       "resources/accounts/passwords.ts setPassword",
@@ -194,6 +193,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/webhooks/test-endpoint.ts testEndpoint",
     ],
     [APART]: [
+      "resources/accounts/codes.ts verifyCode",
       "db/look-through.ts areMadeAnew",
       "db/look-through.ts isWrittenAnew",
       "db/look-through.ts isWrittenAnew 2",

@@ -28,7 +28,6 @@ import type { ConnectionInput, NewConnection } from "./body-shapes.ts";
 
 const DEFAULT_CONNECTION_ID = "default";
 const SEALED_MEMBERS = ["credential", "headers", "client_secret"];
-
 const MAX_LABEL_CHARS = 100;
 
 /** What a model call needs of a connection, its secret opened. */
@@ -301,15 +300,14 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
 }
 
 function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
-  const { fallback_connection_ids } = input;
   const { config, ...hidden } = splitConfig(app, row, input.config);
   const secrets = { ...input, ...hidden };
   const columns: Partial<ConnectionRow> = budgetColumn(input);
   if (input.label !== undefined) columns.label = input.label || row.label;
   if (input.model !== undefined) columns.model = input.model || null;
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
-  if (fallback_connection_ids !== undefined)
-    columns.fallback_connection_ids = JSON.stringify(fallback_connection_ids);
+  const { fallback_connection_ids: ids } = input;
+  if (ids !== undefined) columns.fallback_connection_ids = JSON.stringify(ids);
   if (config !== undefined) columns.config = configColumn(config);
   if (input.ask_tools !== undefined) columns.ask_tools = JSON.stringify([...new Set(input.ask_tools)]);
   if (SEALED_MEMBERS.some((name) => name in secrets))

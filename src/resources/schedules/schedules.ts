@@ -26,7 +26,7 @@ import { type Over, ownSchedule, promiseOf, readSchedule, type ScheduleView } fr
 const MAX_TITLE_CHARS = 200;
 
 /** Makes a schedule for an instruction, which is stored as a message that is worked on at each of its times. */
-export function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
+export async function createSchedule(app: App, caller: Caller, input: NewSchedule): Promise<ScheduleView> {
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "schedule_created");
     return makeSchedule(app, tx, caller, input);
