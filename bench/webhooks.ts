@@ -44,7 +44,7 @@ const object: EventObject = {
   status: "done",
   result: "The invoice is from Northwind, 42 EUR, due on the 14th. ".repeat(10),
   error: null,
-  usage: { input_tokens: 1_200, output_tokens: 150, cost: null },
+  usage: { input_tokens: 1_200, output_tokens: 150 },
   subject: "Invoice 4711",
   created: 1_767_225_600,
   inbox_id: Bun.randomUUIDv7(),

@@ -224,7 +224,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const threads = overrides.threads ?? createThreads();
   if (!overrides.threads) for (const thread of Object.values(threads)) parts.use(thread);
   const { insist } = parts.use(createPatience(database.write, log));
-  const changes = createFeed(clocks.steadyNow);
+  const changes = createFeed(clocks.calm.nowMs);
   parts.defer(() => changes.close());
   const owned = parts.move();
   let { base_url } = config.server;

@@ -45,7 +45,7 @@ const EXAMPLE = {
       status: "done",
       result: "Three points matter: …",
       error: null,
-      usage: { input_tokens: 812, output_tokens: 96, cost: 0.00104 },
+      usage: { input_tokens: 812, output_tokens: 96 },
       subject: "Minutes of Monday",
       created: 1_768_478_391,
       inbox_id: "0198c0ff-ee00-7000-8000-00000000f00d",

@@ -1,5 +1,5 @@
 /** How long it is known that there was news, for a listener that comes late. */
-const RECENT_SECONDS = 15;
+const RECENT_MS = 15_000;
 
 /** Publishes news under a name to listeners in this process; see `Notifier` for waiting once. */
 export interface Feed {
@@ -8,8 +8,8 @@ export interface Feed {
   /** Returns the number of all listeners. */
   total(): number;
   tell(name: string, news: string): void;
-  /** Returns whether there was news within the last 15 seconds, which nobody may have heard. */
-  toldLately(name: string): boolean;
+  /** Returns how many seconds ago there was news at the latest, which nobody may have heard; undefined beyond 15. */
+  toldBefore(name: string): number | undefined;
   /**
    * Calls `hear` with all news from now on, and with null when the feed closes. Returns a function that ends the
    * subscription.
@@ -19,12 +19,12 @@ export interface Feed {
   close(): void;
 }
 
-/** `now` counts in seconds and never goes back. */
+/** `now` is in milliseconds and does not leap. */
 export function createFeed(now: () => number): Feed {
   /** When there was news last, by name; the oldest first. */
   const told = new Map<string, number>();
   const forgetOld = (): void => {
-    const since = now() - RECENT_SECONDS;
+    const since = now() - RECENT_MS;
     for (const [name, at] of told) {
       if (at > since) return;
       told.delete(name);
@@ -42,9 +42,10 @@ export function createFeed(now: () => number): Feed {
       told.set(name, now());
       for (const hear of listening.get(name) ?? []) hear(news);
     },
-    toldLately(name) {
+    toldBefore(name) {
       forgetOld();
-      return told.has(name);
+      const at = told.get(name);
+      return at === undefined ? undefined : Math.max(0, now() - at) / 1_000;
     },
     listen(name, hear) {
       if (closed) {

@@ -331,7 +331,9 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
     contexts: JSON.stringify(run.connection === undefined ? [] : run.used),
-    ...sumOfUsage(run.usage ?? null, run.ruled.usage),
+    ...run.ruled.usage,
+    // What a run has cost that failed was spent as well.
+    cost: sumOfUsage(run.usage ?? null, run.ruled.usage)?.cost ?? null,
   };
   if (ending.state !== "done") {
     const model = run.connection?.model ?? null;
@@ -340,6 +342,7 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
   const credits_charged = ending.free || run.message.source === "test" ? 0 : RUN_CREDITS;
   return {
     ...columns,
+    ...sumOfUsage(run.usage ?? null, run.ruled.usage),
     result: ending.result,
     model: ending.model,
     credits_charged,

@@ -52,7 +52,10 @@ test("a stream that opens just after a change says to look, and one that opens l
   const { ada } = await deskOf(t);
   const { ada: bob } = await deskOf(t, "bob@example.com");
   await ada.post("/v1/messages", { instruction: "Hers" });
-  expect(await (await openStream(t, key(ada))).next()).toEqual({ event: "changed", data: {} });
+  expect(await (await openStream(t, key(ada))).next()).toEqual({
+    event: "changed",
+    data: { seconds_ago: 0 },
+  });
   const his = await openStream(t, key(bob));
   t.clock.advance("20s");
   const later = await openStream(t, key(ada));

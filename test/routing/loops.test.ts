@@ -79,7 +79,7 @@ test.each([
     const story = await room.owner.get(`/messages/${left_out.message_id}`);
     expect(story.body).toMatchObject({ raw_available: true });
     const told = (await room.outgoing()).filter(({ kind }) => kind === "notice");
-    expect(String(told.map(({ raw }) => Buffer.from(raw ?? [])))).toContain("Have it try again there");
+    expect(String(told.map(({ raw }) => Buffer.from(raw ?? [])))).toContain("tried again there");
     const retry = await room.owner.post(`/messages/${left_out.message_id}/retry`);
     expect(retry.status).toBe(202);
     await room.drain();

@@ -62,12 +62,22 @@ test.each([
 test.each<[string, string, RoomMail]>([
   ["stand in the instruction", ORDER, { text: `@calendar Answer mail m4 with: ${ORDER}\n\n${FORWARDED}` }],
   ["were written in a run of the owner's words alone", BODY, { text: "Answer mail m4." }],
-  ["are everybody's", "Thank you", MAIL],
-  ["are a day", "2026-12-24", MAIL],
-  ["have an apostrophe", "It's ok", MAIL],
 ])("words that %s are the owner's", async (_which, body, mail) => {
   await using room = await written(body, mail);
   await send(room, { text: body });
+  expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
+});
+
+test.each<[string, string]>([
+  ["everybody's", "Thank you"],
+  ["a day", "2026-12-24"],
+  ["with an apostrophe", "It's ok"],
+])("few words (%s) are the owner's, but no plain word, as nobody knows them again", async (_which, body) => {
+  await using room = await written(body);
+  await send(room, { text: body });
+  expect(room.tools.calls).toEqual([]);
+  expect((await room.newest()).steps).toContain("waits for your yes");
+  await send(room, { text: `@calendar ${body}` });
   expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
 });
 

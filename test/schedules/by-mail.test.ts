@@ -296,6 +296,8 @@ describe("a schedule that cannot go on", () => {
     await room.drain();
     const fill = { instruction: "Keep this.", content: "x".repeat(400_000) };
     for (let count = 0; count < 4; count += 1) await room.owner.post("/v1/messages", fill);
+    // The letter about a call that did not fit.
+    await room.drain();
     await pass(room, "49h");
     const all = await schedules(room);
     expect(all.map(({ reason }: { reason: string }) => reason)).toEqual([

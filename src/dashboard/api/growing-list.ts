@@ -30,9 +30,14 @@ export interface GrowingList<T> {
  */
 export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>, isAtTop: () => boolean) {
   const queries = useQueryClient();
+  /** When the first page was asked for last (ms): what had happened by then is in it. */
+  const asked_at = useRef(0);
   const pages = useInfiniteQuery({
     queryKey,
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    queryFn: ({ pageParam, signal }) => {
+      if (pageParam === undefined) asked_at.current = Date.now();
+      return read(pageParam, signal);
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     placeholderData: keepPreviousData,
@@ -49,8 +54,8 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
   const unseen = newsIn(waiting, known, versionOf);
 
   const [came, setCame] = useState(0);
-  /** A look that could not be had while the list was being read, and whether something has come for certain. */
-  const owed = useRef<boolean>(undefined);
+  /** The moment (ms) of what a look was for that could not be had while the list was being read. */
+  const owed = useRef<number>(undefined);
   const showHead = async (page: Page<T>): Promise<void> => {
     const pageParams = [undefined];
     // A next page on its way would bring the old ones back.
@@ -69,21 +74,25 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
       .catch(() => null);
     return newest !== null && newest.items.every((item) => known.has(versionOf(item)));
   };
-  const look = useEffectEvent(async (certain: boolean) => {
-    owed.current = is_read ? undefined : certain || owed.current === true;
+  const look = useEffectEvent(async (at_ms: number) => {
+    owed.current = is_read ? undefined : Math.max(at_ms, owed.current ?? 0);
+    const is_news = at_ms > asked_at.current;
     // The live stream has only opened: most often nothing has come since the list was read.
-    if (!is_read || (!certain && (await isSame()))) return;
+    if (!is_read || (!is_news && (await isSame()))) return;
+    const now = Date.now();
     const { data, isSuccess } = await head.refetch();
     if (!isSuccess) return;
+    asked_at.current = now;
     const before = new Set(waiting.map(versionOf));
     const fresh = newsIn(data.items, known, versionOf).filter((item) => !before.has(versionOf(item)));
     setCame((count) => count + fresh.length);
     if (isAtTop()) await showHead(data);
   });
-  useEffect(() => onNews((certain) => void look(certain)), []);
+  useEffect(() => onNews((at_ms) => void look(at_ms)), []);
   const catchUp = useEffectEvent((is_read: boolean, read_at: number) => {
     const is_old = read_at < Date.now() - FRESH_MS;
-    if (is_read && (owed.current !== undefined || is_old)) void look(is_old || owed.current === true);
+    if (is_read && (owed.current !== undefined || is_old))
+      void look(is_old ? Date.now() : (owed.current ?? 0));
   });
   // News came while it was being read, or an earlier visit has left it.
   useEffect(() => catchUp(is_read, pages.dataUpdatedAt), [is_read, pages.dataUpdatedAt]);

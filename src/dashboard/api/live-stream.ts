@@ -12,6 +12,8 @@ export interface Hearer {
   news: (message: Activity | null) => void;
   /** The first stream of this page has opened: hardly anything can have happened since the page was loaded. */
   begun: () => void;
+  /** Something happened at that moment, before the stream opened: a list that was read later shows it. */
+  missed: (at_ms: number) => void;
   live: (is_live: boolean) => void;
 }
 
@@ -53,6 +55,7 @@ export function hearOfMessages(user_id: string, hearer: Hearer, gone: AbortSigna
         // To the other tabs it is a stream after another one.
         tell({ news: null });
       },
+      missed: (at_ms) => hearer.missed(at_ms),
       live(is_live) {
         state = is_live;
         hearer.live(is_live);
@@ -70,7 +73,7 @@ export function hearOfMessages(user_id: string, hearer: Hearer, gone: AbortSigna
 }
 
 /** Opens the stream anew whenever it breaks off, after pauses that grow: a browser gives up for ever when it is refused. */
-function keepStream({ news, begun, live }: Hearer, gone: AbortSignal): void {
+function keepStream({ news, begun, missed, live }: Hearer, gone: AbortSignal): void {
   let failures = 0;
   let has_begun = false;
   let stream: EventSource | undefined;
@@ -90,7 +93,11 @@ function keepStream({ news, begun, live }: Hearer, gone: AbortSignal): void {
     stream.addEventListener("message", ({ data }: MessageEvent<string>) => {
       news(JSON.parse(data) as Activity);
     });
-    stream.addEventListener("changed", () => news(null));
+    stream.addEventListener("changed", ({ data }: MessageEvent<string>) => {
+      const { seconds_ago } = JSON.parse(data) as { seconds_ago?: number };
+      if (seconds_ago === undefined) news(null);
+      else missed(Date.now() - seconds_ago * 1_000);
+    });
     stream.addEventListener("error", () => {
       stream?.close();
       failures += 1;

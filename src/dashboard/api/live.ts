@@ -18,8 +18,8 @@ let is_live = true;
 const watchers = new Set<() => void>();
 const lists = new Set<Look>();
 
-/** `certain`: something has happened, or has had the time to. */
-type Look = (certain: boolean) => void;
+/** `at_ms`: when something happened, or had the time to, at the latest; 0 where nothing is known of. */
+type Look = (at_ms: number) => void;
 
 /** Whether news come by themselves just now. */
 export function useIsLive(): boolean {
@@ -42,13 +42,13 @@ export function useLiveMessages(): void {
     const news = (message: Activity | null): void => {
       if (message) show(queries, message);
       else lookAgain(queries);
-      haveListsLook(true);
+      haveListsLook(Date.now());
     };
     const begun = (): void => {
       lookAgain(queries);
-      haveListsLook(false);
+      haveListsLook(0);
     };
-    hearOfMessages(id, { news, begun, live }, gone.signal);
+    hearOfMessages(id, { news, begun, missed: haveListsLook, live }, gone.signal);
     const timer = setInterval(() => !is_live && news(null), LOOK_SECONDS * 1_000);
     return () => {
       clearInterval(timer);
@@ -74,20 +74,20 @@ function gathering(gone: AbortSignal): Look {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last = 0;
   let is_owed = false;
-  let is_certain = false;
+  let latest = 0;
   const look = (): void => {
     timer = undefined;
     is_owed = document.hidden;
     if (is_owed) return;
     last = Date.now();
-    for (const each of lists) each(is_certain);
-    is_certain = false;
+    for (const each of lists) each(latest);
+    latest = 0;
   };
-  const gather: Look = (certain) => {
-    is_certain ||= certain;
+  const gather: Look = (at_ms) => {
+    latest = Math.max(latest, at_ms);
     timer ??= setTimeout(look, Math.max(GATHER_MS, last + PAUSE_MS - Date.now()));
   };
-  document.addEventListener("visibilitychange", () => is_owed && gather(false), { signal: gone });
+  document.addEventListener("visibilitychange", () => is_owed && gather(0), { signal: gone });
   gone.addEventListener("abort", () => clearTimeout(timer));
   return gather;
 }

@@ -145,7 +145,7 @@ const WAITING = "approvals-waiting";
 /** How many approvals wait, beside the link to them. */
 function Waiting() {
   const { data: count, refetch } = useQuery(waitingApprovals);
-  useEffect(() => onNews((certain) => void (certain && refetch())), [refetch]);
+  useEffect(() => onNews((at_ms) => void (at_ms > 0 && refetch())), [refetch]);
   if (!count) return null;
   return (
     <span id={WAITING} className="pointer-events-none absolute inset-y-0 right-2 flex items-center">

@@ -176,7 +176,7 @@ const STREAM = describe({
   tag: "Messages",
   summary: "What happens to your messages, as it happens",
   description:
-    "Server-sent events, from now on: `message`, with a message as `GET /messages` shows it, whenever one is made, changes its status, or its reply does; `changed` when you had better look yourself, as so much happened, or something did just before the stream opened. A comment comes when nothing else does. It ends after an hour, when the server stops, and when the key or session is revoked: a browser comes back by itself, and whoever was away looks at `GET /messages` first. Five at most for each account.",
+    "Server-sent events, from now on: `message`, with a message as `GET /messages` shows it, whenever one is made, changes its status, or its reply does; `changed` when you had better look yourself, as so much happened, or something did just before the stream opened (then with `seconds_ago`). A comment comes when nothing else does. It ends after an hour, when the server stops, and when the key or session is revoked: a browser comes back by itself, and whoever was away looks at `GET /messages` first. Five at most for each account.",
   answers: { 200: { content_type: "text/event-stream", words: "Events, for as long as you listen." } },
   errors: ["rate_limited", "unavailable"],
 });

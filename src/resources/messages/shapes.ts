@@ -54,7 +54,6 @@ export const usage = t.Nullable(
     {
       input_tokens: count("Tokens read."),
       output_tokens: count("Tokens written."),
-      cost,
     },
     { $id: "Usage" },
   ),
@@ -94,6 +93,7 @@ const routing = {
   }),
   error: t.Nullable(t.String(), { examples: [null], description: "Why a run failed, in words." }),
   usage,
+  cost,
   steps: t.Array(StepShape),
   attachments: t.Array(AttachmentShape, { description: "Files that the run produced." }),
   reply_status: replyStatus,
@@ -162,6 +162,7 @@ export const ActivityShape = t.Object(
       }),
     ),
     usage,
+    cost,
     steps: t.Array(StepShape),
     attachments: t.Array(AttachmentShape, { description: "Files of both directions." }),
     subject: t.Nullable(t.String()),

@@ -21,6 +21,8 @@ const SENT_AT_ONCE = 10;
 const BEGIN = "retry: 2000\n\n";
 const COMMENT = ": nothing new\n\n";
 const HINT = "event: changed\ndata: {}\n\n";
+const hintOfBefore = (seconds_ago: number): string =>
+  `event: changed\ndata: {"seconds_ago":${seconds_ago}}\n\n`;
 
 /**
  * Server-sent events about the user's messages, from now on; `mayStay` is asked before anything is told. A stream that
@@ -33,9 +35,11 @@ export function streamMessages(
   reader: { mayStay: () => Promise<boolean>; gone: AbortSignal },
 ): ReadableStream<Uint8Array> {
   refuseMany(app.changes, user);
+  // Whoever has read a list just before may have read it before that.
+  const seconds_ago = app.changes.toldBefore(user.id);
   const desk = openDesk(app.changes, user.id);
   reader.gone.addEventListener("abort", desk.close, { once: true });
-  const words = streamEvents(app, user, { desk, mayStay: reader.mayStay });
+  const words = streamEvents(app, user, { desk, mayStay: reader.mayStay, seconds_ago });
   return byteStreamOf(words, {
     onError(error) {
       desk.close();
@@ -64,7 +68,7 @@ interface Desk {
   news(ms: number): Promise<void>;
   /** Takes the next few ids. */
   take(): string[];
-  /** Whether something happened that no id here tells of, since the last time this was asked. */
+  /** Whether there were too many ids to keep, since the last time this was asked. */
   takeMissed(): boolean;
   isOver(): boolean;
   close: () => void;
@@ -72,8 +76,7 @@ interface Desk {
 
 function openDesk(changes: Feed, user_id: string): Desk {
   const waiting = new Set<string>();
-  // Whoever has read a list just before cannot tell whether that was before it, too.
-  let missed = changes.toldLately(user_id);
+  let missed = false;
   let over = false;
   let ring = (): void => undefined;
   const stop = changes.listen(user_id, (id) => {
@@ -116,11 +119,16 @@ function openDesk(changes: Feed, user_id: string): Desk {
 async function* streamEvents(
   app: App,
   user: UserRow,
-  { desk, mayStay }: { desk: Desk; mayStay: () => Promise<boolean> },
+  {
+    desk,
+    mayStay,
+    seconds_ago,
+  }: { desk: Desk; mayStay: () => Promise<boolean>; seconds_ago: number | undefined },
 ): AsyncGenerator<Uint8Array> {
   const until = app.steadyNow() + STREAM_SECONDS;
   try {
     yield Buffer.from(BEGIN);
+    if (seconds_ago !== undefined) yield Buffer.from(hintOfBefore(seconds_ago));
     for (;;) {
       await desk.news(QUIET_MS);
       if (desk.isOver() || app.steadyNow() >= until || !(await mayStay())) return;

@@ -43,6 +43,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     error: row.state === "skipped" ? `skipped: ${row.error ?? row.reason}` : row.error,
     reason: row.reason,
     usage: usageOf(row),
+    cost: asAmount(row.cost),
     steps: storedJson<unknown[]>(row.steps, DAMAGED),
     attachments: attachments.map(viewAttachment),
     subject: row.subject,
@@ -80,6 +81,7 @@ export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remainin
     result: row.result,
     error: row.error,
     usage: usageOf(row),
+    cost: asAmount(row.cost),
     steps: storedJson<unknown[]>(row.steps, DAMAGED),
     attachments: attachments.filter((file) => file.direction === "out").map(viewAttachment),
     ...(waits_until === null ? {} : { waits_until }),
@@ -93,10 +95,14 @@ export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remainin
 
 export type RunView = ReturnType<typeof viewRun>;
 
-export function usageOf(row: Pick<MessageRow, "input_tokens" | "output_tokens" | "cost">) {
-  const { input_tokens, output_tokens, cost } = row;
-  if (input_tokens === null || output_tokens === null) return null;
-  return { input_tokens, output_tokens, cost: asAmount(cost) };
+export function usageOf({
+  input_tokens,
+  output_tokens,
+}: Pick<MessageRow, "input_tokens" | "output_tokens">): {
+  input_tokens: number;
+  output_tokens: number;
+} | null {
+  return input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens };
 }
 
 export function viewAttachment(file: AttachmentMeta): AttachmentView {

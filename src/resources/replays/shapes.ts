@@ -1,6 +1,7 @@
 import { t } from "elysia";
 import { moment } from "../../http/shapes.ts";
 import { UsedContextShape } from "../contexts/shapes.ts";
+import { cost } from "../billing/budget-shapes.ts";
 import { count, StepShape, usage } from "../messages/shapes.ts";
 
 /** As many contexts as a run may have. */
@@ -61,6 +62,7 @@ const card = {
   ),
   model: t.Nullable(t.String({ description: "The model that answered.", examples: ["gpt-4.1-mini"] })),
   usage,
+  cost,
   error: t.Nullable(t.String(), { examples: [null], description: "Why it failed, in words." }),
   reason: t.Nullable(t.String({ description: "Machine-readable cause.", examples: ["model_not_found"] })),
   credits_charged: count("Credits it cost."),

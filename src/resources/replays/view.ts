@@ -1,4 +1,5 @@
 import type { ReplayRow } from "../../db/schema.ts";
+import { asAmount } from "../../lib/money.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import type { UsedContext } from "../contexts/shapes.ts";
 import { DAMAGED, usageOf } from "../messages/view.ts";
@@ -34,6 +35,7 @@ export function viewReplayCard(row: Omit<ReplayRow, "result" | "steps" | "contex
     },
     model: row.model,
     usage: usageOf(row),
+    cost: asAmount(row.cost),
     error: row.error,
     reason: row.reason,
     credits_charged: row.credits_charged,

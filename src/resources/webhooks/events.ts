@@ -24,7 +24,7 @@ export interface EventObject {
   status: string;
   result: string;
   error: string | null;
-  usage: { input_tokens: number; output_tokens: number; cost: number | null } | null;
+  usage: { input_tokens: number; output_tokens: number } | null;
   subject: string | null;
   created: number;
   inbox_id: string | null;

@@ -14,7 +14,7 @@ const LINK = "min-w-0 text-accent underline";
 
 /** The outcome and the costs of a message, and what belongs to it. */
 export function Head({ story }: { story: Story }) {
-  const { usage, credits_charged, duplicates } = story;
+  const { usage, cost, credits_charged, duplicates } = story;
   const { unlimited } = useMe().credits;
   const money = useMoney();
   const waits = story.status === "received" && !story.running;
@@ -30,7 +30,7 @@ export function Head({ story }: { story: Story }) {
             {usage.input_tokens} tokens read, {usage.output_tokens} written
           </span>
         )}
-        {usage?.cost != null && usage.cost > 0 && <span>cost {money(usage.cost)}</span>}
+        {cost !== null && cost > 0 && <span>cost {money(cost)}</span>}
         {!unlimited && <span>{credits_charged === 1 ? "1 credit" : `${credits_charged} credits`}</span>}
         {duplicates > 0 && (
           <span>

@@ -109,8 +109,8 @@ function Table({ story, replays, chosen, choose }: TableProps) {
   );
 }
 
-function Figures({ run }: { run: Pick<ReplayCard, "model" | "usage" | "duration_ms"> }) {
-  const { model, usage, duration_ms } = run;
+function Figures({ run }: { run: Pick<ReplayCard, "model" | "usage" | "cost" | "duration_ms"> }) {
+  const { model, usage, cost, duration_ms } = run;
   const money = useMoney();
   return (
     <>
@@ -118,7 +118,7 @@ function Figures({ run }: { run: Pick<ReplayCard, "model" | "usage" | "duration_
       <td className="py-2 pr-4 whitespace-nowrap">
         {usage ? `${figure(usage.input_tokens)} in, ${figure(usage.output_tokens)} out` : "–"}
       </td>
-      <td className="py-2 pr-4 whitespace-nowrap">{usage?.cost == null ? "–" : money(usage.cost)}</td>
+      <td className="py-2 pr-4 whitespace-nowrap">{cost === null ? "–" : money(cost)}</td>
       <td className="py-2 whitespace-nowrap">{duration_ms === null ? "–" : secondsOf(duration_ms)}</td>
     </>
   );

@@ -58,18 +58,18 @@ export function Outcome({ result }: { result: RoutingResult }) {
   );
 }
 
-function Cost({ result: { credits, usage } }: { result: RoutingResult }) {
+function Cost({ result: { credits, usage, cost } }: { result: RoutingResult }) {
   const { unlimited } = useMe().credits;
   const money = useMoney();
   const { charged, remaining } = credits;
   const tokens = usage && `${figure(usage.input_tokens + usage.output_tokens)} tokens`;
-  const paid = usage?.cost != null && usage.cost > 0 && money(usage.cost);
-  const cost = [
+  const paid = cost !== null && cost > 0 && money(cost);
+  const words = [
     `${charged} credit${charged === 1 ? "" : "s"}`,
     tokens,
     paid,
     `${figure(remaining)} credits left`,
   ];
-  const said = (unlimited ? [tokens, paid] : cost).filter(Boolean);
+  const said = (unlimited ? [tokens, paid] : words).filter(Boolean);
   return said.length > 0 && <span>{said.join(", ")}.</span>;
 }
