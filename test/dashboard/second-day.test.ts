@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)("what one meets on the second day", () => {
   test.each(LOOKS)(
     "a row of the activity names its inbox and its tags, which are given and taken on its page (%s)",
     async (name, look) => {
-      // Of an only inbox nobody needs the name.
+      // A row names no inbox that is the only one.
       await makeInbox({ label: `Others ${name}` });
       const inbox = await makeInbox({ label: `Bills ${name}` });
       await send(inbox, { subject: `Invoice ${name}` });
