@@ -267,6 +267,7 @@ test("each state is shown as decided: in the activity, and to one who polls", as
       result: "",
       error: routing_error,
       usage: null,
+      cost: null,
       steps: [],
       attachments: [],
       credits: { charged: 0, remaining: expect.any(Number) },
