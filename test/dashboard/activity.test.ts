@@ -261,6 +261,8 @@ describe.skipIf(!hasChromium)("the activity", () => {
     const answered = Promise.withResolvers<string>();
     held = answered.promise;
     await page.getByText("Live", { exact: true }).waitFor();
+    // What the list has when it is read first is not new.
+    await page.getByRole("listitem").first().waitFor();
     const calling = call("Hold the line");
     const row = page.getByRole("listitem").filter({ hasText: "Hold the line" });
     await row.getByText("In progress").waitFor();

@@ -54,6 +54,8 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
   const unseen = newsIn(waiting, known, versionOf);
 
   const [came, setCame] = useState(0);
+  /** The entries that are counted in it. */
+  const told = useRef(new Set<string>());
   /** The moment (ms) of what a look was for that could not be had while the list was being read. */
   const owed = useRef<number>(undefined);
   const showHead = async (page: Page<T>): Promise<void> => {
@@ -83,9 +85,11 @@ export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>,
     const { data, isSuccess } = await head.refetch();
     if (!isSuccess) return;
     asked_at.current = now;
-    const before = new Set(waiting.map(versionOf));
-    const fresh = newsIn(data.items, known, versionOf).filter((item) => !before.has(versionOf(item)));
-    setCame((count) => count + fresh.length);
+    const fresh = newsIn(data.items, known, versionOf).map(versionOf);
+    // Two looks at the same time find the same.
+    const untold = fresh.filter((version) => !told.current.has(version));
+    for (const version of untold) told.current.add(version);
+    setCame((count) => count + untold.length);
     if (isAtTop()) await showHead(data);
   });
   useEffect(() => onNews((at_ms) => void look(at_ms)), []);
