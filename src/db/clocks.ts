@@ -28,6 +28,8 @@ export interface Clocks {
    * `createCalmClock`. Sessions, codes and whatever else must end for safety end by `now`.
    */
   calmNow: () => number;
+  /** As `after`, on the clock of `calmNow`. */
+  calmAfter: (seconds: number) => number;
   calm: CalmClock;
   /** The machine's own clock in milliseconds, for times that others compare with their clock. */
   wallMs: () => number;
@@ -56,6 +58,7 @@ export async function openClocks(
     steadyAfter: (seconds) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
     calm,
     calmNow: () => Math.floor(calm.nowMs() / 1_000),
+    calmAfter: (seconds) => Math.ceil((calm.nowMs() + seconds * 1_000) / 1_000),
     wallMs,
     newId: ids.next,
     orderNow: () => Math.floor(ids.nowMs() / 1_000),

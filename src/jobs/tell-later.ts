@@ -59,24 +59,25 @@ export const putOffLane = prepared((db, { lane, run_at }: { lane: string; run_at
 );
 
 /** Notes that a letter of a kind goes to its owner today. */
-export async function noteTold(app: App, tx: Db, { user_id, kind }: Letter): Promise<void> {
-  await tx
-    .insertInto("owner_notices")
-    .values({ user_id, kind, day: dayAt(app.now()) })
-    .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
-    .execute();
+export async function noteTold(app: App, tx: Db, letter: Letter): Promise<void> {
+  await mark(tx, letter, dayAt(app.now()));
 }
 
 /** Enqueues a mail that tells the owner of something `once`, whatever else is told on the same day. */
 export async function tellOwnerOnce(app: App, tx: Db, notice: Notice, once: string): Promise<void> {
-  const { user_id, kind } = notice;
+  if (!(await mark(tx, notice, once))) return;
+  const dedupe_key = `${notice.kind} ${notice.user_id} ${once}`;
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice, dedupe_key });
+}
+
+/** Marks a letter of a kind as told on a day, or of one thing. Returns false where it has been. */
+async function mark(tx: Db, { user_id, kind }: Letter, day: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("owner_notices")
-    .values({ user_id, kind, day: once })
+    .values({ user_id, kind, day })
     .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
     .executeTakeFirst();
-  if (numInsertedOrUpdatedRows === 0n) return;
-  await enqueue(app, tx, { kind: "mail_notice", payload: notice, dedupe_key: `${kind} ${user_id} ${once}` });
+  return numInsertedOrUpdatedRows !== 0n;
 }
 
 /** Enqueues a mail that tells a sender that their mail was not worked on; the job decides whether they may be told. */

@@ -1,4 +1,4 @@
-import { domainToASCII, domainToUnicode } from "node:url";
+import { domainToASCII } from "node:url";
 
 /** A longer address is none that anybody wrote by hand or program, and the parts of one have bounds of their own. */
 export const MAX_URL_CHARS = 4_000;
@@ -14,11 +14,6 @@ export function urlOf(text: string, base?: string): URL | null {
   if (text.length > MAX_URL_CHARS) return null;
   const host = /^[a-z]+:[/\\]*([^/\\?#]*)/i.exec(text)?.[1] ?? "";
   return host.length > MAX_HOST_CHARS ? null : URL.parse(text, base);
-}
-
-/** Returns a domain as people write it (U-labels, RFC 5890 §2.3.2.1). */
-export function unicodeHost(domain: string): string {
-  return domainToUnicode(domain);
 }
 
 /** Returns a domain in A-labels (RFC 5890 §2.3.2.1); the empty string where it is none, or too long. */

@@ -4,7 +4,13 @@ import type { SafeFetch } from "../net/guarded-fetch.ts";
 import { proxyOption } from "../net/outgoing-proxy.ts";
 import type { App } from "../app.ts";
 import type { InboxRow } from "../db/schema.ts";
-import { budgetsFor, exceededWords, reserveCost, settleCost } from "../resources/billing/budgets.ts";
+import {
+  budgetsFor,
+  exceededWords,
+  reserveCost,
+  settleCost,
+  type Spender,
+} from "../resources/billing/budgets.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 
 type Request = Omit<CompletionInput, "connection" | "fetch">;
@@ -21,7 +27,7 @@ export async function askWithinBudget(
 ): Promise<Completion> {
   const { trusted: _, fallback_connection_ids: __, monthly_budget: ___, ...model } = connection;
   const spender = { user_id: inbox.user_id, inbox_id: inbox.id, connection_id: connection.id };
-  const held = await setAside(app, inbox, connection, request);
+  const held = await setAside(app, { inbox, connection, spender }, request);
   if (held && "exceeded" in held) {
     const message = await exceededWords(app, spender, held.exceeded);
     return { ok: false, code: "budget_used_up", message, retryable: false, retry_after_seconds: null };
@@ -39,12 +45,15 @@ export async function askWithinBudget(
 }
 
 /** Sets aside what a request may cost; undefined where it is free, nobody knows its price, or there is no budget. */
-async function setAside(app: App, inbox: InboxRow, connection: OpenConnection, request: Request) {
+async function setAside(
+  app: App,
+  { inbox, connection, spender }: { inbox: InboxRow; connection: OpenConnection; spender: Spender },
+  request: Request,
+) {
   const price = priceOf(app.config.costs, connection);
   if (price === null || (price !== "said" && price.input + price.output === 0)) return undefined;
   const budgets = await budgetsFor(app.db, inbox, connection);
   if (budgets.length === 0) return undefined;
-  const spender = { user_id: inbox.user_id, inbox_id: inbox.id, connection_id: connection.id };
   return reserveCost(app, spender, { budgets, amount: estimateOf(price, request) });
 }
 

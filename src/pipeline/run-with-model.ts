@@ -1,5 +1,5 @@
+import { domainToUnicode } from "node:url";
 import { memoryTools } from "./memory-tools.ts";
-import { unicodeHost } from "../lib/web-address.ts";
 import { callingCodeOf } from "../trust/guard/calling-codes.ts";
 import { withoutFileNames } from "../trust/own-words/file-names.ts";
 import { type Completion } from "../ai/llm.ts";
@@ -88,7 +88,7 @@ async function ownDomains(app: App, { message, inbox }: Run): Promise<string[]> 
   const { domain, former_domains } = app.config.smtp;
   const rows = await domainsOf(app.db, { user_id: message.user_id });
   const all = [domain, ...former_domains, inbox.domain, ...rows.map((row) => row.domain)];
-  return [...new Set([...all, ...all.map(unicodeHost)])];
+  return [...new Set([...all, ...all.map(domainToUnicode)])];
 }
 
 const domainsOf = remembered((db, key: { user_id: string }) =>

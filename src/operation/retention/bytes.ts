@@ -6,6 +6,7 @@ import { prepared } from "../../db/prepared.ts";
 import type { Schema } from "../../db/schema.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 import { firstIdAt } from "../../lib/first-id.ts";
+import { isLeft } from "../../db/tries.ts";
 import { rangesOf } from "../../lib/segments.ts";
 import { areForgotten } from "../../resources/messages/forgotten.ts";
 import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
@@ -63,12 +64,7 @@ function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
 /** Builds the condition that a mail was over a limit, and that its owner may still have it worked on. */
 function isUndone(eb: ExpressionBuilder<Schema, "messages">, since: number) {
   const end = eb.fn.coalesce("messages.completed", "messages.created");
-  return eb.and([
-    eb("messages.state", "=", "limited"),
-    eb("messages.redone", "=", 0),
-    eb("messages.deleted_at", "is", null),
-    eb(end, ">=", since),
-  ]);
+  return eb.and([eb("messages.state", "=", "limited"), isLeft(eb), eb(end, ">=", since)]);
 }
 
 interface Kept {

@@ -80,7 +80,8 @@ function shown(value: string): string {
   return `\`${value.replaceAll(/[`\s]+/g, " ").slice(0, SHOWN_CHARS)}\``;
 }
 
-async function ownerOf(app: App, { user_id }: CustomDomainRow): Promise<string> {
+/** Returns the mail address of the account that has a domain. */
+export async function ownerOf(app: App, { user_id }: Pick<CustomDomainRow, "user_id">): Promise<string> {
   const { email } = await app.db
     .selectFrom("users")
     .select("email")

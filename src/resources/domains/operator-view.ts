@@ -1,3 +1,4 @@
+import { ownerOf } from "./letters.ts";
 import type { App } from "../../app.ts";
 import type { Config } from "../../config/config.ts";
 import { keyRows } from "../../mail/writing/dkim-keys.ts";
@@ -31,7 +32,7 @@ export async function wantedRecords(
 ): Promise<OperatorRecord[]> {
   if (home.row === null) return namedRecords(app.config.smtp, await serviceRecords(app, addresses));
   const seen = {
-    owner_email: await ownerOf(app, home.row.user_id),
+    owner_email: await ownerOf(app, home.row),
     keys: await keyRows(app.db, home.row.id),
   };
   return recordViews(app, home.row, seen).map(({ status: _s, found: _f, reason: _r, ...record }) =>
@@ -50,19 +51,10 @@ export async function checkedRecords(app: App, home: KeyHome): Promise<CheckedOp
   if (home.row === null) return checkServiceRecords(app);
   const keys = await keyRows(app.db, home.row.id);
   const findings = await lookForRecords(app, home.row, keys);
-  const owner_email = await ownerOf(app, home.row.user_id);
+  const owner_email = await ownerOf(app, home.row);
   return viewsWith(app, home.row, { owner_email, keys, findings }).map(noted);
 }
 
 function noted<T extends Pick<RecordView, "purpose">>(record: T): T & { note: string } {
   return { ...record, note: NOTES[record.purpose] };
-}
-
-async function ownerOf(app: App, user_id: string): Promise<string> {
-  const { email } = await app.db
-    .selectFrom("users")
-    .select("email")
-    .where("id", "=", user_id)
-    .executeTakeFirstOrThrow();
-  return email;
 }

@@ -16,8 +16,6 @@ import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /** How long the former secret signs as well, after a new one was made. */
 const OVERLAP_SECONDS = DAY_SECONDS;
-/** The clock is read in whole seconds: what begins within one lasts until the next. */
-const PART_SECONDS = 1;
 
 export type EndpointView = ReturnType<typeof viewEndpoint>;
 
@@ -119,7 +117,7 @@ export async function rotateSecret(app: App, caller: Caller, id: string): Promis
     const row = await ownEndpoint(tx, caller.user, id);
     const old_secret = secretIfPossible(app, row);
     const sealed = sealSecrets(app, row.id, { secret, old_secret });
-    const old_secret_until = old_secret === null ? null : app.calmNow() + OVERLAP_SECONDS + PART_SECONDS;
+    const old_secret_until = old_secret === null ? null : app.calmAfter(OVERLAP_SECONDS);
     const change = { sealed, old_secret_until, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(change).where("id", "=", row.id).execute();
     return { secret };

@@ -1,5 +1,6 @@
+import { domainToUnicode } from "node:url";
 import { registrableDomain } from "../../net/domain-owner.ts";
-import { unicodeHost, urlOf } from "../../lib/web-address.ts";
+import { urlOf } from "../../lib/web-address.ts";
 import { isPlain, keysOf, rawLinks } from "../shown/link-keys.ts";
 import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { isFileName } from "./odd-address.ts";
@@ -111,7 +112,7 @@ const WEB_SCHEMES = wordSet("https: http:");
 /** A site by its name alone, as people write it: `booking.com`. */
 function namesSite(named: Known, host: string): boolean {
   if (isFileName(host, { in_path: false, texts_only: false })) return false;
-  return standsIn(named, host) || standsIn(named, unicodeHost(host));
+  return standsIn(named, host) || standsIn(named, domainToUnicode(host));
 }
 
 /** The host of an address, and the one with or without `www.` that whoever has the domain has as well. */
