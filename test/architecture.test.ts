@@ -161,8 +161,9 @@ test("a start loads no library that only some mails, runs or accounts need", asy
   for (const path of loaded) for (const name of loadedBy(path, sources[path] ?? "")) loaded.add(name);
   expect(["elysia", "src/mail/reading/charsets.ts"].filter((name) => !loaded.has(name))).toEqual([]);
   const of_mails = ["mailparser", "mailauth", "encoding-japanese", "iconv-lite", "htmlparser2", "ical.js"];
-  const of_accounts = ["openai", "@modelcontextprotocol/client", "stripe", "oauth4webapi"];
-  const later = [...of_mails, ...of_accounts, "prom-client", "yauzl"];
+  const of_answers = ["markdown-it", "sanitize-html", "nodemailer", "nodemailer/lib/mail-composer"];
+  const of_accounts = ["minisearch", "openai", "@modelcontextprotocol/client", "stripe", "oauth4webapi"];
+  const later = [...of_mails, ...of_answers, ...of_accounts, "prom-client", "yauzl"];
   expect(later.filter((name) => loaded.has(name))).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-import MailComposer from "nodemailer/lib/mail-composer";
+import type MailComposer from "nodemailer/lib/mail-composer";
 
 import { AppError, invalid } from "../../errors.ts";
 import { sha256 } from "../../lib/sha256.ts";
@@ -92,8 +92,10 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
 export type MailParts = NonNullable<ConstructorParameters<typeof MailComposer>[0]>;
 
 /** Encodes the mail, which takes time for each line. */
-export function buildMail(parts: MailParts): Promise<Buffer> {
-  return new MailComposer({ ...parts, newline: "windows", disableFileAccess: true, disableUrlAccess: true })
+export async function buildMail(parts: MailParts): Promise<Buffer> {
+  // Loaded with the first mail that is written: its table of file types would be a fiftieth of a start.
+  const { default: Composer } = await import("nodemailer/lib/mail-composer");
+  return new Composer({ ...parts, newline: "windows", disableFileAccess: true, disableUrlAccess: true })
     .compile()
     .build();
 }

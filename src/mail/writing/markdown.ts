@@ -1,5 +1,7 @@
 import { urlOf } from "../../lib/web-address.ts";
-import MarkdownIt, { type StateCore, type Token } from "markdown-it";
+import type { MarkdownIt, StateCore, Token } from "markdown-it";
+
+import { once } from "../../lib/once.ts";
 
 import { withoutEntities } from "../../trust/guard/as-read.ts";
 import { MAX_LINK_CHARS } from "../../trust/shown/find-link.ts";
@@ -18,25 +20,39 @@ export interface LinkGuard {
   clean: (text: string) => string;
 }
 
-const markdown = new MarkdownIt({
-  html: false,
-  linkify: true,
-  // In a mail a line break is meant: a greeting, an address, a closing.
-  breaks: true,
+/** Makes a parser. The library is loaded with the first text: with its tables it would be a thirtieth of a start. */
+export function markdownParser(options: Partial<MarkdownIt["options"]>): MarkdownIt {
+  const Library: typeof import("markdown-it").default = require("markdown-it");
+  return new Library(options);
+}
+
+const answers = once(() => {
+  const parser = markdownParser({
+    html: false,
+    linkify: true,
+    // In a mail a line break is meant: a greeting, an address, a closing.
+    breaks: true,
+  });
+  // Guessing would turn the name of a file, such as notes.md, into a link to somebody's host.
+  parser.linkify.set({ fuzzyLink: false });
+  parser.use(footnotes);
+  parser.validateLink = isLinkOfAnswer;
+  parser.core.ruler.push("tasks", markTasks);
+  parser.core.ruler.push("files", nameFiles);
+  parser.core.ruler.push("guard_links", guardLinks);
+  return parser;
 });
-
-// Guessing would turn the name of a file, such as notes.md, into a link to somebody's host.
-markdown.linkify.set({ fuzzyLink: false });
-
-markdown.use(footnotes);
 
 /** The name of a file that comes with the answer, as models write it for one that they made. */
 const FILE_NAME = /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1,200}\.(?:png|jpe?g|gif))$/i;
 
-// Combining marks on one letter of a host take a URL parser quadratic time.
-markdown.validateLink = (url) =>
-  url.length <= MAX_LINK_CHARS &&
-  (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && urlOf(url) !== null));
+function isLinkOfAnswer(url: string): boolean {
+  // Combining marks on one letter of a host take a URL parser quadratic time.
+  if (url.length > MAX_LINK_CHARS) return false;
+  return (
+    FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && urlOf(url) !== null)
+  );
+}
 
 /** Options for reading an answer. */
 export interface Reading {
@@ -57,7 +73,7 @@ export function noteOf({ meta }: Token): TokenNote {
 const BOX = /^\[([ xX])\](?=\s)/;
 
 /** Marks list items that are tasks (`isTask`): they show a box in place of the list mark. */
-markdown.core.ruler.push("tasks", ({ tokens }) => {
+function markTasks({ tokens }: StateCore): void {
   for (const [index, token] of tokens.entries()) {
     const [item, paragraph] = [tokens[index - 2], tokens[index - 1]];
     if (token.type !== "inline" || paragraph?.type !== "paragraph_open") continue;
@@ -68,7 +84,7 @@ markdown.core.ruler.push("tasks", ({ tokens }) => {
     first.content = (box[1] === " " ? "☐" : "☑") + first.content.slice(3);
     item.info = TASK;
   }
-});
+}
 
 const TASK = "task";
 
@@ -80,11 +96,11 @@ export function isTask(token: Token): boolean {
  * Replaces images and links to attached files, which cannot be fetched: by the picture if the run created it, otherwise
  * by text.
  */
-markdown.core.ruler.push("files", ({ tokens, env, Token }) => {
+function nameFiles({ tokens, env, Token }: StateCore): void {
   const { pictures = [] } = env as Reading;
   for (const token of tokens)
     if (token.children !== null) token.children = withFiles(token.children, pictures, Token);
-});
+}
 
 function withFiles(tokens: Token[], pictures: readonly Picture[], TokenOf: StateCore["Token"]): Token[] {
   let named: string | undefined;
@@ -112,7 +128,7 @@ function fileNamed(address: string | number | null): string | undefined {
 }
 
 /** Guards links in the tokens that are rendered, so that no trick of Markdown's syntax can hide one. */
-markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
+function guardLinks({ tokens, env, Token }: StateCore): void {
   const { guard } = env as { guard?: LinkGuard };
   if (guard === undefined) return;
   for (const token of tokens) {
@@ -120,7 +136,7 @@ markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
     if (token.children !== null)
       token.children = unparted(guarded(token.children, guard, Token), guard, Token);
   }
-});
+}
 
 function guarded(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"]): Token[] {
   let words = "";
@@ -162,33 +178,41 @@ function unparted(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"]
 
 /** Returns the tokens of a text, in which the guard has removed the URLs of refused links. */
 export function parseMarkdown(text: string, { guard, pictures }: Reading = {}): Token[] {
-  return markdown.parse(text, { guard, pictures });
+  return answers().parse(text, { guard, pictures });
 }
 
 export type { Token };
 
 /** A parser for blocks only: inline elements, such as links, take most of the time. */
-const blocks = new MarkdownIt({ html: false });
-blocks.core.ruler.enableOnly(["normalize", "block"]);
+const blocks = once(() => {
+  const parser = markdownParser({ html: false });
+  parser.core.ruler.enableOnly(["normalize", "block"]);
+  return parser;
+});
 
 /** Returns the blocks of code in a text, each with the language behind its first mark. */
 export function fencesOf(text: string): { language: string; content: string }[] {
-  return blocks
+  return blocks()
     .parse(text, {})
     .filter(({ type }) => type === "fence")
     .map(({ info, content }) => ({ language: info.trim().toLowerCase(), content }));
 }
 
 /** A parser that accepts URLs of any scheme, as other programs do. */
-const reader = new MarkdownIt({ html: false, linkify: true });
-reader.linkify.set({ fuzzyLink: false });
-reader.validateLink = (url) => url.length <= MAX_LINK_CHARS;
+const reader = once(() => {
+  const parser = markdownParser({ html: false, linkify: true });
+  parser.linkify.set({ fuzzyLink: false });
+  parser.validateLink = (url) => url.length <= MAX_LINK_CHARS;
+  return parser;
+});
 
 /**
  * Returns the targets of all links in a Markdown text, and its words, with escapes and character references resolved.
  */
 export function readMarkdown(text: string): { links: string[]; words: string[] } {
-  const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
+  const tokens = reader()
+    .parse(text, {})
+    .flatMap(({ children }) => children ?? []);
   const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
   return {
     links: targets.filter((target) => target !== null).map(String),
@@ -198,7 +222,9 @@ export function readMarkdown(text: string): { links: string[]; words: string[] }
 
 /** Returns the targets of the links and pictures of a Markdown text that are written as such. */
 export function targetsIn(text: string): string[] {
-  const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
+  const tokens = reader()
+    .parse(text, {})
+    .flatMap(({ children }) => children ?? []);
   return tokens
     .filter(({ markup }) => markup !== "linkify")
     .map((token) => token.attrGet("href") ?? token.attrGet("src"))
@@ -207,12 +233,15 @@ export function targetsIn(text: string): string[] {
 }
 
 /** A writer that makes HTML of all that any program does: it leaves tags as they are, and links to whatever they lead. */
-const shower = new MarkdownIt({ html: true });
-shower.validateLink = () => true;
+const shower = once(() => {
+  const parser = markdownParser({ html: true });
+  parser.validateLink = () => true;
+  return parser;
+});
 
 /** Returns a text as a program may mail it that takes it for Markdown: to be read here, and shown to nobody. */
 export function markdownAsHtml(text: string): string {
-  return shower.render(text);
+  return shower().render(text);
 }
 
 const REFERENCE = /&(?:#(?:x[0-9a-f]+|\d+);?|[a-z][a-z0-9]{1,31};)/gi;
@@ -236,7 +265,7 @@ function characterOf(reference: string): string {
 
 /** Returns plain text escaped for HTML. */
 export function escapeHtml(text: string): string {
-  return markdown.utils.escapeHtml(text);
+  return answers().utils.escapeHtml(text);
 }
 
 /**
@@ -256,5 +285,5 @@ export function hostToShow(target: string, shown: string): string | undefined {
 
 /** Returns a URL as linkify shows it, with escapes and punycode decoded. */
 export function readableLink(url: string): string {
-  return markdown.normalizeLinkText(url);
+  return answers().normalizeLinkText(url);
 }

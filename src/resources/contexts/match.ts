@@ -1,4 +1,4 @@
-import MiniSearch from "minisearch";
+import type MiniSearch from "minisearch";
 import type { App } from "../../app.ts";
 import { remembered } from "../../db/prepared.ts";
 import { BODY_BYTES } from "../../db/row-bytes.ts";
@@ -141,7 +141,9 @@ async function makeIndex(
     Math.min(MAX_INDEXED_CHARS, Math.floor(MAX_INDEX_CHARS / cards.length)),
   );
   count([...texts.values()].reduce((sum, { text }) => sum + text.length, 0));
-  const index = new MiniSearch({
+  // Loaded with the first choice among contexts: most servers have few, and make none.
+  const { default: Library } = await import("minisearch");
+  const index = new Library({
     fields: ["title", "text"],
     searchOptions: { boost: { title: 3 }, combineWith: "OR" },
     tokenize: tellingWords,

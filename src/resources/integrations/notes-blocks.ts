@@ -1,4 +1,6 @@
-import MarkdownIt, { type Token } from "markdown-it";
+import type { Token } from "markdown-it";
+import { once } from "../../lib/once.ts";
+import { markdownParser } from "../../mail/writing/markdown.ts";
 import { MAX_TEXTS, plainText, type RichText, richTextOf } from "./notes-rich-text.ts";
 
 /** Notion's limits of a request: of one list of blocks, of all blocks in it, and of its bytes (500 KB). */
@@ -28,7 +30,7 @@ const OTHER_NAMES: Record<string, string> = {
   yml: "yaml",
 };
 
-const markdown = new MarkdownIt({ html: false });
+const parser = once(() => markdownParser({ html: false }));
 
 interface Block {
   type: string;
@@ -39,7 +41,7 @@ interface Block {
 
 /** Markdown as Notion's blocks, in lists that are small enough to be sent one by one. */
 export function batchesOf(text: string): unknown[][] {
-  const blocks = readBlocks({ tokens: markdown.parse(text, {}), at: 0 }).flatMap((block) => fitted(block, 0));
+  const blocks = readBlocks({ tokens: parser().parse(text, {}), at: 0 }).flatMap((block) => fitted(block, 0));
   const batches: unknown[][] = [];
   let [count, bytes] = [Infinity, 0];
   for (const block of blocks) {
