@@ -101,3 +101,30 @@ test("what is shown is what was written, whatever stands in it", () => {
     { numRuns: 5_000 },
   );
 });
+
+const COUNT = 1_000;
+const SIZE = 64_000;
+
+// Each of these took longer than a test may, where the text was looked through once for each name.
+test.each<[string, string, string[]]>([
+  ["that differ in punctuation alone", "/a1.txt", numbered((n) => `a${"-".repeat(n)}.txt`)],
+  ["that begin alike", "a ", numbered((n) => `${"a".repeat(140)}${n}.pdf`)],
+  ["in a script without blanks", "中", numbered((n) => `${"中".repeat(1 + (n % 140))}.pdf`)],
+  ["that are numbers, as those of copies", "1 ", numbered((n) => `${"1".repeat(1 + (n % 140))}.1`)],
+  ["that are abbreviated", "ab… ", numbered((n) => `abc${n}.pdf`)],
+  ["that may have been cut", "abc.pdf ", ["abc.pdf", `${"q".repeat(200)}.pdf`]],
+  ["with a path", "/x.pdf", ["x.pdf"]],
+])("a mail with very many places and names %s is read to its end", (_, unit, filenames) => {
+  const text = unit.repeat(SIZE / unit.length);
+  expect(withoutFileNames(text, filenames)).toMatch(/^[\s….]*$/);
+});
+
+function numbered(nameOf: (number: number) => string): string[] {
+  return Array.from({ length: COUNT }, (_, number) => nameOf(number));
+}
+
+test("where comparing names with a text would take long, all of it counts as names", () => {
+  const names = numbered((n) => `${"a".repeat(140)}${n}.pdf`);
+  const text = `@office --allow-destructive ${"a ".repeat(SIZE / 2)}`;
+  expect(hideFileNames(text, names).text).not.toContain("@office");
+});

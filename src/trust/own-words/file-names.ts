@@ -38,6 +38,17 @@ export interface WithoutNames {
  * replaced only if it could be a command. Subjects of attached mails count as names too.
  */
 export function hideFileNames(text: string, filenames: readonly string[]): WithoutNames {
+  const known = KNOWN.get(filenames) ?? new Map<string, WithoutNames>();
+  KNOWN.set(filenames, known);
+  const found = known.get(text) ?? hideNames(text, filenames);
+  known.set(text, found);
+  return found;
+}
+
+/** What was found already in the texts of a run, which are asked about again and again, by the list of its names. */
+const KNOWN = new WeakMap<readonly string[], Map<string, WithoutNames>>();
+
+function hideNames(text: string, filenames: readonly string[]): WithoutNames {
   const spans = namesIn(text, filenames);
   const used = new Set(text.match(SIGNS));
   const signs = new Map<string, string>();

@@ -10,6 +10,8 @@ const LEFT_OUT = /…|⋯|‥|\.{2}/;
  * name.
  */
 const MAX_COMPARISONS = 500;
+/** How many letters of names are compared with a text; where they are more, the whole text counts as names. */
+const MAX_STEPS = 200_000;
 /** The number of a copied file: "Offer (1).pdf". */
 const COPY_NUMBER = /(?:[([]\d{1,3}[)\]]|[\s_-]\d{1,3})$/;
 const MAX_COPY_DIGITS = 3;
@@ -38,16 +40,10 @@ export function namesIn(text: string, filenames: readonly string[]): Span[] {
   if (names.length === 0) return [];
   const read = readLetters(text);
   const is_long = filenames.some((name) => name.length >= LONG_NAME_CHARS);
-  const whole = [...new Set(names.flatMap(({ wanted }) => wanted))].flatMap((name) =>
-    occurrences(read, name),
-  );
-  const spans = [...whole, ...names.flatMap((name) => copiesOf(read, name))]
-    .filter(({ start, end }) => isParted(text, start) && (is_long || isParted(text, end)))
-    .map(({ start, end }) => ({
-      start: pathStart(text, start),
-      end: is_long ? paragraphEnd(text, end) : end,
-    }));
-  return apart([...spans, ...shortenedIn(read, names)]);
+  const whole = occurrences(read, patternsOf(names), is_long);
+  if (whole === undefined) return [{ start: 0, end: text.length }];
+  const spans = withPaths(text, whole);
+  return apart([...(is_long ? toParagraphEnds(text, spans) : spans), ...shortenedIn(read, names)]);
 }
 
 interface Name {
@@ -89,10 +85,14 @@ interface Letters {
 function readLetters(text: string): Letters {
   let letters = "";
   const places: number[] = [];
-  for (const { 0: char, index } of text.matchAll(/[\p{L}\p{N}]/gu)) {
-    const plain = char.charCodeAt(0) < 0x80 ? char.toLowerCase() : plainestOf(char);
-    letters += plain;
-    for (let unit = 0; unit < plain.length; unit += 1) places.push(index);
+  let index = 0;
+  for (const char of text) {
+    if (isWordChar(char)) {
+      const plain = char.charCodeAt(0) < 0x80 ? char.toLowerCase() : plainestOf(char);
+      letters += plain;
+      for (let unit = 0; unit < plain.length; unit += 1) places.push(index);
+    }
+    index += char.length;
   }
   return { text, letters, places };
 }
@@ -113,24 +113,73 @@ function spanOf({ text, places }: Letters, from: number, to: number): Span {
   return { start: places[from] ?? 0, end: last + String.fromCodePoint(text.codePointAt(last) ?? 0).length };
 }
 
-function occurrences(read: Letters, wanted: string): Span[] {
-  const { letters } = read;
-  const found: Span[] = [];
-  for (let at = letters.indexOf(wanted); at !== -1; at = letters.indexOf(wanted, at + wanted.length))
-    found.push(spanOf(read, at, at + wanted.length));
-  return found;
+/** Stands for the number of a copy, before all letters. */
+const COPY = "\u0001";
+
+/** Returns the letter sequences to look for, in order, so that a text is looked through once, however many they are. */
+function patternsOf(names: Name[]): string[] {
+  const patterns = names.flatMap(({ wanted, stem, ending }) => [
+    ...wanted,
+    ...(stem === "" ? [] : [stem + COPY + ending]),
+  ]);
+  return [...new Set(patterns)].sort();
 }
 
-/** Returns where a name occurs with the number of a copy. */
-function copiesOf(read: Letters, { stem, ending }: Name): Span[] {
-  const { letters } = read;
-  if (stem === "") return [];
+/** The patterns from one index to another, which have so many letters in common. */
+interface Range {
+  from: number;
+  to: number;
+  depth: number;
+}
+
+/** Returns those patterns of a range that go on with a letter. */
+function goingOn(patterns: string[], { from, to, depth }: Range, letter: string): Range {
+  const code = letter.charCodeAt(0);
+  // A pattern that ends here is before those that go on.
+  const codeOf = (index: number): number => patterns[index]?.charCodeAt(depth) || -1;
+  const isBetween = codeOf(from) <= code && code <= codeOf(to - 1);
+  if (!isBetween) return { from, to: from, depth };
+  const first = (isThere: (other: number) => boolean): number => {
+    let [low, high] = [from, to];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isThere(codeOf(middle))) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  return {
+    from: codeOf(from) === code ? from : first((other) => other >= code),
+    to: codeOf(to - 1) === code ? to : first((other) => other > code),
+    depth: depth + 1,
+  };
+}
+
+/** Returns the longest name that begins at each place; undefined where names and text are made to take long. */
+function occurrences(read: Letters, patterns: string[], is_long: boolean): Span[] | undefined {
+  const { text, letters, places } = read;
   const found: Span[] = [];
-  for (let at = letters.indexOf(stem); at !== -1; at = letters.indexOf(stem, at + stem.length)) {
-    const behind = at + stem.length;
-    const digits = /^\d*/.exec(letters.slice(behind, behind + MAX_COPY_DIGITS))?.[0].length ?? 0;
-    const end = behind + digits + ending.length;
-    if (digits > 0 && letters.startsWith(ending, behind + digits)) found.push(spanOf(read, at, end));
+  let steps = 0;
+  const endsFrom = (at: number, begun: Range): number[] => {
+    const ends: number[] = [];
+    let end = at;
+    for (let range = begun; range.from < range.to; range = goingOn(patterns, range, letters.charAt(end++))) {
+      steps += 1;
+      if (patterns[range.from]?.length === range.depth) ends.push(end);
+      const copies = goingOn(patterns, range, COPY);
+      if (copies.from === copies.to) continue;
+      const digits = /^\d*/.exec(letters.slice(end, end + MAX_COPY_DIGITS))?.[0].length ?? 0;
+      if (digits > 0) ends.push(...endsFrom(end + digits, copies));
+    }
+    return ends;
+  };
+  for (const [at, place] of places.entries()) {
+    if (!isParted(text, place)) continue;
+    const ends = endsFrom(at, { from: 0, to: patterns.length, depth: 0 })
+      .map((to) => spanOf(read, at, to).end)
+      .filter((end) => is_long || isParted(text, end));
+    if (ends.length > 0) found.push({ start: place, end: Math.max(...ends) });
+    if (steps > MAX_STEPS) return undefined;
   }
   return found;
 }
@@ -202,22 +251,35 @@ export function isUnparted(char: string): boolean {
 }
 
 function isWordChar(char: string): boolean {
+  const code = char.charCodeAt(0);
+  // Most text is ASCII, and the pattern would take most of the time.
+  if (code < 0x80)
+    return (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
   return /[\p{L}\p{N}]/u.test(char);
 }
 
-/** Returns where the path before a file name begins: whoever made the file chose that as well. */
-function pathStart(text: string, start: number): number {
-  if (!/[/\\]/.test(text.charAt(start - 1))) return start;
-  const least = Math.max(0, start - MAX_PATH_CHARS);
-  let at = start;
-  while (at > least && !/["'<(:\n]/.test(text.charAt(at - 1))) at -= 1;
-  return at;
+/** Returns names together with the path before them: whoever made the file chose that as well. */
+function withPaths(text: string, spans: Span[]): Span[] {
+  let [from, at] = [0, 0];
+  return spans.map(({ start, end }) => {
+    // What ends a path is looked for once, as the names are in order.
+    for (; at < start; at += 1) if (/["'<(:\n]/.test(text.charAt(at))) from = at + 1;
+    const is_path = /[/\\]/.test(text.charAt(start - 1));
+    return { start: is_path ? Math.max(from, start - MAX_PATH_CHARS) : start, end };
+  });
 }
 
-/** Returns the end of the paragraph: a long name may have been cut when the mail was read. */
-function paragraphEnd(text: string, from: number): number {
-  const end = text.indexOf("\n\n", from);
-  return end === -1 ? text.length : end;
+/** Returns spans up to the end of their paragraph: a long name may have been cut when the mail was read. */
+function toParagraphEnds(text: string, spans: Span[]): Span[] {
+  let until = -1;
+  return spans.map(({ start, end }) => {
+    // Whatever ends before that is in the paragraph of one that began before it.
+    if (end > until) {
+      const at = text.indexOf("\n\n", end);
+      until = at === -1 ? text.length : at;
+    }
+    return { start, end: until };
+  });
 }
 
 function apart(spans: Span[]): Span[] {
