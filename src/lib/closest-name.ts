@@ -31,11 +31,13 @@ function sharedStart(a: string, b: string): number {
   return length;
 }
 
-/** Levenshtein distance, on the first 100 characters. */
+const MAX_COMPARED_CHARS = 100;
+
+/** Levenshtein distance of the first 100 characters: of long texts it would take long. */
 function editsBetween(a: string, b: string): number {
-  const letters = Array.from(b);
+  const letters = Array.from(b.slice(0, MAX_COMPARED_CHARS));
   let row = [0, ...letters.map((_, index) => index + 1)];
-  for (const [i, letter] of Array.from(a.slice(0, 100)).entries()) {
+  for (const [i, letter] of Array.from(a.slice(0, MAX_COMPARED_CHARS)).entries()) {
     const next = [i + 1];
     for (const [j, other] of letters.entries()) {
       const swap = (row[j] ?? 0) + (letter === other ? 0 : 1);

@@ -31,6 +31,21 @@ test("a model that is not there does not work, and the nearest names are offered
   expect((await ada.post(`/connections/${id}/test`)).body).toMatchObject({ ok: true, error: null });
 });
 
+test("of a megabyte of names, the first are offered, and the chosen one is found wherever it stands", async () => {
+  const filler = numbers(4_000).map((name) => name.padEnd(190, "-x"));
+  await using provider = startProvider("openai", { models: [...filler, KEY, "gpt-9"] });
+  await using t = await testApp(LOCAL);
+  const ada = await t.as("ada@example.com");
+  const input = { kind: "openai", base_url: provider.base_url, credential: KEY };
+  const found = await ada.post("/connections/test", { ...input, model: "gpt-9" });
+  expect(found.body).toMatchObject({ ok: true, models: filler.slice(0, 200) });
+  const missing = await ada.post("/connections/test", { ...input, model: KEY.slice(0, -1) });
+  expect(missing.body).toMatchObject({ ok: false, error: { code: "model_not_found" } });
+  // Those behind the first were not looked through for the credential.
+  expect(missing.body.error.message).not.toContain(KEY);
+  expect(missing.body.models).not.toContain(KEY);
+});
+
 test("of many models the three nearest are named", async () => {
   await using provider = startProvider("openai", { models: ["zebra", "gpt-5", ...numbers(40)] });
   await using t = await testApp(LOCAL);

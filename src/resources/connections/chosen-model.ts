@@ -7,6 +7,8 @@ import { apiPingOf, isModelThere } from "./ping-api.ts";
 /** The most names of similar models that are told. */
 const FEW_MODELS = 6;
 const NEAREST = 3;
+/** Of how many characters of names more is done than to look for the chosen one in them. */
+const MAX_LISTED_CHARS = 50_000;
 
 /** Throws PingFault where the provider has no such model. A provider that lists none is not asked. */
 export async function refuseMissingModel(
@@ -41,6 +43,13 @@ function withoutTag(name: string): string {
   return colon > name.lastIndexOf("/") ? name.slice(0, colon) : name;
 }
 
+/** Returns the first of many names: a server may list as many as it likes, and whatever else is done takes longer with each. */
+export function firstOf(names: string[]): string[] {
+  let chars = 0;
+  const over = names.findIndex((name) => (chars += name.length) > MAX_LISTED_CHARS);
+  return over === -1 ? names : names.slice(0, over);
+}
+
 function missing(target: PingTarget, found: string, models: string[], model = ""): PingFault {
   return new PingFault("model_not_found", `${found} ${offerOf(models, model)}`, null, { models });
 }
@@ -49,6 +58,8 @@ function offerOf(models: string[], model: string): string {
   if (models.length === 0) return "It has none at all yet.";
   const few = models.length <= FEW_MODELS;
   if (!few && model === "") return `Choose one of its ${models.length}.`;
-  const names = nearestNames(model, models, few ? models.length : NEAREST).map((name) => quote(name, []));
+  const names = nearestNames(model, firstOf(models), few ? models.length : NEAREST).map((name) =>
+    quote(name, []),
+  );
   return `${few ? "It has" : "Nearest to it are"} ${names.join(", ")}.`;
 }

@@ -3,7 +3,7 @@ import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { freshToken } from "../integrations/tokens.ts";
 import { containsSecret, containsSecretPart } from "../../lib/quote.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
-import { refuseMissingModel } from "./chosen-model.ts";
+import { firstOf, refuseMissingModel } from "./chosen-model.ts";
 import type { NewConnection } from "./body-shapes.ts";
 import { draftConnection, ownConnection } from "./connections.ts";
 import { isModelKind } from "./kinds.ts";
@@ -104,10 +104,11 @@ async function outcomeOf(app: App, row: ConnectionRow, { timeout_ms, draft }: Wa
 
 async function findingOf(app: App, row: ConnectionRow, ask: Ask): Promise<Finding> {
   const target = pingTarget(app, row, ask.signal);
-  const finding = await ping(target).catch((error: unknown) => {
+  const found = await ping(target).catch((error: unknown) => {
     if (!(error instanceof PingFault) || error.fault.code !== "bad_response") throw error;
     return row.kind === "mcp" ? pingOldServer(app, row, { ask, error }) : lookBelow(target, error);
   });
+  const finding = { ...found, tools: firstOf(found.tools) };
   refuseEcho(target, finding);
   const { kind, model } = row;
   if (isModelKind(kind) && kind !== "demo")
@@ -139,12 +140,11 @@ async function pingOldServer(
 
 /** Throws if a server repeats a secret: nobody may read one again, not even by way of a server. */
 function refuseEcho({ name, credential, headers }: PingTarget, finding: Finding): void {
-  const shown = JSON.stringify(finding);
+  const shown = JSON.stringify({ ...finding, models: firstOf(finding.models) });
+  const of_headers = Object.values(headers).filter(({ length }) => length >= MIN_HEADER_ECHO_CHARS);
   const echoed =
     (credential.length >= MIN_ECHO_CHARS && containsSecretPart(shown, credential)) ||
-    Object.values(headers).some(
-      (value) => value.length >= MIN_HEADER_ECHO_CHARS && containsSecret(shown, value),
-    );
+    containsSecret(shown, of_headers);
   if (!echoed) return;
   const what = "repeats the credential, or a header of this connection, in its answer";
   throw new PingFault("bad_response", `${name} ${what}, so the answer is not shown.`);
