@@ -161,10 +161,23 @@ test("a start loads no library that only some mails, runs or accounts need", asy
   for (const path of loaded) for (const name of loadedBy(path, sources[path] ?? "")) loaded.add(name);
   expect(["elysia", "src/mail/reading/charsets.ts"].filter((name) => !loaded.has(name))).toEqual([]);
   const of_mails = ["mailparser", "mailauth", "encoding-japanese", "iconv-lite", "htmlparser2", "ical.js"];
-  const of_answers = ["markdown-it", "sanitize-html", "nodemailer", "nodemailer/lib/mail-composer"];
+  const of_answers = ["markdown-it", "sanitize-html", "nodemailer/lib/mail-composer"];
   const of_accounts = ["minisearch", "openai", "@modelcontextprotocol/client", "stripe", "oauth4webapi"];
   const later = [...of_mails, ...of_answers, ...of_accounts, "prom-client", "yauzl"];
   expect(later.filter((name) => loaded.has(name))).toEqual([]);
+});
+
+test("a library is loaded by imports or by calls of require, as its two builds would be two libraries", async () => {
+  const of_server = Object.entries(await readSources()).filter(
+    ([path]) => !path.startsWith("src/dashboard/"),
+  );
+  const all = of_server.flatMap(([path, code]) => scanned(path, code));
+  const packages = (required: boolean) => {
+    const names = all.filter(({ kind }) => (kind === "require-call") === required).map(({ name }) => name);
+    return new Set(names.filter((name) => !name.startsWith("src/")).map(packageOf));
+  };
+  expect(packages(true).size).toBeGreaterThan(0);
+  expect([...packages(true).intersection(packages(false))]).toEqual([]);
 });
 
 test("whatever works on texts of accounts or strangers on threads gives everybody their turn", async () => {
@@ -283,6 +296,10 @@ function scanned(path: string, code: string): { name: string; kind: string }[] {
     name: name.startsWith(".") ? normalize(join(path, "..", name)) : name,
     kind,
   }));
+}
+
+function packageOf(name: string): string {
+  return name.split("/", name.startsWith("@") ? 2 : 1).join("/");
 }
 
 function importFault(path: string, name: string): string[] {

@@ -78,7 +78,7 @@ function hideParts(text: string, forms: string[]): string {
   /** By place, how far a part of a secret goes that begins there. */
   const ends = new Map<number, number>();
   for (const [length, alike] of Map.groupBy(forms.map(inLowerCase), partChars)) {
-    // Of the secrets, because the text may be much longer.
+    // Made of the secrets, because the text may be much longer.
     const pieces = new Set(alike.flatMap((form) => piecesOf(form, length)));
     for (let at = 0; at + length <= shown.length; at += 1)
       if (pieces.has(shown.slice(at, at + length))) ends.set(at, at + length);

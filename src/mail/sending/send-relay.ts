@@ -1,7 +1,7 @@
 import { urlOf } from "../../lib/web-address.ts";
 import { isIP } from "node:net";
 import type { Readable } from "node:stream";
-import type { SendMailOptions } from "nodemailer";
+import { createTransport, type SendMailOptions } from "nodemailer";
 import { invalid } from "../../errors.ts";
 import { allowedByOperator, isPublicAddress } from "../../net/guarded-fetch.ts";
 import { refuseOwnFault } from "../../lib/own-faults.ts";
@@ -33,15 +33,10 @@ interface Streamed extends SendMailOptions {
   stream: () => Readable;
 }
 
-/** Loads the library where there is a relay: in other servers it would be a thirtieth of a start. */
-function nodemailer(): typeof import("nodemailer") {
-  return require("nodemailer");
-}
-
 /** Creates a sender that hands every mail to one relay. */
 export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender {
   const relay = readRelayUrl(options);
-  const pool = nodemailer().createTransport({
+  const pool = createTransport({
     ...relay.transport,
     name: options.hostname,
     connectionTimeout: timeouts.connect_ms,
@@ -178,7 +173,7 @@ export async function tryRelay(
     // Longer than the specific time-outs, so that the error names what did not arrive.
     socketTimeout: 2 * timeout_ms,
   };
-  const transport = nodemailer().createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
+  const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
   const logs_in = "auth" in relay.transport;
   if ("auth" in relay.transport && relay.transport.auth.pass === "")
     return { trouble: "The relay cannot be used: outbound.relay_url names a user and no password", logs_in };

@@ -7,7 +7,7 @@ import { apiPingOf, isModelThere } from "./ping-api.ts";
 /** The most names of similar models that are told. */
 const FEW_MODELS = 6;
 const NEAREST = 3;
-/** Of how many characters of names more is done than to look for the chosen one in them. */
+/** How many characters of names are looked at for more than the chosen one. */
 const MAX_LISTED_CHARS = 50_000;
 
 /** Throws PingFault where the provider has no such model. A provider that lists none is not asked. */
