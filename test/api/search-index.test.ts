@@ -84,7 +84,7 @@ describe("a message that has ended", () => {
   test("has at most 64 KB indexed, and its own words before its material", async () => {
     await using t = await testApp();
     const ada = await t.as("ada@example.com");
-    const long = "word ".repeat(40_000);
+    const long = Array.from({ length: 40_000 }, (_, at) => `word${at % 100}`).join(" ");
     const [row] = await storeMessages(t, ada.user, [{ subject: long, instruction: long, result: long }]);
     await t.app.db
       .insertInto("message_contents")
@@ -97,6 +97,20 @@ describe("a message that has ended", () => {
       instruction: long.slice(0, 24_576),
       material: expect.stringMatching(/^word/),
     });
+  });
+
+  test("has a word that stands again and again indexed so often that it is found, and what stands behind it", async () => {
+    await using t = await testApp();
+    const ada = await t.as("ada@example.com");
+    const repeated = `begin ${"again ".repeat(4_000)}end`;
+    await storeMessages(t, ada.user, [{ subject: "one", instruction: repeated, result: "again and again" }]);
+    const [one] = await indexed(t);
+    expect(one?.instruction.match(/again/g)).toHaveLength(400);
+    expect(one?.instruction).toEndWith("again end");
+    for (const q of ["again", "begin", "end", '"begin again again"', "result"]) {
+      const found = (await ada.get(`/messages?q=${q}`)).body.items.length;
+      expect([q, found]).toEqual([q, q === "result" ? 0 : 1]);
+    }
   });
 
   test("is indexed anew when its tags change, and only once however often it waits", async () => {

@@ -48,9 +48,10 @@ test.each(["after:yesterday", "before:2026-02-30", "before:", "-after:2026-01-01
   },
 );
 
-test("has at most 20 terms, and knows when nothing is asked for", () => {
-  expect(() => parse("a ".repeat(21))).toThrow(AppError);
-  expect(asksForNothing(parse("a ".repeat(20)))).toBe(false);
+test("has at most 32 words, those of phrases included, and knows when nothing is asked for", () => {
+  expect(() => parse("a ".repeat(33))).toThrow(AppError);
+  expect(() => parse(`"${"a ".repeat(33)}"`)).toThrow(AppError);
+  expect(asksForNothing(parse("a ".repeat(32)))).toBe(false);
   expect(asksForNothing(parse("!? 🎉"))).toBe(true);
   expect(asksForNothing(parse("has:file"))).toBe(false);
 });

@@ -38,7 +38,7 @@ const filters = {
       minLength: 1,
       maxLength: 200,
       description:
-        'What to look for: words, all of which have to stand in the subject, sender, instruction, result, material or text of files. A word of three letters or more also finds those that begin with it; upper and lower case and accents are the same. `"two words"` is a phrase, `in*` any word that begins so, `-word` must not stand there. `from:`, `to:`, `subject:` and `tag:` look there alone; `has:file`, `before:2026-03-31` and `after:2026-03-01` (days of the clock of the account) filter. At most 20 words and phrases.',
+        'What to look for: words, all of which have to stand in the subject, sender, instruction, result, material or text of files. A word of three letters or more also finds those that begin with it; upper and lower case and accents are the same. `"two words"` is a phrase, `in*` any word that begins so, `-word` must not stand there. `from:`, `to:`, `subject:` and `tag:` look there alone; `has:file`, `before:2026-03-31` and `after:2026-03-01` (days of the clock of the account) filter. At most 32 words, those of phrases included.',
       examples: ['invoice from:ada "is paid" after:2026-01-01'],
     }),
   ),

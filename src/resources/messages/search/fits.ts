@@ -1,3 +1,4 @@
+import { once } from "../../../lib/once.ts";
 import { folded, wordsIn } from "../../../lib/split-words.ts";
 import { FIELDS_OF, indexWords, type TextField } from "./expression.ts";
 import type { SearchQuery, Term } from "./query.ts";
@@ -10,21 +11,13 @@ export type Span = [from: number, to: number];
 
 /** Whether a message is one that the index would find, going by these fields. */
 export function fitsQuery({ terms, without }: SearchQuery, fields: Fields): boolean {
-  const texts = new Map<TextField, string>();
-  const words = new Map<TextField, Found[]>();
-  const standsIn = (term: Term, name: TextField): boolean => {
-    const text = fields[name] ?? "";
-    // Most texts do not have the letters at all, which is known much sooner than their words.
-    const [first = ""] = indexWords(term);
-    if (!keep(texts, name, () => folded(text)).includes(folded(first))) return false;
-    return (
-      spansIn(
-        keep(words, name, () => foldedWords(text)),
-        term,
-        1,
-      ).length > 0
-    );
-  };
+  const texts = new Map<TextField, FoldedText>();
+  const standsIn = (term: Term, name: TextField): boolean =>
+    spansIn(
+      keep(texts, name, () => foldedText(fields[name] ?? "")),
+      term,
+      1,
+    ).length > 0;
   const stands = (term: Term) => FIELDS_OF[term.in ?? "all"].some((name) => standsIn(term, name));
   return terms.every(stands) && !without.some(stands);
 }
@@ -39,8 +32,8 @@ function keep<Value>(kept: Map<TextField, Value>, name: TextField, make: () => V
 export function spansOf({ terms }: SearchQuery, field: TextField, text: string, count: number): Span[] {
   const looked_for = terms.filter((term) => FIELDS_OF[term.in ?? "all"].some((name) => name === field));
   if (looked_for.length === 0) return [];
-  const words = foldedWords(text);
-  const found = looked_for.flatMap((term) => spansIn(words, term, count));
+  const shown = foldedText(text);
+  const found = looked_for.flatMap((term) => spansIn(shown, term, count));
   return joined(found.sort(([one], [other]) => one - other));
 }
 
@@ -50,12 +43,24 @@ interface Found {
   to: number;
 }
 
-function foldedWords(text: string): Found[] {
-  return Array.from(wordsIn(text), ({ text: word, from, to }) => ({ word: folded(word), from, to }));
+interface FoldedText {
+  letters: string;
+  words: () => Found[];
 }
 
-function spansIn(words: Found[], term: Term, count: number): Span[] {
+function foldedText(text: string): FoldedText {
+  const letters = folded(text);
+  const words = once(() =>
+    Array.from(wordsIn(text), ({ text: word, from, to }) => ({ word: folded(word), from, to })),
+  );
+  return { letters, words };
+}
+
+function spansIn({ letters, words: read }: FoldedText, term: Term, count: number): Span[] {
   const wanted = indexWords(term).map(folded);
+  // Most texts do not have the letters at all, which is known much sooner than their words.
+  if (!letters.includes(wanted[0] ?? "")) return [];
+  const words = read();
   const last = wanted.length - 1;
   const spans: Span[] = [];
   for (let at = 0; at + last < words.length && spans.length < count; at += 1) {

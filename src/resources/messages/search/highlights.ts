@@ -33,8 +33,8 @@ type Known = Pick<MessageRow, "id" | "subject" | "sender" | "instruction" | "res
 /** Where a search has found something in each of these messages, by their ids. */
 export async function highlightsOf(
   app: App,
-  rows: Known[],
-  query: SearchQuery,
+  user_id: string,
+  { rows, query }: { rows: Known[]; query: SearchQuery },
 ): Promise<Map<string, Highlight[]>> {
   const indexed = await indexedTexts(
     app.db,
@@ -42,20 +42,27 @@ export async function highlightsOf(
   );
   const others = new Map(indexed.map(({ message_id, ...texts }) => [message_id, texts]));
   let room = MAX_PAGE_CHARS;
-  return new Map(
-    rows.map((row) => {
-      const fields: Fields = { ...knownFields(row), ...others.get(row.id) };
-      const found: Highlight[] = [];
-      for (const field of SHOWN) {
-        if (found.length === MAX_HIGHLIGHTS || room <= 0) break;
-        const text = plainText((fields[field] ?? "").slice(0, MAX_FIELD_CHARS));
-        room -= text.length;
-        const highlight = foundIn(query, field, text);
-        if (highlight) found.push(highlight);
-      }
-      return [row.id, found];
-    }),
-  );
+  const highlightsIn = (fields: Fields): Highlight[] => {
+    const found: Highlight[] = [];
+    for (const field of SHOWN) {
+      if (found.length === MAX_HIGHLIGHTS || room <= 0) break;
+      const text = plainText((fields[field] ?? "").slice(0, MAX_FIELD_CHARS));
+      room -= text.length;
+      const highlight = foundIn(query, field, text);
+      if (highlight) found.push(highlight);
+    }
+    return found;
+  };
+  const all = new Map<string, Highlight[]>();
+  for (const row of rows) {
+    const found = app.reads({ who: user_id }, async () =>
+      highlightsIn({ ...knownFields(row), ...others.get(row.id) }),
+    );
+    all.set(row.id, await found);
+    // A page of long texts would hold up everybody else.
+    await Bun.sleep(0);
+  }
+  return all;
 }
 
 /** What the model wrote is shown without the marks of its Markdown, unless what was found stands in one. */

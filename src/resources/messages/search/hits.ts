@@ -117,12 +117,28 @@ export async function scoresOf(
   const scores = new Map<string, number>();
   for (const [slot, [newest, ...others]] of Map.groupBy(hits, (hit) => hit.slot)) {
     if (!newest) continue;
-    const expression = expressionOf(query, markOf(slot));
+    const expression = expressionOf(inShort(query), markOf(slot));
     const places = { from: (others.at(-1) ?? newest).place, below: newest.place + 1 };
     const { rows } = await inTurn(app, user_id, () => scoresIn(app.db, { expression, ...places }));
     for (const { id, score } of rows) scores.set(id, score);
   }
   return scores;
+}
+
+/** How many words of a phrase count for its rank. */
+const RANKING_WORDS = 3;
+
+/**
+ * A search that finds at least the same. How well a phrase fits depends on how often it stands in all messages, which takes
+ * the longer the more words it has.
+ */
+function inShort(query: SearchQuery): SearchQuery {
+  const terms = query.terms.map((term) =>
+    term.words.length > RANKING_WORDS
+      ? { ...term, words: term.words.slice(0, RANKING_WORDS), prefix: false }
+      : term,
+  );
+  return { ...query, terms, without: [] };
 }
 
 /** Reads the index, one step of one account at a time, and everybody's in turn. */

@@ -24,7 +24,8 @@ export interface SearchQuery {
   until?: number;
 }
 
-const MAX_TERMS = 20;
+/** How many words are looked for, those of phrases too: each goes through all places of the word in the index. */
+const MAX_WORDS = 32;
 /** From how many letters on a word also finds those that begin with it; with an asterisk, from how many. */
 const PREFIX_CHARS = 3;
 const STARRED_CHARS = 2;
@@ -47,8 +48,13 @@ export function parseQuery(typed: string, { timezone }: { timezone: string }): S
     const term = termOf(piece);
     if (term.words.length > 0) (piece.without ? query.without : query.terms).push(term);
   }
-  if (query.terms.length + query.without.length > MAX_TERMS)
-    throw invalid("query.q", "too_many", `A search has at most ${MAX_TERMS} words and phrases.`);
+  const count = [...query.terms, ...query.without].reduce((sum, { words }) => sum + words.length, 0);
+  if (count > MAX_WORDS)
+    throw invalid(
+      "query.q",
+      "too_many",
+      `A search has at most ${MAX_WORDS} words, those of phrases included.`,
+    );
   return query;
 }
 

@@ -87,11 +87,11 @@ interface Wanted {
   cursor?: string;
 }
 
-async function highlightsIn({ app, query }: Search, ids: string[]): Promise<Map<string, Highlight[]>> {
+async function highlightsIn({ app, user, query }: Search, ids: string[]): Promise<Map<string, Highlight[]>> {
   if (ids.length === 0) return new Map();
   const known = ["id", "subject", "sender", "instruction", "result", "command", "tags"] as const;
   const rows = await app.db.selectFrom("messages").select(known).where("id", "in", ids).execute();
-  return highlightsOf(app, rows, query);
+  return highlightsOf(app, user.id, { rows, query });
 }
 
 async function pageByDate(search: Search, { limit, cursor }: Wanted) {

@@ -19,6 +19,12 @@ const MAX_LINE_CHARS = 2_000;
  * and a message is forgotten in one transaction.
  */
 const MAX_WORDS = 2_500;
+/**
+ * Which share of a message's words one word may have in the index, and how often it stands there in any case: a phrase goes
+ * through all places of its words. A word of more is found in its first places.
+ */
+const MAX_SHARE = 1 / 10;
+const MIN_REPEATS = 20;
 /** How many files are read of one message, and how large they may be. */
 const MAX_FILES = 10;
 const MAX_FILE_BYTES = 5 * MB;
@@ -47,7 +53,7 @@ export async function textsOf(app: App, message: MessageRow, signal: AbortSignal
   const read = left > 0 ? await textsOfFiles(app, message, { files, signal }) : [];
   const names = files.map(({ filename }) => filename);
   const all = { ...texts, material, files: cut([...names, ...read].join("\n"), left) };
-  return { ...upTo(MAX_WORDS, all), has_file: files.length > 0 };
+  return { ...withoutRepeats(upTo(MAX_WORDS, all)), has_file: files.length > 0 };
 }
 
 /** Cuts texts off, in their order, where they have more than so many different words. */
@@ -61,6 +67,33 @@ function upTo<Fields extends Record<string, string>>(count: number, texts: Field
     return [name, text];
   });
   return Object.fromEntries(cut_off) as Fields;
+}
+
+/** Leaves words out where they stand again and again, see `MAX_SHARE`. */
+function withoutRepeats<Fields extends Record<string, string>>(texts: Fields): Fields {
+  const words = Object.entries(texts).map(([name, text]) => ({
+    name,
+    text,
+    words: Array.from(wordsIn(text)),
+  }));
+  const most = Math.max(MIN_REPEATS, MAX_SHARE * words.reduce((sum, field) => sum + field.words.length, 0));
+  const counts = new Map<string, number>();
+  const kept = words.map(({ name, text, words }) => {
+    const parts: string[] = [];
+    let begin = 0;
+    let end = 0;
+    for (const { text: word, to } of words) {
+      const count = (counts.get(folded(word)) ?? 0) + 1;
+      counts.set(folded(word), count);
+      if (count > most) {
+        parts.push(text.slice(begin, end));
+        begin = to;
+      }
+      end = to;
+    }
+    return [name, parts.join("") + text.slice(begin)];
+  });
+  return Object.fromEntries(kept) as Fields;
 }
 
 /** A tag as one word whatever signs it has: only a whole tag is found, or its beginning. */
