@@ -36,9 +36,9 @@ export function mayCommand(words: string): boolean {
  * copy, or abbreviated.
  */
 export function namesIn(text: string, filenames: readonly string[]): Span[] {
-  const names = [...new Set(filenames)].map(nameOf).filter(({ letters }) => letters !== "");
-  if (names.length === 0) return [];
   const read = readLetters(text);
+  if (read.letters === "") return [];
+  const names = [...new Set(filenames)].map(nameOf);
   const is_long = filenames.some((name) => name.length >= LONG_NAME_CHARS);
   const whole = occurrences(read, patternsOf(names), is_long);
   if (whole === undefined) return [{ start: 0, end: text.length }];
@@ -47,8 +47,8 @@ export function namesIn(text: string, filenames: readonly string[]): Span[] {
 }
 
 interface Name {
-  letters: string;
-  /** Its letters without the extension, and the extension's; both empty without one. */
+  filename: string;
+  /** Its letters without the extension, and the extension's; both empty without one. A long name is looked for without. */
   stem: string;
   ending: string;
   /** Letter sequences that count as its name wherever they occur. */
@@ -65,11 +65,10 @@ function nameOf(filename: string): Name {
     ...(ending !== "" && original !== stem ? [original + ending] : []),
     ...[stem, original].filter((one) => MARKED.test(one) && /\S\s+\S/.test(one)),
   ];
-  const [letters, bare] = [lettersIn(filename), lettersIn(ending)];
   return {
-    letters,
-    stem: ending === "" ? "" : lettersIn(original),
-    ending: bare,
+    filename,
+    stem: ending === "" || original.length > LONG_NAME_CHARS ? "" : lettersIn(original),
+    ending: lettersIn(ending.slice(0, LONG_NAME_CHARS)),
     wanted: wanted.map((name) => lettersIn(name.slice(0, LONG_NAME_CHARS))).filter((name) => name !== ""),
   };
 }
@@ -87,20 +86,27 @@ function readLetters(text: string): Letters {
   const places: number[] = [];
   let index = 0;
   for (const char of text) {
-    if (isWordChar(char)) {
-      const plain = char.charCodeAt(0) < 0x80 ? char.toLowerCase() : plainestOf(char);
-      letters += plain;
-      for (let unit = 0; unit < plain.length; unit += 1) places.push(index);
-    }
+    const plain = plainOf(char);
+    letters += plain;
+    for (let unit = 0; unit < plain.length; unit += 1) places.push(index);
     index += char.length;
   }
   return { text, letters, places };
 }
 
-function plainestOf(char: string): string {
-  return normalForm("NFKD", char)
-    .replaceAll(/[^\p{L}\p{N}]+/gu, "")
-    .toLowerCase();
+/** The plain form of each character that was met, because most stand in many names. */
+const PLAIN = new Map<string, string>();
+const MAX_PLAIN = 5_000;
+
+/** Returns a letter or number without accents and in its plain form, and nothing for other characters. */
+function plainOf(char: string): string {
+  if (char.charCodeAt(0) < 0x80) return isWordChar(char) ? char.toLowerCase() : "";
+  const known = PLAIN.get(char);
+  if (known !== undefined) return known;
+  const letters = isWordChar(char) ? normalForm("NFKD", char).replaceAll(/[^\p{L}\p{N}]+/gu, "") : "";
+  if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
+  PLAIN.set(char, letters.toLowerCase());
+  return letters.toLowerCase();
 }
 
 /** Returns the letters and numbers of a text, without accents and in their plain form. */
@@ -209,7 +215,8 @@ function cutsIn({ text, places }: Letters): number[] {
   return cuts;
 }
 
-function shortenedAt(read: Letters, at: number, { letters, ending }: Name): Span[] {
+function shortenedAt(read: Letters, at: number, { filename, ending }: Name): Span[] {
+  const letters = lettersIn(filename);
   const head = longest(letters, (length) => beginsAt(read, at - length, letters.slice(0, length)));
   const stem = letters.slice(0, letters.length - ending.length);
   const [whole = 0, bare = 0] = [letters, stem].map((name) =>
