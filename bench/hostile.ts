@@ -39,6 +39,10 @@ const HEADER_CHARS = 60_000;
 /** Titles in one answer: no more than the beginning of a page's title counts, and no more than one page of a search. */
 const TITLES = 50;
 const MACRO_PLACES = 20;
+/** As many files as fit into the mail in any characters. */
+const FILES = 500;
+const NAME_CHARS = 200;
+const PHRASE_CHARS = 150;
 /** In other characters it takes up to four times as many. */
 const PACKED_CHARS = 45_000;
 const SETTLE_MS = 8;
@@ -53,8 +57,15 @@ const shapes = Object.entries(SHAPES).filter(isAsked);
 const structures = Object.entries(STRUCTURES).filter(isAsked);
 
 /** What the model, the tool and the receiver of webhooks say at the moment. */
-const say = { answer: "Done.", rounds: [] as Call[][], result: "done", hook: "ok", titles: [] as string[] };
-const SILENT = { answer: "Done.", rounds: [], result: "done", hook: "ok", titles: [] };
+const say = {
+  answer: "Done.",
+  rounds: [] as Call[][],
+  result: "done",
+  hook: "ok",
+  titles: [] as string[],
+  models: [] as string[],
+};
+const SILENT = { answer: "Done.", rounds: [], result: "done", hook: "ok", titles: [], models: [] };
 /** What the model says as it is, once. */
 const raw = { completion: "" };
 const relayed = { answers: 0, arrived: false };
@@ -142,6 +153,8 @@ const DOORS: Door[] = [
   { name: "mail: header and address fields", send: (text) => mail(fieldsOf(text), "Hello") },
   { name: "mail: page, calendar, mail and text as parts", send: (text) => mail(MIXED, partsOf(text)) },
   { name: "mail: boundaries", send: (text) => mail(MIXED, text) },
+  { name: "mail: names of many files, and a text of them", send: (text) => mail(MIXED, filesNamed(text)) },
+  { name: "stranger's mail: names of many files", send: (text) => stranger(MIXED, filesNamed(text)) },
   { name: "stranger's mail: signed text", send: (text) => stranger(PLAIN, text) },
   { name: "stranger's mail: fields of signatures", send: (text) => stranger(signaturesOf(text), "Hello") },
   {
@@ -182,6 +195,8 @@ const DOORS: Door[] = [
     send: (text) => call({ instruction: "Do it", content: text, attachments: attached(text) }),
   },
   { name: "API: instruction, context and header field", send: fields },
+  { name: "API: search for a phrase of it", send: search },
+  { name: "model: list of models", send: listed },
   { name: "webhook: answer", send: webhook },
 ];
 
@@ -510,6 +525,39 @@ function attached(text: string): object[] {
   }));
 }
 
+/** As many files as a mail may have, each with a name of a piece of the text, as long as one may be. */
+function filesNamed(text: string): string {
+  const line = text.replaceAll(/[\r\n]+/g, " ");
+  const pieces = Array.from({ length: FILES }, (_, nth) => {
+    const name = encodeURIComponent(`${nth} ${line.slice(nth * 3, nth * 3 + NAME_CHARS)}.txt`.toWellFormed());
+    return `--b\r\nContent-Type: application/x-any\r\nContent-Disposition: attachment; filename*=UTF-8''${name}\r\n\r\nx\r\n`;
+  });
+  return `--b\r\n${PLAIN}\r\n\r\n${text.slice(0, PACKED_CHARS)}\r\n${pieces.join("")}--b--\r\n`;
+}
+
+/** The texts of all doors before are what is looked through. */
+async function search(text: string): Promise<void> {
+  const words = text.slice(0, PHRASE_CHARS).replaceAll('"', " ");
+  const query = new URLSearchParams({ q: `"${words}" ${words.slice(0, 10)}`, sort: "rank" });
+  // Some shapes have more words than a search may.
+  await ask("GET", `/messages?${query}`, undefined, { refused: 422 });
+}
+
+/** The models that a server of an account's own says it has. */
+async function listed(text: string): Promise<void> {
+  const names = Array.from({ length: text.length / NAME_CHARS }, (_, nth) =>
+    text.slice(nth * NAME_CHARS, (nth + 1) * NAME_CHARS),
+  );
+  say.models = names;
+  await ask("POST", "/connections/test", {
+    kind: "openai_compatible",
+    base_url: `http://127.0.0.1:${model.port}/v1`,
+    api_key: text.slice(0, 100).replaceAll(/[^\x21-\x7e]/g, "k"),
+    default_model: "hostile",
+  });
+  say.models = [];
+}
+
 async function webhook(text: string): Promise<void> {
   const before = heard.events;
   await call({ instruction: "Do it" }, { hook: text });
@@ -596,6 +644,7 @@ function startModel(): AsyncDisposable & { port: number } {
     port: 0,
     hostname: "127.0.0.1",
     fetch: async (request) => {
+      if (request.method === "GET") return Response.json({ data: say.models.map((id) => ({ id })) });
       const { messages } = (await request.json()) as { messages: { tool_calls?: unknown }[] };
       const whole = raw.completion;
       raw.completion = "";
