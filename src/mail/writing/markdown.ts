@@ -206,30 +206,32 @@ const reader = once(() => {
   return parser;
 });
 
+/** Returns the tokens within the blocks of a text. */
+function inlineTokens(text: string): Token[] {
+  const tokens = reader().parse(text, {});
+  return tokens.flatMap(({ children }) => children ?? []);
+}
+
+/** Returns where links and pictures lead, of tokens that may be such. */
+function targetsOf(tokens: Token[]): string[] {
+  const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
+  return targets.filter((target) => target !== null).map(String);
+}
+
 /**
  * Returns the targets of all links in a Markdown text, and its words, with escapes and character references resolved.
  */
 export function readMarkdown(text: string): { links: string[]; words: string[] } {
-  const tokens = reader()
-    .parse(text, {})
-    .flatMap(({ children }) => children ?? []);
-  const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
+  const tokens = inlineTokens(text);
   return {
-    links: targets.filter((target) => target !== null).map(String),
+    links: targetsOf(tokens),
     words: tokens.filter(({ type }) => type === "text").map(({ content }) => content),
   };
 }
 
 /** Returns the targets of the links and pictures of a Markdown text that are written as such. */
 export function targetsIn(text: string): string[] {
-  const tokens = reader()
-    .parse(text, {})
-    .flatMap(({ children }) => children ?? []);
-  return tokens
-    .filter(({ markup }) => markup !== "linkify")
-    .map((token) => token.attrGet("href") ?? token.attrGet("src"))
-    .filter((target) => target !== null)
-    .map(String);
+  return targetsOf(inlineTokens(text).filter(({ markup }) => markup !== "linkify"));
 }
 
 /** A writer that makes HTML of all that any program does: it leaves tags as they are, and links to whatever they lead. */

@@ -104,9 +104,10 @@ function plainOf(char: string): string {
   const known = PLAIN.get(char);
   if (known !== undefined) return known;
   const letters = isWordChar(char) ? normalForm("NFKD", char).replaceAll(/[^\p{L}\p{N}]+/gu, "") : "";
+  const plain = letters.toLowerCase();
   if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
-  PLAIN.set(char, letters.toLowerCase());
-  return letters.toLowerCase();
+  PLAIN.set(char, plain);
+  return plain;
 }
 
 /** Returns the letters and numbers of a text, without accents and in their plain form. */

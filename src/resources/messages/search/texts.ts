@@ -83,8 +83,9 @@ function withoutRepeats<Fields extends Record<string, string>>(texts: Fields): F
     let begin = 0;
     let end = 0;
     for (const { text: word, to } of words) {
-      const count = (counts.get(folded(word)) ?? 0) + 1;
-      counts.set(folded(word), count);
+      const plain = folded(word);
+      const count = (counts.get(plain) ?? 0) + 1;
+      counts.set(plain, count);
       if (count > most) {
         parts.push(text.slice(begin, end));
         begin = to;
