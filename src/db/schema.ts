@@ -318,6 +318,8 @@ export interface ApprovalRow {
   arguments: string;
   /** The arguments as people read them; null of a request from before this was kept. */
   shown: string | null;
+  /** What the call would change, as people read it; null where nothing is known of that. */
+  changes: string | null;
   /** Names all that the consent is for; see `hashOf`. */
   hash: string;
   cause: "boundary" | "marked" | "flag";

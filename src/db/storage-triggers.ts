@@ -158,7 +158,8 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     "after insert on approvals",
     add(
       "new.user_id",
-      sql`octet_length(new.arguments) + coalesce(octet_length(new.shown), 0) + coalesce(octet_length(new.outcome), 0)`,
+      sql`octet_length(new.arguments) + coalesce(octet_length(new.shown), 0)
+        + coalesce(octet_length(new.changes), 0) + coalesce(octet_length(new.outcome), 0)`,
     ),
   ],
   [
@@ -175,7 +176,8 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     "after delete on approvals",
     add(
       "old.user_id",
-      sql`- octet_length(old.arguments) - coalesce(octet_length(old.shown), 0) - coalesce(octet_length(old.outcome), 0)`,
+      sql`- octet_length(old.arguments) - coalesce(octet_length(old.shown), 0)
+        - coalesce(octet_length(old.changes), 0) - coalesce(octet_length(old.outcome), 0)`,
     ),
   ],
 ];

@@ -20,6 +20,6 @@ export const STORED_SUM = `
       where y.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(p.arguments) + coalesce(octet_length(p.shown), 0)
-      + coalesce(octet_length(p.outcome), 0)) from approvals p
+      + coalesce(octet_length(p.changes), 0) + coalesce(octet_length(p.outcome), 0)) from approvals p
       where p.user_id = account_storage.user_id), 0)
     + ${WRITTEN_TEXT_BYTES} * (select count(*) from written_texts w where w.user_id = account_storage.user_id)`;
