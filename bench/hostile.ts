@@ -540,7 +540,7 @@ async function search(text: string): Promise<void> {
   const words = text.slice(0, PHRASE_CHARS).replaceAll('"', " ");
   const query = new URLSearchParams({ q: `"${words}" ${words.slice(0, 10)}`, sort: "rank" });
   // Some shapes have more words than a search may.
-  await ask("GET", `/messages?${query}`, undefined, { refused: 422 });
+  await ask("GET", `/messages?${query.toString()}`, undefined, { refused: 422 });
 }
 
 /** The models that a server of an account's own says it has. */
