@@ -11,7 +11,7 @@ const ROWS: [RegExp, number][] = [
   [/^src\/app\.ts$|^src\/(jobs|mail|trust|ai|files|tls|backup)\//, 2],
   [/^src\/resources\/(accounts|billing|connections|contacts|contexts|domains|integrations|webhooks)\//, 3],
   [/^src\/resources\/inboxes\//, 4],
-  [/^src\/(resources\/(messages|conversations|recipes|replays|schedules|approvals)|inbound)\//, 5],
+  [/^src\/(resources\/(messages|conversations|recipes|replays|test-runs|schedules|approvals)|inbound)\//, 5],
   [/^src\/(pipeline|operation\/(retention|export))\//, 6],
   [/^src\/(http|smtp|dashboard|operation\/(doctor|admin))\/|^src\/operation\/[a-z]+\.ts$/, 7],
   [/^src\/(api|serve|main)\.ts$|^src\/cli\//, 8],

@@ -186,6 +186,11 @@ const pages = [
   }),
   createRoute({
     getParentRoute: () => signedIn,
+    path: "/test-set",
+    component: lazyPage(() => import("./pages/test-set/test-set.tsx"), "TestSet"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
     path: "/usage",
     component: lazyPage(() => import("./pages/usage/usage.tsx"), "Usage"),
   }),

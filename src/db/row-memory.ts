@@ -24,6 +24,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "raw_mails",
   "reply_tokens",
   "schedules",
+  "starred_messages",
   "text_slots",
   "tool_calls",
   "undelivered_answers",

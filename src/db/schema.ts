@@ -34,6 +34,8 @@ export interface Schema {
   contexts: ContextRow;
   context_versions: ContextVersionRow;
   replays: ReplayRow;
+  starred_messages: StarredMessageRow;
+  test_runs: TestRunRow;
   custom_domains: CustomDomainRow;
   dkim_keys: DkimKeyRow;
   contact_submissions: ContactSubmissionRow;
@@ -302,6 +304,33 @@ export interface ReplayRow {
   completed: number | null;
   /** How long the run took, without the time that it waited for its turn. */
   duration_ms: number | null;
+  /** The run of the test set that it belongs to; null for one that was asked for by itself. */
+  test_run_id: string | null;
+  /** What its answer should be, as it was when the test set was run; see `Expected`. */
+  expected: string | null;
+  /** Whether its answer is as expected; null while nobody knows. */
+  passed: number | null;
+  /** What in its answer is otherwise than expected. */
+  differs: string | null;
+}
+
+/** A message of the test set of an account. */
+export interface StarredMessageRow {
+  message_id: string;
+  user_id: string;
+  /** JSON of what its answer should be; see `Expected` in `resources/test-runs/expected.ts`. */
+  expected: string;
+  /** When it was starred. */
+  created: number;
+}
+
+/** One run of the test set; its replays say what came of it. */
+export interface TestRunRow {
+  id: string;
+  user_id: string;
+  /** JSON of what is to be otherwise, and of which messages; see `TestAsked` in `resources/test-runs/view.ts`. */
+  asked: string;
+  created: number;
 }
 
 export interface ApprovalRow {
@@ -318,6 +347,8 @@ export interface ApprovalRow {
   arguments: string;
   /** The arguments as people read them; null of a request from before this was kept. */
   shown: string | null;
+  /** What the call would change, as people read it; null where nothing is known of that. */
+  changes: string | null;
   /** Names all that the consent is for; see `hashOf`. */
   hash: string;
   cause: "boundary" | "marked" | "flag";

@@ -128,20 +128,50 @@ export const STORAGE_TRIGGERS: Trigger[] = [
   [
     "storage_replay_insert",
     "after insert on replays",
-    add("new.user_id", sql`octet_length(new.asked) + octet_length(new.result) + octet_length(new.steps)`),
+    add(
+      "new.user_id",
+      sql`octet_length(new.asked) + octet_length(new.result) + octet_length(new.steps)
+        + coalesce(octet_length(new.expected), 0) + coalesce(octet_length(new.differs), 0)`,
+    ),
   ],
   [
     "storage_replay_update",
-    "after update of result, steps on replays",
+    "after update of result, steps, differs on replays",
     add(
       "new.user_id",
-      sql`octet_length(new.result) + octet_length(new.steps) - octet_length(old.result) - octet_length(old.steps)`,
+      sql`octet_length(new.result) + octet_length(new.steps) - octet_length(old.result) - octet_length(old.steps)
+        + coalesce(octet_length(new.differs), 0) - coalesce(octet_length(old.differs), 0)`,
     ),
   ],
   [
     "storage_replay_delete",
     "after delete on replays",
-    add("old.user_id", sql`- octet_length(old.asked) - octet_length(old.result) - octet_length(old.steps)`),
+    add(
+      "old.user_id",
+      sql`- octet_length(old.asked) - octet_length(old.result) - octet_length(old.steps)
+        - coalesce(octet_length(old.expected), 0) - coalesce(octet_length(old.differs), 0)`,
+    ),
+  ],
+  [
+    "storage_star_insert",
+    "after insert on starred_messages",
+    add("new.user_id", sql`octet_length(new.expected)`),
+  ],
+  [
+    "storage_star_update",
+    "after update of expected on starred_messages",
+    add("new.user_id", sql`octet_length(new.expected) - octet_length(old.expected)`),
+  ],
+  [
+    "storage_star_delete",
+    "after delete on starred_messages",
+    add("old.user_id", sql`- octet_length(old.expected)`),
+  ],
+  ["storage_test_run_insert", "after insert on test_runs", add("new.user_id", sql`octet_length(new.asked)`)],
+  [
+    "storage_test_run_delete",
+    "after delete on test_runs",
+    add("old.user_id", sql`- octet_length(old.asked)`),
   ],
   [
     "storage_written_insert",
@@ -158,7 +188,8 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     "after insert on approvals",
     add(
       "new.user_id",
-      sql`octet_length(new.arguments) + coalesce(octet_length(new.shown), 0) + coalesce(octet_length(new.outcome), 0)`,
+      sql`octet_length(new.arguments) + coalesce(octet_length(new.shown), 0)
+        + coalesce(octet_length(new.changes), 0) + coalesce(octet_length(new.outcome), 0)`,
     ),
   ],
   [
@@ -175,7 +206,8 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     "after delete on approvals",
     add(
       "old.user_id",
-      sql`- octet_length(old.arguments) - coalesce(octet_length(old.shown), 0) - coalesce(octet_length(old.outcome), 0)`,
+      sql`- octet_length(old.arguments) - coalesce(octet_length(old.shown), 0)
+        - coalesce(octet_length(old.changes), 0) - coalesce(octet_length(old.outcome), 0)`,
     ),
   ],
 ];

@@ -16,10 +16,14 @@ export const STORED_SUM = `
     + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(v.body)) from context_versions v where v.user_id = account_storage.user_id), 0)
-    + coalesce((select sum(octet_length(y.asked) + octet_length(y.result) + octet_length(y.steps)) from replays y
+    + coalesce((select sum(octet_length(y.asked) + octet_length(y.result) + octet_length(y.steps)
+      + coalesce(octet_length(y.expected), 0) + coalesce(octet_length(y.differs), 0)) from replays y
       where y.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(s.expected)) from starred_messages s
+      where s.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(t.asked)) from test_runs t where t.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(p.arguments) + coalesce(octet_length(p.shown), 0)
-      + coalesce(octet_length(p.outcome), 0)) from approvals p
+      + coalesce(octet_length(p.changes), 0) + coalesce(octet_length(p.outcome), 0)) from approvals p
       where p.user_id = account_storage.user_id), 0)
     + ${WRITTEN_TEXT_BYTES} * (select count(*) from written_texts w where w.user_id = account_storage.user_id)`;

@@ -20,6 +20,32 @@ export function checkBy(schema: Record<string, unknown>): Promise<SchemaCheck> {
 }
 
 async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
+  try {
+    const { validate, nodes } = await validatorOf(schema);
+    return (value) =>
+      isTooMuch(value, nodes) || validate(value) === true ? null : faultsOf(validate, "the arguments");
+  } catch {
+    // A schema with an unknown dialect or a broken reference is not the caller's fault; its server checks the value
+    // itself.
+    return () => null;
+  }
+}
+
+/**
+ * Returns a check for a JSON Schema all of which counts, as its author relies on what the check says. Throws where it cannot be
+ * checked as a whole, and says why.
+ */
+export async function wholeCheckBy(schema: Record<string, unknown>): Promise<SchemaCheck> {
+  const { validate, nodes, aside } = await validatorOf(schema);
+  const [word] = aside;
+  if (word !== undefined) throw new Error(`\`${word}\` is not checked here`);
+  return (value) => {
+    if (isTooMuch(value, nodes)) return "it is too large to be checked";
+    return validate(value) === true ? null : faultsOf(validate, "the answer");
+  };
+}
+
+async function validatorOf(schema: Record<string, unknown>) {
   // Loaded at first use: many servers never see a tool.
   const { default: Ajv } = await import("ajv/dist/2020.js");
   const ajv = new Ajv({
@@ -32,15 +58,8 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
     meta: false,
     validateSchema: false,
   });
-  try {
-    const { plain, nodes } = plainSchema(schema);
-    const validate = ajv.compile(plain as AnySchema);
-    return (value) => (isTooMuch(value, nodes) || validate(value) === true ? null : faultsOf(validate));
-  } catch {
-    // A schema with an unknown dialect or a broken reference is not the caller's fault; its server checks the value
-    // itself.
-    return () => null;
-  }
+  const { plain, nodes, aside } = plainSchema(schema);
+  return { validate: ajv.compile(plain as AnySchema), nodes, aside };
 }
 
 /**
@@ -64,6 +83,9 @@ const LEFT_ASIDE = new Set([
   "$defs",
   "definitions",
 ]);
+/** Those of them that say what a value may be. */
+const UNCHECKED =
+  /^(?:not|if|then|else|pattern|patternProperties|uniqueItems|\$dynamicRef|\$recursiveRef|oneOf)$/;
 /** Keywords removed from an object schema with `patternProperties`. */
 const LEFT_OPEN = new Set([...LEFT_ASIDE, "additionalProperties", "unevaluatedProperties"]);
 const VALUES = /^(const|enum|default|examples|required)$/;
@@ -99,11 +121,12 @@ function workOf(value: unknown, most: number): number {
 }
 
 /**
- * Returns a schema with its references resolved and the ignored keywords removed, and its number of nodes. Throws where
- * it is too large or a reference is broken.
+ * Returns a schema with its references resolved and the ignored keywords removed, its number of nodes, and which keywords
+ * are not checked as they are meant. Throws where it is too large or a reference is broken.
  */
-function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: number } {
+function plainSchema(root: Record<string, unknown>) {
   let nodes = 0;
+  const aside = new Set<string>();
   const count = (some: number, depth: number): void => {
     nodes += some;
     if (nodes > MAX_NODES || depth > MAX_DEPTH) throw new Error("The schema is too large");
@@ -114,6 +137,7 @@ function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: nu
     if (typeof node !== "object" || node === null) return node;
     // Under `properties` the members are property names, not keywords.
     if (is_map) return mapped(node, (_name, value) => plain(value, depth + 1), new Set());
+    for (const name of Object.keys(node)) if (UNCHECKED.test(name)) aside.add(name);
     const { $ref, oneOf, ...rest } = node as { $ref?: unknown; oneOf?: unknown };
     const change = (name: string, value: unknown): unknown => {
       if (!VALUES.test(name)) return plain(value, depth + 1, MAPS.test(name));
@@ -125,7 +149,8 @@ function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: nu
     if (typeof $ref === "string") parts.push({ allOf: [plain(resolve(root, $ref), depth + 1)] });
     return parts.length === 1 ? parts[0] : { allOf: parts };
   };
-  return { plain: plain(root, 0), nodes };
+  const all = plain(root, 0);
+  return { plain: all, nodes, aside };
 }
 
 function mapped(
@@ -152,12 +177,12 @@ function resolve(root: unknown, ref: string): unknown {
   }, root);
 }
 
-function faultsOf({ errors }: ValidateFunction): string {
+function faultsOf({ errors }: ValidateFunction, what: string): string {
   const faults = (errors ?? []).slice(0, MAX_FAULTS_SHOWN);
   return faults
     .map(({ instancePath, message = "does not fit", params }) => {
       const extra = (params as { additionalProperty?: string }).additionalProperty;
-      return `${instancePath || "the arguments"} ${message}${extra === undefined ? "" : ` (${extra})`}`;
+      return `${instancePath || what} ${message}${extra === undefined ? "" : ` (${extra})`}`;
     })
     .join("; ");
 }

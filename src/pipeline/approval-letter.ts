@@ -92,6 +92,12 @@ function wordsOf(
   return [
     `**May this be done?** Your inbox ${asCode(inbox.label)} works on ${workOf(message)}, and would call ${asCode(plainName(held.tool))} of ${asCode(`@${shortTarget(held)}`)} with:`,
     asBlock(held.shown || "⟨no arguments⟩", ""),
+    ...(held.changes === null
+      ? []
+      : [
+          `**What it would change** of what ${asCode(`@${shortTarget(held)}`)} answered earlier in this work. It may be otherwise there by now; the old values are words of others:`,
+          asBlock(held.changes, ""),
+        ]),
     `${CAUSES[held.cause]}${whereTo(held)} ${held.tainted === 1 ? BY_OTHERS : BY_MODEL}`,
     `**Nothing has been done.** To have exactly this done, once, answer this mail with \`${yes}\` alone on its first line. With \`no\` it is never done. Whatever else you write is an ordinary mail to the inbox, and allows nothing.`,
     `You can also decide [on its page](${app.base_url}/app/approvals/${held.id}). After ${until} it cannot be allowed any more.`,

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { ApprovalRow } from "../db/schema.ts";
+import type { ReadFor } from "../files/reader.ts";
 import { waitingCount } from "../resources/approvals/view.ts";
 import { hashOf } from "../resources/approvals/hash.ts";
 import { isAskedFirst } from "../resources/connections/ask-first.ts";
@@ -8,6 +9,7 @@ import { hasAuthority } from "../resources/messages/authority.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
 import type { Tool } from "../trust/guard/tool.ts";
+import type { Answered } from "../trust/shown/changed-fields.ts";
 import type { Run } from "./close.ts";
 import { objectionToConsent } from "./objection.ts";
 import { workOnText } from "./text-work.ts";
@@ -25,6 +27,8 @@ export interface HeldCall extends Pick<
   args: Record<string, unknown>;
   /** The arguments as people read them. */
   shown: string;
+  /** What they would change of what the server has answered before, as people read it; null where nothing is known of that. */
+  changes: string | null;
   /** The places in them that nobody has named. */
   unnamed: string[];
 }
@@ -34,6 +38,8 @@ interface Wanted {
   /** The arguments as they would be sent. */
   sent: Record<string, unknown>;
   cause: ApprovalRow["cause"];
+  /** What the server of the tool has answered in this run so far. */
+  answers: Answered[];
   signal: AbortSignal;
 }
 
@@ -74,7 +80,7 @@ export function isLiftable({ lacks }: Objection, { read_only, target, titled }: 
 export async function holdCall(
   app: App,
   run: Run,
-  { asked, sent, cause, signal }: Wanted,
+  { asked, sent, cause, answers, signal }: Wanted,
 ): Promise<HeldCall | string> {
   const { tool } = asked;
   const why = whyNever(run);
@@ -104,10 +110,21 @@ export async function holdCall(
     cause,
     tainted: asked.tainted ? 1 : 0,
     shown: shown.text,
+    changes: await changesOf(app, { tool, args: sent, answers }, from),
     unnamed,
   };
   run.held.push(held);
   return held;
+}
+
+/** What a call would change of what was answered before. A text of others that takes too long is no reason not to ask. */
+async function changesOf(
+  app: App,
+  { tool, args, answers }: { tool: Tool; args: Record<string, unknown>; answers: Answered[] },
+  from: ReadFor,
+): Promise<string | null> {
+  if (tool.read_only) return null;
+  return (await workOnText(app, "changes", { tool: tool.name, args, answers }, from)) ?? null;
 }
 
 const NOTHING_BESIDES = { objection: null, unnamed: [] };

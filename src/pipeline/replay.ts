@@ -11,7 +11,6 @@ import type { FailureReason } from "../reasons.ts";
 import { isKeyRevoked } from "../resources/accounts/revoked-keys.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../resources/billing/ledger.ts";
 import { versionsOf } from "../resources/contexts/given-versions.ts";
-import type { OpenConnection } from "../resources/connections/connections.ts";
 import { broughtWith } from "../resources/messages/brought.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import type { UsedContext } from "../resources/contexts/shapes.ts";
@@ -36,6 +35,7 @@ import { runWithModel } from "./run-with-model.ts";
 import { isAboutTimes } from "./schedule.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warningStep } from "./steps.ts";
+import { type Verdict, verdictOn } from "./verdict.ts";
 import { type Loaded, withInbox } from "./with-inbox.ts";
 
 type ReplayJob = Job<"replay_message">;
@@ -103,12 +103,11 @@ const BROKEN = {
   error: "The replay could not be finished because of a fault of this server; its log says more.",
 };
 
-interface Replayed {
+interface Replayed extends Pick<Run, "connection" | "usage"> {
   ending: Ending;
   steps: StepDraft[];
   used: UsedContext[];
-  connection?: OpenConnection;
-  usage?: Run["usage"];
+  verdict?: Verdict;
 }
 
 const NOWHERE = failed("inbox_deleted", "The inbox of this message has been deleted.");
@@ -168,7 +167,8 @@ async function work(
   if (again !== undefined) return { again };
   const ending = await inForm(app, run, endingOf(answer, run));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));
-  return { ending, steps, used, connection, usage: run.usage ?? null };
+  const verdict = await verdictOn(app, run, replay, ending);
+  return { ending, steps, used, connection, usage: run.usage ?? null, verdict };
 }
 
 /** Somebody looks at the page meanwhile, whatever the message came by. */
@@ -291,7 +291,7 @@ interface Closing {
 async function close(
   app: App,
   { job, signal, replay, began }: Closing,
-  { ending, steps, used, connection, usage }: Replayed,
+  { ending, steps, used, connection, usage, verdict }: Replayed,
 ): Promise<void> {
   const told = (await isKeyRevoked(app.db, replay)) ? { state: "failed" as const, ...KEY_REVOKED } : ending;
   await writeOutcome(app, signal, async (tx) => {
@@ -303,7 +303,7 @@ async function close(
       steps: JSON.stringify(told === ending ? toSteps(steps) : []),
       contexts: JSON.stringify(used),
       model: done ? told.model : (connection?.model ?? null),
-      ...(done ? { result: told.result } : { reason: told.reason, error: told.error }),
+      ...(done ? { result: told.result, ...verdict } : { reason: told.reason, error: told.error }),
       credits_charged: done ? RUN_CREDITS : 0,
       completed: app.now(),
       duration_ms: began === undefined ? 0 : app.nowMs() - began,

@@ -56,6 +56,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       },
       read_at: [],
       given: new Map(),
+      answers: new Map(),
       places: run.journal.earlier.flatMap(({ places = [] }) => places),
       instruction: ownWords(run, asked).join("\n"),
       said: [run.message.subject ?? "", run.input.instruction].join("\n"),

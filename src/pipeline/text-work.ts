@@ -23,6 +23,7 @@ import { parseJson } from "../lib/foreign-json.ts";
 import { type Fenced, fence } from "../trust/shown/fence.ts";
 import { harmlessWhole } from "../trust/shown/harmless-text.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../trust/shown/links.ts";
+import { type Answered, changedFields } from "../trust/shown/changed-fields.ts";
 import { type ShownCall, shownArguments } from "../trust/shown/shown-call.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
 import { hashesToNote } from "./written-texts.ts";
@@ -96,6 +97,8 @@ export const TEXT_WORK = {
   /** Returns the arguments of a call as people read them before they consent to it. */
   shown: ({ args, unnamed }: { args: Record<string, unknown>; unnamed: string[] }): ShownCall =>
     shownArguments(args, unnamed),
+  /** Returns what a call would change of what its server has answered before, as people read it. */
+  changes: ({ tool, args, answers }: Changing): string | null => changedFields(tool, args, answers),
   /** Returns what is to be noted of a call that writes. */
   writes: hashesToNote,
   /** Returns the numbers that may be a sign-in code. */
@@ -119,6 +122,13 @@ function withBuffers(parts: MailParts): MailParts {
   for (const one of parts.attachments ?? [])
     if (one.content instanceof Uint8Array) one.content = Buffer.from(one.content);
   return parts;
+}
+
+interface Changing {
+  /** The name of the tool. */
+  tool: string;
+  args: Record<string, unknown>;
+  answers: Answered[];
 }
 
 interface Wrote extends Written {
@@ -191,6 +201,7 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   places: 2_048,
   besides: 2_048,
   shown: 16_384,
+  changes: 16_384,
   title: 4_096,
   alike: 4_096,
 };

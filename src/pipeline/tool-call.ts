@@ -93,6 +93,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted, round: asked.round }),
   });
   noteGiven(talk, tool, outcome);
+  noteAnswer(talk, tool, { args: sent, outcome });
   const vouches = noteShaped(talk, tool, { tainted, tells });
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
     makeTextFile(app, file, trust, sourceOf(run.message)),
@@ -121,6 +122,21 @@ function noteGiven({ given }: Talk, { foreign, target }: Tool, { ok, text }: Too
   addGiven(ids, text);
   given.set(target, ids);
 }
+
+/** Notes what a server has answered, for whoever is asked about a change of it. Only JSON says which item is meant. */
+function noteAnswer(
+  { answers }: Talk,
+  { foreign, target }: Tool,
+  { args, outcome: { ok, text } }: { args: Record<string, unknown>; outcome: ToolOutcome },
+): void {
+  if (!foreign || !ok || !/^\s{0,20}[[{]/.test(text) || text.length > MAX_ANSWER_CHARS) return;
+  const known = answers.get(target) ?? [];
+  answers.set(target, [...known, { args, text }].slice(-MAX_ANSWERS));
+}
+
+/** What is kept of the answers of one server. */
+const MAX_ANSWER_CHARS = 50_000;
+const MAX_ANSWERS = 16;
 
 /** Notes that a tool itself says that it failed; a later call of it that succeeds has mended that. */
 function noteFailure(
@@ -174,8 +190,9 @@ async function askOrBlock(
   if (why === null) return null;
   const { cause, objection } = why;
   const asked = askedOf(run, talk, call);
+  const answers = talk.answers.get(tool.target) ?? [];
   const asks = objection === null || isLiftable(objection, tool);
-  const held = asks ? await holdCall(app, run, { asked, sent, cause, signal: talk.signal }) : "";
+  const held = asks ? await holdCall(app, run, { asked, sent, cause, answers, signal: talk.signal }) : "";
   const waits = typeof held !== "string";
   const unasked = !waits && isUnshown(held) ? ` ${held}` : "";
   const reason =

@@ -8,6 +8,7 @@ import { sourceOf } from "../resources/messages/run-use.ts";
 import type { Run } from "./close.ts";
 import type { GivenIds } from "../trust/guard/given-ids.ts";
 import { FILES_TARGET, type Going, type Powers } from "../trust/guard/guard.ts";
+import type { Answered } from "../trust/shown/changed-fields.ts";
 import type { Told } from "../trust/guard/told-beside.ts";
 import type { Writing } from "../trust/guard/unfurled.ts";
 import type { OfferedTool } from "./toolbox.ts";
@@ -38,6 +39,8 @@ export interface Talk {
   read_at: ReadPlace[];
   /** By the target of a tool server, what its results have named; grows during the run. */
   given: Map<string, GivenIds>;
+  /** By the target of a tool server, what its calls were answered, the newest last; grows during the run. */
+  answers: Map<string, Answered[]>;
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
   /** As the guard is told (see `Going`). */

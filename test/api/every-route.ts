@@ -29,6 +29,8 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
     `/messages/${owner.message_id}/replays/${owner.replay_id}`,
   "DELETE /messages/:message_id/replays/:replay_id": (owner) =>
     `/messages/${owner.message_id}/replays/${owner.replay_id}`,
+  "GET /v1/test-runs/:test_run_id": (owner) => `/v1/test-runs/${owner.test_run_id}`,
+  "DELETE /v1/test-runs/:test_run_id": (owner) => `/v1/test-runs/${owner.test_run_id}`,
   "GET /conversations/:conversation_id": (owner) => `/conversations/${owner.conversation_id}`,
   "GET /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
   "PATCH /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
@@ -134,6 +136,7 @@ export interface Owner {
   waiting_id: string;
   message_id: string;
   replay_id: string;
+  test_run_id: string;
   attachment_id: string;
   conversation_id: string;
   failed_mail_id: string;
@@ -156,6 +159,8 @@ export async function offerEverything() {
   );
   const ada = await t.as("ada@example.com");
   await ada.post("/inboxes", {});
+  const { body } = await ada.post("/v1/messages", { instruction: "Say hello." });
+  await ada.patch(`/messages/${body.message_id}`, { expected: { contains: "hello" } });
   const stack = built.move();
   return { t, ada, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -185,6 +190,8 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa("hello") }],
   });
   const replay = await caller.post(`/messages/${message.body.message_id}/replay`, {});
+  await caller.patch(`/messages/${message.body.message_id}`, { expected: { contains: "read" } });
+  const test_run = await caller.post("/v1/test-runs", {});
   const about = { user_id: caller.user.id, inbox_id: inbox.body.id, message_id: message.body.message_id };
   // Last, so that it is told of nothing but its test.
   const webhook = await caller.post("/v1/webhooks", { url: server, event_types: ["*"] });
@@ -206,6 +213,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     waiting_id: waiting.body.message_id,
     message_id: message.body.message_id,
     replay_id: replay.body.id,
+    test_run_id: test_run.body.id,
     attachment_id: listed.body.items[0].attachments[0].id,
     conversation_id: message.body.conversation_id,
     failed_mail_id: await storeFailedMail(t, caller, inbox.body.id),

@@ -196,6 +196,8 @@ test("an account without anything has an archive as well, for a browser as for a
     "conversations.jsonl",
     "messages.jsonl",
     "replays.jsonl",
+    "test-set.json",
+    "test-runs.jsonl",
     "outgoing-mails.jsonl",
     "events.jsonl",
     "deliveries.jsonl",
@@ -249,7 +251,7 @@ test("who leaves in the middle ends it: nothing more is read for them", async ()
   expect(reads - paused).toBeLessThan(3);
   expect(error).not.toHaveBeenCalled();
   // And the server serves on.
-  expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(18 + 12);
+  expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(20 + 12);
 });
 
 async function settled(count: () => number): Promise<void> {

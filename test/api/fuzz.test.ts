@@ -304,6 +304,7 @@ async function ownOf(
   if (names.includes("session_id")) own["session_id"] = await freshSession();
   if (path.startsWith("/admin/")) Object.assign(own, await administered());
   if (path.startsWith("/v1/webhooks")) Object.assign(own, await freshHook());
+  if (path.startsWith("/v1/test-")) own["test_run_id"] = await freshTestRun(own["message_id"] ?? "");
   if (names.includes("domain_id"))
     own["domain_id"] = (
       await ada.post("/custom-domains", { domain: `${Bun.randomUUIDv7()}.example.com` })
@@ -311,6 +312,17 @@ async function ownOf(
   if (names.includes("version")) own["version"] = "1";
   for (const name of names) if (!own[name]) throw new Error(`furnish has nothing for {${name}} of ${path}`);
   return own;
+}
+
+/** A run of one message: the messages of a run have a bound, and so have the runs that are kept. */
+async function freshTestRun(message_id: string): Promise<string> {
+  await t.app.db.deleteFrom("starred_messages").execute();
+  for (const { id } of (await ada.get("/v1/test-runs")).body as { id: string }[])
+    await ada.delete(`/v1/test-runs/${id}`);
+  await ada.patch(`/messages/${message_id}`, { expected: { contains: "read" } });
+  const { id } = (await ada.post("/v1/test-runs", {})).body;
+  await t.drain();
+  return id;
 }
 
 async function freshSession(): Promise<string> {

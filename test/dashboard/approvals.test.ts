@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ModelRequestBody, startModelServer, toolCalls } from "../support/model-server.ts";
 import { CREATE, create, EVENTS } from "../support/tool-room.ts";
-import { startToolServer, type ToolServer } from "../support/tool-server.ts";
+import { type ServedTool, startToolServer, type ToolServer } from "../support/tool-server.ts";
 import { until } from "../support/until.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, NARROW_LOOKS, TASK_LOOKS } from "./house.ts";
 
@@ -9,16 +9,29 @@ const stack = new AsyncDisposableStack();
 let at: Dashboard;
 let tools: ToolServer;
 
+const EVENT: ServedTool = {
+  name: "read_event",
+  annotations: { readOnlyHint: true },
+  run: () => JSON.stringify({ id: 7, title: "Dinner", note: "Bring bread.\nBring <b>wine</b>." }),
+};
+const UPDATE: ServedTool = { name: "update_event", run: () => "changed" };
+const CHANGE = { event_id: 7, title: "Lunch", note: "Bring bread.\nBring water." };
+
 const ARGS = { title: "Lunch", note: `A long line ${"that goes on ".repeat(20)}\u202e and turns round` };
 
-const reply = ({ messages }: ModelRequestBody) =>
-  messages.at(-1)?.role === "tool" ? "It waits." : toolCalls([create(ARGS)]);
+const reply = ({ messages }: ModelRequestBody) => {
+  const answered = messages.filter(({ role }) => role === "tool").length;
+  if (!JSON.stringify(messages).includes("Change the event."))
+    return answered > 0 ? "It waits." : toolCalls([create(ARGS)]);
+  if (answered === 0) return toolCalls([{ name: "calendar__read_event" }]);
+  return answered > 1 ? "It waits." : toolCalls([{ name: "calendar__update_event", args: CHANGE }]);
+};
 
 describe.skipIf(!hasChromium)("approvals", () => {
   beforeAll(async () => {
     at = stack.use(await dashboard({ env: { MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1" } }));
     const model = stack.use(startModelServer({ reply }));
-    tools = stack.use(startToolServer([EVENTS, CREATE]));
+    tools = stack.use(startToolServer([EVENTS, CREATE, EVENT, UPDATE]));
     const made = (body: object) => at.api<{ id: string }>("POST", "/connections", body);
     const { id } = await made({ kind: "openai_compatible", base_url: model.base_url, model: "stand-in" });
     const calendar = await made({ kind: "mcp", label: "Calendar", base_url: tools.url });
@@ -31,7 +44,8 @@ describe.skipIf(!hasChromium)("approvals", () => {
   }, 120_000);
   afterAll(() => stack.disposeAsync());
 
-  const ask = () => at.api("POST", "/v1/messages", { instruction: "Do it", content: "Make an event." });
+  const ask = (content = "Make an event.") =>
+    at.api("POST", "/v1/messages", { instruction: "Do it", content });
 
   test.each([...LOOKS, ...NARROW_LOOKS.slice(0, 1)])(
     "a call is shown whole, and opening its page does nothing (%s)",
@@ -52,6 +66,26 @@ describe.skipIf(!hasChromium)("approvals", () => {
       await page.getByText("Waits for you", { exact: true }).waitFor();
       await visit.look("approval");
       expect(tools.calls).toHaveLength(before);
+    },
+  );
+
+  test.each([...LOOKS, ...NARROW_LOOKS.slice(0, 1)])(
+    "a change is shown with what it would change (%s)",
+    async (_name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await ask("Change the event.");
+      await visit.open("Activity");
+      await visit.open("Approvals");
+      await page
+        .getByRole("link", { name: /update_event of @calendar/ })
+        .first()
+        .click();
+      const changes = page.getByLabel("What would change");
+      expect(await changes.innerText()).toBe(
+        "title ⟨was⟩: Dinner → ⟨becomes⟩: Lunch\nnote ⟨what differs⟩:\n  - │ Bring <b>wine</b>.\n  + │ Bring water.",
+      );
+      await visit.look("approval-change");
     },
   );
 

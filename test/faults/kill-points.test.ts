@@ -247,7 +247,7 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
         (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
         is not 'reserve settle'`),
     ],
-    ["replays lost", !isOld && said.includes("again") ? 2 - one("select count(*) from replays") : 0],
+    ["replays lost, or without their verdict", !isOld && said.includes("again") ? 3 - one(REPLAYS) : 0],
     ["replays not done", one("select count(*) from replays where state <> 'done'")],
     [
       "replays that are not charged once",
@@ -279,6 +279,10 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
     ...(check === "ok" ? [] : [`integrity check: ${String(check)}`]),
   ];
 }
+
+/** Those of the test set end with what in their answer is otherwise than expected. */
+const REPLAYS =
+  "select count(*) from replays where test_run_id is null or (passed = 0 and differs is not null)";
 
 /** What others have been given: until the kill, and by the server that was started after it. */
 function outsideFaults(

@@ -328,6 +328,11 @@ async function again({ room, said }: Scene): Promise<void> {
     .executeTakeFirstOrThrow();
   const asked = [{}, { instruction: "Be tired" }];
   for (const one of asked) expect((await room.owner.post(`/messages/${id}/replay`, one)).status).toBe(202);
+  const starred = await room.owner.patch(`/messages/${id}`, {
+    expected: { contains: "nothing of the kind" },
+  });
+  expect(starred.status).toBe(200);
+  expect((await room.owner.post("/v1/test-runs", {})).status).toBe(202);
   said.push("again");
 }
 

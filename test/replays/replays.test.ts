@@ -329,6 +329,21 @@ describe("tools in a replay", () => {
     ]);
   });
 
+  test("are not called for the test set either, and nothing goes out", async () => {
+    rounds.push([list("Monday")], "Done.");
+    const message = await mailed(room, "@calendar Look at Monday.");
+    const expected = { contains: "this is a replay, which calls no tools" };
+    expect((await room.owner.patch(`/messages/${message.id}`, { expected })).status).toBe(200);
+    const goneOut = async () => [room.tools.calls.length, await room.outgoing(), await eventsOf(room)];
+    const before = await goneOut();
+    rounds.push([create()]);
+    const { body } = await room.owner.post("/v1/test-runs", { instruction: "@calendar Make a lunch." });
+    await room.drain();
+    expect((await room.owner.get(`/v1/test-runs/${body.id}`)).body).toMatchObject({ passed: 1, messages: 1 });
+    expect(await goneOut()).toEqual(before);
+    expect((await room.owner.get("/v1/approvals")).body.items).toEqual([]);
+  });
+
   test("say that a call is not on record, and are not called for it", async () => {
     rounds.push([list("Monday")], "Done.");
     const message = await mailed(room, "@calendar Look at Monday.");

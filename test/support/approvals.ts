@@ -18,6 +18,7 @@ export async function storeApproval(
       tool: "create_event",
       arguments: '{"title":"Lunch"}',
       shown: null,
+      changes: null,
       hash: HASH,
       cause: "boundary",
       tainted: 1,

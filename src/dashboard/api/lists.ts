@@ -10,6 +10,8 @@ import type {
   Page,
   Recipe,
   Schedule,
+  StarredMessage,
+  TestRunCard,
 } from "./shapes.ts";
 
 /** A list that comes in pages; `data` is what has come of it so far. */
@@ -58,6 +60,16 @@ export const waitingApprovals = queryOptions({
   queryKey: [...approvalList.queryKey, "waiting"],
   queryFn: ({ signal }) => get<Page<Approval>>(`/v1/approvals?status=pending&limit=${WAITING_SHOWN}`, signal),
   select: ({ items: { length } }) => (length < WAITING_SHOWN ? String(length || "") : `${length - 1}+`),
+});
+
+export const testSet = queryOptions({
+  queryKey: ["test-set"],
+  queryFn: ({ signal }) => get<StarredMessage[]>("/v1/test-set", signal),
+});
+
+export const testRuns = queryOptions({
+  queryKey: ["test-runs"],
+  queryFn: ({ signal }) => get<TestRunCard[]>("/v1/test-runs", signal),
 });
 
 export const recipeList = queryOptions({

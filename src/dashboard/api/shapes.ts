@@ -45,6 +45,7 @@ import type {
 import type { AppliedRecipeShape, RecipeShape } from "../../resources/recipes/shapes.ts";
 import type { ApprovalShape } from "../../resources/approvals/shapes.ts";
 import type { ReplayCardShape, ReplayShape } from "../../resources/replays/shapes.ts";
+import type { StarredShape, TestRunCardShape, TestRunShape } from "../../resources/test-runs/shapes.ts";
 import type { ScheduleShape } from "../../resources/schedules/shapes.ts";
 import type { ServerShape } from "../../resources/accounts/setup-shapes.ts";
 import type {
@@ -82,6 +83,9 @@ export type Replay = Static<typeof ReplayShape>;
 export type ReplayCard = Static<typeof ReplayCardShape>;
 export type RoutingResult = Static<typeof RunShape>;
 export type Approval = Static<typeof ApprovalShape>;
+export type StarredMessage = Static<typeof StarredShape>;
+export type TestRunCard = Static<typeof TestRunCardShape>;
+export type TestRun = Static<typeof TestRunShape>;
 export type Schedule = Static<typeof ScheduleShape>;
 export type Recipe = Static<typeof RecipeShape>;
 export type AppliedRecipe = Static<typeof AppliedRecipeShape>;

@@ -8,6 +8,7 @@ import {
   FlaskConical,
   Globe,
   Inbox,
+  ListChecks,
   type LucideIcon,
   MessagesSquare,
   Plug,
@@ -23,6 +24,7 @@ interface Entry {
     | "/conversations"
     | "/approvals"
     | "/playground"
+    | "/test-set"
     | "/inboxes"
     | "/contexts"
     | "/connections"
@@ -51,6 +53,7 @@ export const NAVIGATION: { title: string; pages: Entry[] }[] = [
       { to: "/conversations", label: "Conversations", icon: MessagesSquare },
       { to: "/approvals", label: "Approvals", icon: BadgeCheck },
       { to: "/playground", label: "Playground", icon: FlaskConical },
+      { to: "/test-set", label: "Test set", icon: ListChecks },
     ],
   },
   {

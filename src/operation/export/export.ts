@@ -9,6 +9,7 @@ import { earlierVersions } from "../../resources/contexts/versions.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { listDomains } from "../../resources/domains/domains.ts";
 import { listInboxes } from "../../resources/inboxes/inboxes.ts";
+import { listTestSet } from "../../resources/test-runs/stars.ts";
 import { listSchedules } from "../../resources/schedules/view.ts";
 import { listEndpoints } from "../../resources/webhooks/endpoints.ts";
 import { filesOf, mailsOf, sentMailsOf } from "./bytes.ts";
@@ -21,6 +22,7 @@ import {
   messages,
   outgoingMails,
   replays,
+  testRuns,
 } from "./lines.ts";
 import { MISSING, readmeOf } from "./readme.ts";
 import type { ZipEntry } from "../../lib/zip.ts";
@@ -53,6 +55,8 @@ export async function* exportOf(app: App, user: UserRow): AsyncGenerator<ZipEntr
   yield file("conversations.jsonl", conversations(db, user));
   yield file("messages.jsonl", messages(db, user));
   yield file("replays.jsonl", replays(db, user));
+  yield json("test-set.json", await listTestSet(db, user, {}));
+  yield file("test-runs.jsonl", testRuns(app, user));
   yield file("outgoing-mails.jsonl", outgoingMails(db, user));
   yield file("events.jsonl", events(db, user));
   yield file("deliveries.jsonl", deliveries(db, user));

@@ -9,6 +9,7 @@ import { areForgotten } from "../../resources/messages/forgotten.ts";
 import { attachmentsOf } from "../../resources/messages/messages.ts";
 import { viewActivity } from "../../resources/messages/view.ts";
 import { viewReplay } from "../../resources/replays/view.ts";
+import { listTestRuns, readTestRun } from "../../resources/test-runs/view.ts";
 import { linesOf, pagesOf } from "./pages.ts";
 
 type Lines = AsyncGenerator<Uint8Array>;
@@ -94,6 +95,11 @@ export function replays(db: Db, user: UserRow): Lines {
       .execute(),
   );
   return linesOf(pages, (row) => JSON.stringify(viewReplay(row)));
+}
+
+export async function* testRuns(app: App, user: UserRow): Lines {
+  for (const { id } of await listTestRuns(app, user))
+    yield Buffer.from(`${JSON.stringify(await readTestRun(app, user, id))}\n`);
 }
 
 export function outgoingMails(db: Db, user: UserRow): Lines {

@@ -25,6 +25,8 @@ ledger.csv            every movement of your credits
 conversations.jsonl   a conversation in each line
 messages.jsonl        a message in each line: what was asked, what was done, and the result
 replays.jsonl         what messages came to that were run again otherwise
+test-set.json         the messages that you starred, with what their answers should be
+test-runs.jsonl       the runs of these, a table in each line
 outgoing-mails.jsonl  mails that were sent to you or in your name, and what became of them
 events.jsonl          what webhooks were told
 deliveries.jsonl      how each of those arrived

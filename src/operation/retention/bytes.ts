@@ -56,9 +56,20 @@ export function purgeForwards(age: Age): Step {
   return purge(age, sentForwards, forgetReply);
 }
 
-/** Builds the condition that a message had ended at `before`, and that the operator cannot retry it either. */
+/**
+ * Builds the condition that a message had ended at `before`, that the operator cannot retry it either, and that it is not starred: a
+ * starred one is run again.
+ */
 function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
-  return eb.and([endedBefore(eb, before), eb("messages.id", "not in", messagesGivenUp())]);
+  const star = eb
+    .selectFrom("starred_messages")
+    .select("starred_messages.message_id")
+    .whereRef("starred_messages.message_id", "=", "messages.id");
+  return eb.and([
+    endedBefore(eb, before),
+    eb("messages.id", "not in", messagesGivenUp()),
+    eb.not(eb.exists(star)),
+  ]);
 }
 
 /** Builds the condition that a mail was over a limit, and that its owner may still have it worked on. */

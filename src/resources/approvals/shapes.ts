@@ -41,6 +41,13 @@ export const ApprovalShape = t.Object(
         examples: ["title: Lunch"],
       }),
     ),
+    changes: t.Nullable(
+      t.String({
+        description:
+          "What would differ from the values that the server itself had answered for the same item earlier in that run; null where nothing is known of that. By now it may be otherwise there.",
+        examples: ["title ⟨was⟩: Dinner → ⟨becomes⟩: Lunch"],
+      }),
+    ),
     hash,
     cause: t.Union([t.Literal("boundary"), t.Literal("marked"), t.Literal("flag")], {
       description:

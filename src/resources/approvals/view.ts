@@ -142,6 +142,7 @@ function viewOf(row: Shown, now: number) {
     tool: row.tool,
     arguments: args ?? {},
     shown: args === null ? null : (row.shown ?? shownNow(args)),
+    changes: row.changes,
     hash: row.hash,
     cause: row.cause,
     read_others: row.tainted === 1,

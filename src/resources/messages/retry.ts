@@ -208,7 +208,7 @@ export async function materialToRepeat(app: App, failed: MessageRow): Promise<Ma
 }
 
 /** What a call came with; undefined where neither its message says it nor, of an older version, a job that was given up. */
-async function broughtTo(db: Db, message: MessageRow): Promise<Brought | undefined> {
+export async function broughtTo(db: Db, message: MessageRow): Promise<Brought | undefined> {
   const { id } = message;
   const brought = broughtWith(message);
   if (brought !== undefined) return brought;

@@ -7,17 +7,19 @@ import { downloadHeaders } from "../../http/download.ts";
 import { refuseOverCallRate } from "../../http/request.ts";
 import { jsonAnswer, STREAM_HEADERS } from "../../http/stream.ts";
 import { pageQuery, pageShape, momentParameter } from "../../http/shapes.ts";
+import { changeMessage } from "./change.ts";
 import { deleteMessage, restoreMessage, UNDO_SECONDS } from "./delete.ts";
 import { listMessages } from "./list.ts";
 import { type Download, readAttachment, readRawMail } from "./messages.ts";
 import { cancelMessage } from "../../pipeline/cancel.ts";
 import { searchMessages } from "./search/search.ts";
 import { replayRoutes } from "../replays/routes.ts";
+import { testRunRoutes } from "../test-runs/routes.ts";
+import { expectedBody } from "../test-runs/expected-shapes.ts";
 import { readStory } from "./story.ts";
 import { retryMessage } from "./retry.ts";
 import { activityStatus, ActivityShape, LimitedShape, RunShape, source, StoryShape } from "./shapes.ts";
 import { streamMessages } from "./stream.ts";
-import { tagMessage } from "./tags.ts";
 
 const POLL_SECONDS = 2;
 
@@ -66,7 +68,11 @@ const filters = {
 };
 
 export function messageRoutes(app: App) {
-  return new Elysia().use(readingRoutes(app)).use(changingRoutes(app)).use(replayRoutes(app));
+  return new Elysia()
+    .use(readingRoutes(app))
+    .use(changingRoutes(app))
+    .use(replayRoutes(app))
+    .use(testRunRoutes(app));
 }
 
 function readingRoutes(app: App) {
@@ -136,10 +142,10 @@ function changingRoutes(app: App) {
     .patch(
       "/messages/:message_id",
       async ({ user, params: { message_id }, body, set: { headers } }) => {
-        await tagMessage(app, user, { id: message_id, tags: body.tags });
+        await changeMessage(app, user, { id: message_id, change: body });
         return jsonAnswer(app, { who: user.id, headers }, await readStory(app, user, message_id));
       },
-      { params: t.Object({ message_id: id }), body: tagsBody, ...TAG },
+      { params: t.Object({ message_id: id }), body: changeBody, ...CHANGE },
     )
     .delete(
       "/messages/:message_id",
@@ -218,19 +224,24 @@ const RETRY = describe({
   },
 });
 
-const tagsBody = t.Object({
-  tags: t.Array(t.String({ maxLength: 200 }), {
-    maxItems: 100,
-    description: "At most 20, one word each; they take the place of those that it has.",
-    examples: [["q3", "paid"]],
-  }),
+const changeBody = t.Object({
+  tags: t.Optional(
+    t.Array(t.String({ maxLength: 200 }), {
+      maxItems: 100,
+      description: "At most 20, one word each; they take the place of those that it has.",
+      examples: [["q3", "paid"]],
+    }),
+  ),
+  expected: t.Optional(expectedBody),
 });
 
-const TAG = describe({
+const CHANGE = describe({
   tag: "Messages",
-  summary: "Give a message other tags",
-  description: "Tags help to find it (`GET /messages?tag=…`), and do nothing else.",
+  summary: "Give a message other tags, or star it",
+  description:
+    "Tags help to find it (`GET /messages?tag=…`). With `expected` it is starred: it belongs to the test set, which `POST /v1/test-runs` runs. Neither does anything else.",
   answers: { 200: StoryShape },
+  errors: ["conflict", "storage_full"],
 });
 
 const DELETE = describe({

@@ -3,6 +3,8 @@ import { WarningsShape, moment } from "../../http/shapes.ts";
 import { cost } from "../billing/budget-shapes.ts";
 import { UsedContextShape } from "../contexts/shapes.ts";
 import { DeliveryShape } from "../webhooks/shapes.ts";
+import { HighlightShape } from "./search/shapes.ts";
+import { expectedShape } from "../test-runs/expected-shapes.ts";
 
 export const count = (what: string) => t.Integer({ minimum: 0, description: what });
 
@@ -126,22 +128,6 @@ export const LimitedShape = t.Object(
     warnings: t.Optional(WarningsShape),
   },
   { $id: "CreditLimit", description: "The call was over the credit cap; nothing was charged." },
-);
-
-const HighlightShape = t.Object(
-  {
-    field: t.Union(
-      ["subject", "instruction", "result", "material", "files", "sender", "recipient"].map((name) =>
-        t.Literal(name),
-      ),
-    ),
-    text: t.String({ description: "A part of it, as plain text.", examples: ["Your invoice is paid."] }),
-    spans: t.Array(t.Array(t.Integer({ minimum: 0 }), { minItems: 2, maxItems: 2 }), {
-      description: "From where to where in `text` something was found, in units of UTF-16.",
-      examples: [[[5, 12]]],
-    }),
-  },
-  { $id: "Highlight", description: "Where a search has found something." },
 );
 
 export const ActivityShape = t.Object(
@@ -308,6 +294,7 @@ export const StoryShape = t.Composite(
         description: "The messages that try it again, oldest first.",
         examples: [[]],
       }),
+      expected: expectedShape,
     }),
   ],
   { $id: "MessageStory" },

@@ -17,6 +17,7 @@ import { lookAtTries } from "./may-retry.ts";
 import { isLost, readBytes } from "./stored-bytes.ts";
 import { storedAuth } from "./stored-auth.ts";
 import { viewActivity } from "./view.ts";
+import { expectedOf, starOf } from "../test-runs/stars.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
 import { headersAs } from "../../mail/reading/headers-as.ts";
 import { materialOf } from "./material.ts";
@@ -55,6 +56,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
     deliveries: await deliveriesAbout(app, row),
     raw_available: raw !== undefined,
     retries: await retriesOf(app.db, row),
+    expected: expectedOf((await starOf(app.db, { message_id: row.id }))[0]?.expected),
   };
 }
 

@@ -10,8 +10,9 @@ import { refuseNoModel } from "../inboxes/references.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { isForgotten } from "../messages/forgotten.ts";
 import { ownMessage } from "../messages/messages.ts";
-import { materialToRepeat, purged, sizeOfRaw } from "../messages/retry.ts";
-import { runUse, sizeOf } from "../messages/run-use.ts";
+import { sizeToRepeat } from "../messages/repeatable.ts";
+import { purged } from "../messages/retry.ts";
+import { runUse } from "../messages/run-use.ts";
 import { scheduleById } from "../schedules/view.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
@@ -35,41 +36,58 @@ export async function createReplay(
   { id, asked, admit }: { id: string; asked: Asked; admit: () => void },
 ): Promise<ReplayView> {
   refuseUnverified(user);
-  const known = await replayable(app, app.db, user, id);
-  const bytes = sizeOf(await materialToRepeat(app, known));
   const row = await app.write(async (tx) => {
     app.refuseIntake();
-    // Looked up again: the message or its inbox may have been deleted since.
-    const message = await replayable(app, tx, user, id);
-    const inbox = await ownInbox(tx, user, message.inbox_id ?? "");
-    await refuseResting(app, tx, user, inbox);
-    refusePaused(inbox);
     await refuseForeign(tx, user, asked);
-    const raw_bytes = await sizeOfRaw(tx, message);
+    const { message, bytes } = await readyToRun(app, tx, user, id);
     await refuseMore(tx, message);
     admit();
-    const created = blankReplay(app, { message, asked, key_id });
-    await refuseFull(app, tx, user, Buffer.byteLength(created.asked));
-    if (!(await reserveCredit(app, tx, user, { message_id: created.id }))) throw withoutCredits();
-    await insertRow(tx, "replays", created);
-    await enqueue(app, tx, {
-      kind: "replay_message",
-      payload: { replay_id: created.id, message_id: message.id },
-      ...runUse(app, user, { bytes: bytes + raw_bytes }),
-    });
-    tellPages(app, tx, created);
+    const created = blankReplay(app, { message, asked, key_id, of: BY_ITSELF });
+    await addReplay(app, tx, user, { created, bytes });
     return created;
   });
   return viewReplay(row);
 }
 
-/** The replays of a message of the user's own, without their results, oldest first. */
+/**
+ * Looks up a message that is to be run again, in the transaction that has it run, with the bytes of what that run will read. Throws where
+ * it would have to wait, or has nothing to read any more.
+ */
+export async function readyToRun(app: App, tx: Db, user: UserRow, id: string) {
+  const message = await replayable(app, tx, user, id);
+  const inbox = await ownInbox(tx, user, message.inbox_id ?? "");
+  await refuseResting(app, tx, user, inbox);
+  refusePaused(inbox);
+  return { message, bytes: await sizeToRepeat(tx, message) };
+}
+
+/** Stores a replay with its job, and takes the credit for it. `bytes`: what its run will hold of the message. */
+export async function addReplay(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  { created, bytes }: { created: ReplayRow; bytes: number },
+): Promise<void> {
+  const { id, message_id, asked, expected } = created;
+  await refuseFull(app, tx, user, Buffer.byteLength(asked) + Buffer.byteLength(expected ?? ""));
+  if (!(await reserveCredit(app, tx, user, { message_id: id }))) throw withoutCredits();
+  await insertRow(tx, "replays", created);
+  await enqueue(app, tx, {
+    kind: "replay_message",
+    payload: { replay_id: id, message_id },
+    ...runUse(app, user, { bytes }),
+  });
+  tellPages(app, tx, created);
+}
+
+/** The replays of a message that were asked for by themselves, without their results, oldest first. */
 export async function listReplays(app: App, user: UserRow, message_id: string) {
   await ownOf(app, app.db, user, message_id);
   const rows = await app.db
     .selectFrom("replays")
     .select(CARD)
     .where("message_id", "=", message_id)
+    .where("test_run_id", "is", null)
     .orderBy("id")
     .limit(MAX_REPLAYS)
     .execute();
@@ -94,6 +112,7 @@ const CARD = [
   "created",
   "completed",
   "duration_ms",
+  "test_run_id",
 ] as const;
 
 export async function readReplay(app: App, user: UserRow, key: ReplayKey): Promise<ReplayView> {
@@ -109,10 +128,19 @@ export async function deleteReplay(app: App, user: UserRow, key: ReplayKey): Pro
     await ownOf(app, tx, user, key.message_id);
     const [row] = await replayOf(tx, key);
     if (!row) throw noReplay();
-    if (row.state === "received") await releaseCredit(app, tx, row);
-    await tx.deleteFrom("replays").where("id", "=", row.id).execute();
-    tellPages(app, tx, row);
+    await removeReplay(app, tx, row);
   });
+}
+
+/** Deletes a replay in the transaction of the caller. */
+export async function removeReplay(
+  app: App,
+  tx: Db,
+  row: Pick<ReplayRow, "id" | "user_id" | "message_id" | "state">,
+): Promise<void> {
+  if (row.state === "received") await releaseCredit(app, tx, row);
+  await tx.deleteFrom("replays").where("id", "=", row.id).execute();
+  tellPages(app, tx, row);
 }
 
 interface ReplayKey {
@@ -137,9 +165,20 @@ export function tellPages(
   afterCommit(tx, () => app.changes.tell(user_id, message_id));
 }
 
-function blankReplay(
+/** Where a replay belongs to, and what its answer should be. */
+export type ReplayOf = Pick<ReplayRow, "test_run_id" | "expected">;
+
+const BY_ITSELF: ReplayOf = { test_run_id: null, expected: null };
+
+/** A replay that is still to come. */
+export function blankReplay(
   app: App,
-  { message, asked, key_id }: { message: MessageRow; asked: Asked; key_id: string | null },
+  {
+    message,
+    asked,
+    key_id,
+    of,
+  }: { message: Pick<MessageRow, "id" | "user_id">; asked: Asked; key_id: string | null; of: ReplayOf },
 ): ReplayRow {
   return {
     id: app.newId(),
@@ -161,6 +200,9 @@ function blankReplay(
     created: app.now(),
     completed: null,
     duration_ms: null,
+    ...of,
+    passed: null,
+    differs: null,
   };
 }
 
@@ -171,7 +213,7 @@ async function ownOf(app: App, db: Db, user: UserRow, id: string): Promise<Messa
 }
 
 /** A message that a model has worked on, or was to work on, and whose content is still here. */
-async function replayable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
+export async function replayable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
   const message = await ownOf(app, db, user, id);
   const why = await whyNot(db, message);
   if (why !== null) throw new AppError("conflict", why.message, { fix: why.fix });
@@ -220,7 +262,8 @@ const A_DIGEST: Words = {
   fix: "Run one of the messages again that it was about.",
 };
 
-async function refuseForeign(tx: Db, user: UserRow, asked: Asked): Promise<void> {
+/** Refuses a model or contexts that are not the user's own. */
+export async function refuseForeign(tx: Db, user: UserRow, asked: Asked): Promise<void> {
   const { connection_id = null, context_versions = {} } = asked;
   await refuseNoModel(tx, user, connection_id, {
     path: "body.connection_id",
@@ -241,7 +284,8 @@ const countOf = prepared((db, key: { message_id: string }) =>
   db
     .selectFrom("replays")
     .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("message_id", "=", key.message_id),
+    .where("message_id", "=", key.message_id)
+    .where("test_run_id", "is", null),
 );
 
 function withoutCredits(): AppError {

@@ -46,20 +46,20 @@ export const replayBody = {
   context_versions: t.Optional(versions),
 };
 
+/** The same, as it is told. */
+export const askedOtherwise = {
+  connection_id: t.Nullable(uuid),
+  model: t.Nullable(t.String()),
+  instruction: t.Nullable(t.String()),
+  contexts: t.Union([t.Literal("then"), t.Literal("now")]),
+  context_versions: versions,
+};
+
 const card = {
   id: uuid,
   message_id: uuid,
   status: t.Union([t.Literal("processing"), t.Literal("done"), t.Literal("failed")]),
-  asked: t.Object(
-    {
-      connection_id: t.Nullable(uuid),
-      model: t.Nullable(t.String()),
-      instruction: t.Nullable(t.String()),
-      contexts: t.Union([t.Literal("then"), t.Literal("now")]),
-      context_versions: versions,
-    },
-    { description: "What was to be otherwise; null where nothing was." },
-  ),
+  asked: t.Object(askedOtherwise, { description: "What was to be otherwise; null where nothing was." }),
   model: t.Nullable(t.String({ description: "The model that answered.", examples: ["gpt-4.1-mini"] })),
   usage,
   cost,
@@ -69,6 +69,13 @@ const card = {
   created: moment("When it was asked for"),
   completed: t.Nullable(moment("When it ended")),
   duration_ms: t.Nullable(t.Integer({ minimum: 0, description: "How long it took." })),
+  test_run_id: t.Nullable(
+    t.String({
+      format: "uuid",
+      description: "The run of the test set that it belongs to.",
+      examples: [null],
+    }),
+  ),
 };
 
 export const ReplayCardShape = t.Object(card, { $id: "ReplayCard" });

@@ -19,20 +19,26 @@ export function askedOf({ asked }: Pick<ReplayRow, "asked">): Asked {
   return storedJson<Asked>(asked, {});
 }
 
+/** What was to be otherwise, null where nothing was. */
+export function viewAsked({ connection_id, model, instruction, contexts, context_versions }: Asked) {
+  return {
+    connection_id: connection_id ?? null,
+    model: model ?? null,
+    instruction: instruction ?? null,
+    contexts: contexts ?? ("then" as const),
+    context_versions: context_versions ?? {},
+  };
+}
+
 /** A replay without what came of it in words, which may be long. */
-export function viewReplayCard(row: Omit<ReplayRow, "result" | "steps" | "contexts">) {
-  const asked = askedOf(row);
+export function viewReplayCard(
+  row: Omit<ReplayRow, "result" | "steps" | "contexts" | "expected" | "passed" | "differs">,
+) {
   return {
     id: row.id,
     message_id: row.message_id,
     status: STATUS[row.state],
-    asked: {
-      connection_id: asked.connection_id ?? null,
-      model: asked.model ?? null,
-      instruction: asked.instruction ?? null,
-      contexts: asked.contexts ?? ("then" as const),
-      context_versions: asked.context_versions ?? {},
-    },
+    asked: viewAsked(askedOf(row)),
     model: row.model,
     usage: usageOf(row),
     cost: asAmount(row.cost),
@@ -42,6 +48,7 @@ export function viewReplayCard(row: Omit<ReplayRow, "result" | "steps" | "contex
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,
+    test_run_id: row.test_run_id,
   };
 }
 

@@ -5,11 +5,11 @@ import { findLink } from "./find-link.ts";
 import { withHiddenShown } from "../own-words/hidden-characters.ts";
 
 /** Nobody reads more before they say yes, and so much fits whole into a mail. */
-const MAX_SHOWN_CHARS = 10_000;
+export const MAX_SHOWN_CHARS = 10_000;
 const MAX_PARTS = 200;
 const MAX_DEPTH = 8;
 /** Where a line is continued on the next one: mail programs and pages cut off, or let scroll, what is longer. */
-const LINE_CHARS = 72;
+export const LINE_CHARS = 72;
 /** More blanks (four), or empty lines, in a row are counted: what stands behind them could be overlooked. */
 const MAX_EMPTY_LINES = 2;
 const LINE = "  │ ";
@@ -38,7 +38,7 @@ export function shownArguments(args: Record<string, unknown>, unnamed: string[] 
   const shown = [
     ...unnamed.map((place) => `⟨not named⟩: ${linesOf(place).join(" ")}`),
     ...short.map(({ name, lines }) => `${name}: ${lines.join("")}`),
-    ...long.map(({ name, lines }) => [`${name}:`, ...lines.flatMap(wrapped)].join("\n")),
+    ...long.map(({ name, lines }) => [`${name}:`, ...lines.flatMap((line) => wrapped(line))].join("\n")),
   ].join("\n");
   return shown.length > MAX_SHOWN_CHARS ? { problem: "long" } : { text: shown };
 }
@@ -105,11 +105,11 @@ function partsOf(value: unknown, path: string): Part[] {
 }
 
 /** A name that could be read as more than a name is shown as JSON. */
-function plainName(name: string): string {
+export function plainName(name: string): string {
   return /^[\p{L}\p{N}_-]{1,64}$/u.test(name) ? name : JSON.stringify(name);
 }
 
-function nameOf(path: string): string {
+export function nameOf(path: string): string {
   return withHiddenShown(path).replaceAll("\n", " ");
 }
 
@@ -118,7 +118,7 @@ function isShort({ name, lines }: { name: string; lines: string[] }): boolean {
   return lines.length === 1 && name.length + line.length < LINE_CHARS;
 }
 
-function linesOf(value: unknown): string[] {
+export function linesOf(value: unknown): string[] {
   if (value === "" || value === undefined) return ["⟨empty⟩"];
   if (value === null) return ["⟨none⟩"];
   if (typeof value !== "string") return [JSON.stringify(value)];
@@ -170,7 +170,8 @@ function withoutEmptyRuns(lines: string[]): string[] {
   return kept;
 }
 
-function wrapped(line: string): string[] {
+/** A line in pieces that are no longer than a line may be: the first one behind `first`, the others behind `next`. */
+export function wrapped(line: string, [first, next]: [string, string] = [LINE, CONTINUED]): string[] {
   const pieces: string[] = [];
   let rest = line;
   while (rest.length > LINE_CHARS) {
@@ -178,7 +179,7 @@ function wrapped(line: string): string[] {
     pieces.push(rest.slice(0, end));
     rest = rest.slice(end);
   }
-  return [...pieces, rest].map((piece, index) => (index === 0 ? LINE : CONTINUED) + piece);
+  return [...pieces, rest].map((piece, index) => (index === 0 ? first : next) + piece);
 }
 
 /** Behind the last blank that fits, or within a word that is longer than a line, but never within a character. */

@@ -7,6 +7,8 @@ import { Badge } from "../../ui/badge.tsx";
 import { useMoney } from "../../ui/money.ts";
 import { Time } from "../../ui/time.tsx";
 import { spanOf } from "../server/words.ts";
+import { Star } from "../test-set/star.tsx";
+import { mayReplay } from "./may-replay.ts";
 import { StatusBadge } from "./status.tsx";
 import { Tags } from "./tags.tsx";
 
@@ -60,6 +62,7 @@ export function Head({ story }: { story: Story }) {
         ))}
       </p>
       <Tags story={story} />
+      {(mayReplay(story) || story.expected !== null) && <Star story={story} />}
     </div>
   );
 }

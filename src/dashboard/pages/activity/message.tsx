@@ -13,6 +13,7 @@ import { Asked, Material } from "./asked.tsx";
 import { Continue } from "./continue.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { Head } from "./head.tsx";
+import { mayReplay } from "./may-replay.ts";
 import { Place } from "./place.tsx";
 import { Replays } from "./replays.tsx";
 import { SettingLink } from "./setting-links.tsx";
@@ -74,11 +75,6 @@ export function Message() {
       )}
     </Page>
   );
-}
-
-/** Whether a model was, or was to be, asked about it. The server says where something else stands in the way. */
-function mayReplay({ status, model, approval_id }: Story): boolean {
-  return approval_id === null && ((status === "done" && model !== null) || status === "failed");
 }
 
 function titleOf({ mails, subject, instruction }: Story): string {

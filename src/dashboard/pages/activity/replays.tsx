@@ -4,13 +4,12 @@ import { get } from "../../api/client.ts";
 import type { Replay, ReplayCard, Story } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
-import { figure } from "../../ui/figure.ts";
-import { useMoney } from "../../ui/money.ts";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Differences } from "./differences.tsx";
 import { ReplayForm } from "./replay-form.tsx";
+import { RUN_FIGURES, RunFigures } from "./run-figures.tsx";
 import { Steps } from "./steps.tsx";
 
 /** How often a replay that is under way is asked for. */
@@ -76,7 +75,7 @@ function Table({ story, replays, chosen, choose }: TableProps) {
       <table className="w-full text-left text-sm">
         <thead className="text-soft">
           <tr>
-            {["Run", "Model", "Tokens", "Cost", "Seconds"].map((name) => (
+            {["Run", "Model", ...RUN_FIGURES].map((name) => (
               <th key={name} scope="col" className="py-1 pr-4 font-medium">
                 {name}
               </th>
@@ -86,7 +85,8 @@ function Table({ story, replays, chosen, choose }: TableProps) {
         <tbody>
           <tr className="border-t border-line">
             <td className="min-w-28 py-2 pr-4">The one that counts</td>
-            <Figures run={story} />
+            <td className="py-2 pr-4 wrap-anywhere">{story.model ?? "–"}</td>
+            <RunFigures run={story} />
           </tr>
           {replays.map((one, index) => (
             <tr key={one.id} className="border-t border-line">
@@ -100,32 +100,14 @@ function Table({ story, replays, chosen, choose }: TableProps) {
                   {`${index + 1}: ${wordsOf(one)}`}
                 </button>
               </td>
-              <Figures run={one} />
+              <td className="py-2 pr-4 wrap-anywhere">{one.model ?? "–"}</td>
+              <RunFigures run={one} />
             </tr>
           ))}
         </tbody>
       </table>
     </div>
   );
-}
-
-function Figures({ run }: { run: Pick<ReplayCard, "model" | "usage" | "cost" | "duration_ms"> }) {
-  const { model, usage, cost, duration_ms } = run;
-  const money = useMoney();
-  return (
-    <>
-      <td className="py-2 pr-4 wrap-anywhere">{model ?? "–"}</td>
-      <td className="py-2 pr-4 whitespace-nowrap">
-        {usage ? `${figure(usage.input_tokens)} in, ${figure(usage.output_tokens)} out` : "–"}
-      </td>
-      <td className="py-2 pr-4 whitespace-nowrap">{cost === null ? "–" : money(cost)}</td>
-      <td className="py-2 whitespace-nowrap">{duration_ms === null ? "–" : secondsOf(duration_ms)}</td>
-    </>
-  );
-}
-
-function secondsOf(ms: number): string {
-  return ms < 100 ? "under 0.1" : (ms / 1_000).toFixed(1);
 }
 
 /** What was to be otherwise, in a few words. */

@@ -12,7 +12,7 @@ import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { ApprovalState } from "./approvals.tsx";
-import { callName } from "../../../trust/shown/call-name.ts";
+import { callName, shortTarget } from "../../../trust/shown/call-name.ts";
 import { causeWords, workWords } from "./words.ts";
 
 /** A call is over in seconds, mostly. */
@@ -33,7 +33,7 @@ export function Approval() {
 }
 
 function ApprovalPage({ approval }: { approval: ApprovalView }) {
-  const { status, outcome, message_id, run_id, decided_at } = approval;
+  const { status, outcome, changes, message_id, run_id, decided_at } = approval;
   return (
     <Page title={callName(approval)}>
       <Link to="/approvals" className={`${BUTTON} -ml-3 justify-self-start text-soft hover:bg-hover`}>
@@ -52,6 +52,7 @@ function ApprovalPage({ approval }: { approval: ApprovalView }) {
           >
             {approval.shown === null ? "It cannot be read any more." : approval.shown || "⟨no arguments⟩"}
           </pre>
+          {changes !== null && <Changes target={shortTarget(approval)} changes={changes} />}
           <p className="text-sm text-soft">{causeWords(approval)}</p>
           {decided_at !== null && (
             <p className="text-sm">
@@ -90,6 +91,24 @@ function ApprovalPage({ approval }: { approval: ApprovalView }) {
         </div>
       </Card>
     </Page>
+  );
+}
+
+/** The old values are words of others: they are shown as they came, with every hidden character written out. */
+function Changes({ target, changes }: { target: string; changes: string }) {
+  return (
+    <div className="grid gap-1 text-sm">
+      <p className="text-soft">
+        What it would change of what @{target} answered earlier in this work. It may be otherwise there by
+        now; the old values are words of others.
+      </p>
+      <pre
+        aria-label="What would change"
+        className="rounded-lg bg-hover p-3 font-mono wrap-anywhere whitespace-pre-wrap"
+      >
+        {changes}
+      </pre>
+    </div>
   );
 }
 
