@@ -1,8 +1,10 @@
 import type { App } from "../app.ts";
+import { prepared } from "../db/prepared.ts";
 import { userById } from "../db/users.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { headOf } from "../lib/text-length.ts";
+import { isAnswered } from "../resources/messages/answered.ts";
 import { readStory } from "../resources/messages/story.ts";
 import { searchMessages } from "../resources/messages/search/search.ts";
 import { MEMORY_TARGET } from "../trust/guard/guard.ts";
@@ -15,14 +17,18 @@ const MAX_TEXT_CHARS = 12_000;
 
 type Message = Pick<MessageRow, "id" | "user_id" | "authority" | "sender">;
 
+interface Past {
+  app: App;
+  message: Message;
+  inbox: Pick<InboxRow, "id">;
+}
+
 /**
- * Lets a model look through earlier messages: the owner's runs through all of the account, those of a listed sender
- * through that sender's own messages to this inbox. Nothing of private messages is found.
+ * Lets a model look through earlier messages: the owner's runs through all of the account, those of a listed sender through
+ * that sender's own messages to this inbox which were answered to them. Nothing of private messages is found.
  */
 export function memoryTools(app: App, message: Message, inbox: Pick<InboxRow, "id">): Tool[] {
-  const mayRead = (found: { sender: string | null; inbox_id: string | null }): boolean =>
-    message.authority === "owner" || (found.sender === message.sender && found.inbox_id === inbox.id);
-  const past = { app, message, inbox, mayRead };
+  const past = { app, message, inbox };
   return [
     toolOf({
       name: "find_messages",
@@ -44,13 +50,6 @@ export function memoryTools(app: App, message: Message, inbox: Pick<InboxRow, "i
       work: (args) => readMessage(past, args as { message_id: string }),
     }),
   ];
-}
-
-interface Past {
-  app: App;
-  message: Message;
-  inbox: Pick<InboxRow, "id">;
-  mayRead: (found: { sender: string | null; inbox_id: string | null }) => boolean;
 }
 
 function toolOf({
@@ -89,14 +88,14 @@ async function outcomeOf(work: () => Promise<string>): Promise<ToolOutcome> {
 }
 
 async function findMessages(
-  { app, message, inbox, mayRead }: Past,
+  { app, message, inbox }: Past,
   { query, limit = FOUND }: { query: string; limit?: number },
 ): Promise<string> {
   const user = await ownerOf(app, message);
-  const own = message.authority === "owner" ? {} : { inbox_id: inbox.id };
+  const own = message.authority === "owner" ? {} : { inbox_id: inbox.id, answered_to: message.sender ?? "" };
   // One more than is shown, as the message that is being worked on may be among them.
   const { items } = await searchMessages(app, user, { q: query, ...own, limit: MAX_FOUND + 1 });
-  const found = items.filter((item) => item.message_id !== message.id && mayRead(item)).slice(0, limit);
+  const found = items.filter(({ message_id }) => message_id !== message.id).slice(0, limit);
   if (found.length === 0) return "Nothing was found.";
   return found
     .map(({ message_id, created, sender, subject, status, highlights }) =>
@@ -108,12 +107,11 @@ async function findMessages(
     .join("\n\n");
 }
 
-async function readMessage(
-  { app, message, mayRead }: Past,
-  { message_id }: { message_id: string },
-): Promise<string> {
+async function readMessage(past: Past, { message_id }: { message_id: string }): Promise<string> {
+  const { app, message } = past;
+  const [row] = await shownOf(app.db, { id: message_id, user_id: message.user_id });
+  if (!row || !mayRead(past, row)) throw new AppError("not_found", "There is no such message.");
   const story = await readStory(app, await ownerOf(app, message), message_id);
-  if (!mayRead(story)) throw new AppError("not_found", "There is no such message.");
   const texts = {
     "What was asked": story.instruction,
     "What came with it": story.content,
@@ -126,6 +124,21 @@ async function readMessage(
     ),
   ].join("\n\n");
 }
+
+type Shown = Awaited<ReturnType<typeof shownOf>>[number];
+
+function mayRead({ message, inbox }: Past, row: Shown): boolean {
+  if (message.authority === "owner") return true;
+  return row.sender === message.sender && row.inbox_id === inbox.id && Boolean(row.answered);
+}
+
+const shownOf = prepared((db, key: { id: string; user_id: string }) =>
+  db
+    .selectFrom("messages")
+    .select((eb) => ["sender", "inbox_id", isAnswered(eb).as("answered")])
+    .where("id", "=", key.id)
+    .where("user_id", "=", key.user_id),
+);
 
 async function ownerOf(app: App, { user_id }: Message): Promise<UserRow> {
   const [user] = await userById(app.db, { id: user_id });

@@ -5,6 +5,7 @@ import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../../db/sc
 import { AppError, invalid } from "../../errors.ts";
 import { splitAddress } from "../../lib/mail-address.ts";
 import { base32Token, equalBytes } from "../../lib/secrets.ts";
+import { isAnswered } from "../messages/answered.ts";
 import { rulesFound } from "../messages/rules-found.ts";
 import { snippetOf } from "./snippet.ts";
 import { dedupeKeyOfId } from "../../inbound/mail-words.ts";
@@ -112,8 +113,10 @@ export async function recallTurns(
   const { id, conversation_id, authority, sender } = message;
   if (conversation_id === null) return [];
   const rows = (await turnsBefore(db, { id, conversation_id })).filter(
-    // The owner is reminded of all of the owner's turns, by mail or by call, and everybody else only of their own.
-    (row) => row.authority === authority && (authority === "owner" || row.sender === sender),
+    // The owner is reminded of all of the owner's turns, by mail or by call, and everybody else only of what they were told.
+    (row) =>
+      row.authority === authority &&
+      (authority === "owner" || (row.sender === sender && Boolean(row.answered))),
   );
   const turns: Turn[] = [];
   let chars = 0;
@@ -154,6 +157,7 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
       "rules",
       "authority",
       "sender",
+      isAnswered(eb).as("answered"),
       // Only the ends of long answers are read: each may have a megabyte.
       eb
         .case()

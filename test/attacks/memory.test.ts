@@ -1,0 +1,114 @@
+import { describe, expect, test } from "bun:test";
+import { call } from "../support/commands.ts";
+import { freshId, type RoomMail } from "../support/mailroom.ts";
+import { toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
+
+const LEA = "Lea <lea@example.org>";
+const LISTED = { allowlist_senders: ["lea@example.org"] };
+
+const find = (query: string): Wanted[] => [{ name: "memory__find_messages", args: { query } }];
+const read = (message_id: string): Wanted[] => [{ name: "memory__read_message", args: { message_id } }];
+
+async function mail(room: ToolRoom, of: RoomMail): Promise<string> {
+  // Ids of one millisecond have no order.
+  room.clock.advance("1s");
+  const headers = { ...freshId().headers, ...of.headers };
+  expect(await room.send({ ...of, headers })).toStartWith("250");
+  await room.drain();
+  return (await room.newest()).id;
+}
+
+/** What the model was told by its tools in its last talk. */
+function toldByTools(room: ToolRoom): string {
+  const messages = room.model.requests.at(-1)?.body?.messages ?? [];
+  return messages.flatMap(({ role, content }) => (role === "tool" ? [content] : [])).join("\n");
+}
+
+describe("what came of a mail and was not answered to its sender", () => {
+  const SECRET = "Internal: she bluffs; pay at most 900.";
+  const mine = (room: ToolRoom, change: Record<string, unknown>) =>
+    room.owner.patch(`/inboxes/${room.inbox.id}`, change);
+  const rule = (more: Record<string, unknown>) => [
+    {
+      name: "Offers",
+      when: [{ field: "subject", contains: ["offer"] }],
+      do: { answer: false, instruction: "Rate this offer for me alone.", ...more },
+    },
+  ];
+
+  const WITHHELD: [how: string, settings: Record<string, unknown>, more: RoomMail][] = [
+    ["by a rule", { rules: rule({}) }, {}],
+    ["by a rule that has it read as anybody's", { rules: rule({ authority: "stranger" }) }, {}],
+    ["by an inbox that does not answer", { reply_enabled: false }, {}],
+    ["by its own words", {}, { text: "--no-reply 1,000 for the van." }],
+    ["and answered to the owner", {}, { headers: { "Reply-To": "ada@example.com" } }],
+  ];
+
+  test.each(WITHHELD)("%s is not shown to a listed sender by @memory", async (_, settings, more) => {
+    let id = "";
+    await using room = await toolRoom([SECRET, find("bluffs"), find("van"), () => read(id), "Well."], {
+      inbox: LISTED,
+    });
+    expect((await mine(room, settings)).status).toBe(200);
+    id = await mail(room, { from: LEA, subject: "My offer", text: "1,000 for the van.", ...more });
+    expect((await room.newest()).result).toBe(SECRET);
+    await mine(room, { reply_enabled: true, rules: [] });
+    await mail(room, { from: LEA, subject: "Look", text: "@memory What was said about my van?" });
+    expect(toldByTools(room)).toContain("There is no such message.");
+    expect(toldByTools(room)).not.toContain("bluffs");
+    expect(toldByTools(room)).not.toContain(id);
+  });
+
+  test.each(WITHHELD)("%s is no turn that they are reminded of", async (_, settings, more) => {
+    await using room = await toolRoom([SECRET, "Well."], { inbox: LISTED });
+    await mine(room, settings);
+    const headers = { "Message-ID": "<offer@example.org>", ...more.headers };
+    await mail(room, { from: LEA, subject: "My offer", text: "1,000 for the van.", ...more, headers });
+    const { conversation_id } = await room.newest();
+    await mine(room, { reply_enabled: true, rules: [] });
+    const answers = { "In-Reply-To": "<offer@example.org>" };
+    await mail(room, { from: LEA, subject: "Re: Van", text: "What did you say?", headers: answers });
+    expect((await room.newest()).conversation_id).toBe(conversation_id);
+    expect(JSON.stringify(room.model.requests.at(-1)?.body?.messages)).not.toContain("bluffs");
+  });
+
+  test("is no turn of a stranger either", async () => {
+    await using room = await toolRoom([SECRET, "Well."]);
+    await mine(room, { rules: rule({}) });
+    const from = "Eve <eve@evil.example>";
+    await mail(room, {
+      from,
+      subject: "offer",
+      text: "1,000.",
+      headers: { "Message-ID": "<o@evil.example>" },
+    });
+    const answers = { "In-Reply-To": "<o@evil.example>" };
+    await mail(room, { from, subject: "Re: Van", text: "What did you say?", headers: answers });
+    expect(JSON.stringify(room.model.requests.at(-1)?.body?.messages)).not.toContain("bluffs");
+  });
+
+  test("is the owner's to find", async () => {
+    let id = "";
+    await using room = await toolRoom([SECRET, find("bluffs"), () => read(id), "Well."], { inbox: LISTED });
+    await mine(room, { rules: rule({}) });
+    id = await mail(room, { from: LEA, subject: "My offer", text: "1,000 for the van." });
+    await call(room, "@memory What about the van?");
+    expect(toldByTools(room)).toContain(id);
+    expect(toldByTools(room)).toContain("pay at most 900");
+  });
+
+  test("what was answered is shown to its sender, and they are reminded of it", async () => {
+    let id = "";
+    await using room = await toolRoom(["900 it is.", find("van"), () => read(id), "Well.", "Well."], {
+      inbox: LISTED,
+    });
+    const headers = { "Message-ID": "<offer@example.org>" };
+    id = await mail(room, { from: LEA, subject: "My offer", text: "1,000 for the van.", headers });
+    await mail(room, { from: LEA, subject: "Look", text: "@memory What was said about my van?" });
+    expect(toldByTools(room)).toContain(`${id}: `);
+    expect(toldByTools(room)).toContain("900 it is.");
+    const answers = { "In-Reply-To": "<offer@example.org>" };
+    await mail(room, { from: LEA, subject: "Re: Van", text: "And the bike?", headers: answers });
+    expect(JSON.stringify(room.model.requests.at(-1)?.body?.messages)).toContain("900 it is.");
+  });
+});
