@@ -6,6 +6,7 @@ import { AppError } from "../errors.ts";
 import { headOf } from "../lib/text-length.ts";
 import { isAnswered } from "../resources/messages/answered.ts";
 import { readStory } from "../resources/messages/story.ts";
+import { mayBePrivate } from "../resources/messages/search/texts.ts";
 import { searchMessages } from "../resources/messages/search/search.ts";
 import { MEMORY_TARGET } from "../trust/guard/guard.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
@@ -124,7 +125,8 @@ type Found = Awaited<ReturnType<typeof searchMessages>>["items"][number];
 async function readMessage(past: Past, { message_id }: { message_id: string }): Promise<Told> {
   const { app, message } = past;
   const [row] = await shownOf(app.db, { id: message_id, user_id: message.user_id });
-  if (!row || !mayRead(past, row)) throw new AppError("not_found", "There is no such message.");
+  if (!row || !mayRead(past, row) || (await mayBePrivate(app, row)))
+    throw new AppError("not_found", "There is no such message.");
   const story = await readStory(app, await ownerOf(app, message), message_id);
   const part = (name: string, text: string | null): string[] =>
     text ? [`${name}:\n${headOf(text, MAX_TEXT_CHARS)}`] : [];
@@ -146,7 +148,8 @@ function mayRead({ message, inbox }: Past, row: Shown): boolean {
 const shownOf = prepared((db, key: { id: string; user_id: string }) =>
   db
     .selectFrom("messages")
-    .select((eb) => ["sender", "inbox_id", isAnswered(eb).as("answered")])
+    .selectAll()
+    .select((eb) => isAnswered(eb).as("answered"))
     .where("id", "=", key.id)
     .where("user_id", "=", key.user_id),
 );
