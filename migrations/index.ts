@@ -46,6 +46,7 @@ import { writtenBy } from "./0051-written-by.ts";
 import { readByOlder } from "./0053-read-by-older.ts";
 import { costs } from "./0054-costs.ts";
 import { fallbacks } from "./0055-fallbacks.ts";
+import { fromMemory } from "./0058-from-memory.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -96,4 +97,5 @@ export const migrations: Record<string, Migration> = {
   "0053-read-by-older": readByOlder,
   "0054-costs": costs,
   "0055-fallbacks": fallbacks,
+  "0058-from-memory": fromMemory,
 };

@@ -49,6 +49,8 @@ export interface Gathered {
   why_empty: string;
   /** Whether the run fails for that: it may read no mail at all. */
   refused?: true;
+  /** Set where a mail among them may tell what `@memory` has found, as an answer to such a mail quotes it. */
+  from_memory?: true;
   /** Set where a mail that waits holds up all behind it, with a sentence for whoever looks at the schedule. */
   held_up?: string;
 }
@@ -148,6 +150,7 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
       if (row.state === "received") return ended("waits");
       const text = fits(row, over) ? await textOf(app, row.id, { timezone, signal }) : "";
       if (!isAdded(sheet, text)) return ended("full");
+      if (text !== "" && row.from_memory === 1) sheet.from_memory = true;
       if (isUnjudged(row, over)) sheet.unjudged += 1;
       read_up_to = row.id;
       if (app.nowMs() > until) return ended("full");
@@ -201,13 +204,21 @@ interface Sheet {
   texts: string[];
   /** Characters that its prompt still holds. */
   room: number;
+  /** Whether a mail in it may tell what `@memory` has found. */
+  from_memory: boolean;
   /** Mails that are not in it because no rule has looked at them. */
   unjudged: number;
 }
 
 function newSheet(room: number): Sheet {
   const nonce = newNonce();
-  return { nonce, texts: [], unjudged: 0, room: room - introOf(nonce).length - BETWEEN.length };
+  return {
+    nonce,
+    texts: [],
+    from_memory: false,
+    unjudged: 0,
+    room: room - introOf(nonce).length - BETWEEN.length,
+  };
 }
 
 function introOf(nonce: string): string {
@@ -230,7 +241,7 @@ function isAdded(sheet: Sheet, text: string): boolean {
 }
 
 function endedAt(sheet: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
-  const { texts, nonce, unjudged } = sheet;
+  const { texts, nonce, unjudged, from_memory } = sheet;
   const count = texts.length;
   const held_up = left === "waits" ? { held_up: WAITS } : {};
   const passed_over = unjudged === 0 ? [] : [passedOver(unjudged)];
@@ -240,7 +251,8 @@ function endedAt(sheet: Sheet, { read_up_to, left }: { read_up_to: string; left:
   }
   const text = [introOf(nonce), ...texts].join(BETWEEN);
   const warnings = left === "nothing" ? passed_over : [LEFT[left](count), ...passed_over];
-  return { read_up_to, gathered: { text, count, why_empty: "", ...held_up }, warnings };
+  const gathered = { text, count, why_empty: "", ...held_up, ...(from_memory && { from_memory }) };
+  return { read_up_to, gathered, warnings };
 }
 
 const WAITS =
@@ -263,7 +275,16 @@ function passedOver(count: number): string {
 }
 
 /** Results and steps, which may be long, are left where they are. */
-const SHOWS_WHETHER_IT_FITS = ["id", "state", "reason", "model", "command", "tags", "rules"] as const;
+const SHOWS_WHETHER_IT_FITS = [
+  "id",
+  "state",
+  "reason",
+  "model",
+  "command",
+  "tags",
+  "rules",
+  "from_memory",
+] as const;
 type Judged = Pick<MessageRow, (typeof SHOWS_WHETHER_IT_FITS)[number]>;
 
 interface Window {
