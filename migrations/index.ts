@@ -48,6 +48,7 @@ import { costs } from "./0054-costs.ts";
 import { fallbacks } from "./0055-fallbacks.ts";
 import { changes } from "./0056-changes.ts";
 import { testRuns } from "./0057-test-runs.ts";
+import { fromMemory } from "./0058-from-memory.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -100,4 +101,5 @@ export const migrations: Record<string, Migration> = {
   "0055-fallbacks": fallbacks,
   "0056-changes": changes,
   "0057-test-runs": testRuns,
+  "0058-from-memory": fromMemory,
 };

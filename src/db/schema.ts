@@ -274,6 +274,11 @@ export interface MessageRow {
    * not arrive, and for what is no digest.
    */
   read_from: string | null;
+  /**
+   * 1 where its run had `@memory`, came into a conversation in which another one had, or read mail of one in a digest: its words and
+   * its answer may tell what was found, which no tool is offered that the instruction does not name.
+   */
+  from_memory: number;
 }
 
 /**

@@ -242,6 +242,7 @@ export async function sameAs(
     schedule_id: message.schedule_id,
     approval_id: message.approval_id,
     key_id: message.key_id,
+    from_memory: message.from_memory,
   };
 }
 

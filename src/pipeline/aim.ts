@@ -11,8 +11,11 @@ import {
   type Targets,
   targetsOf,
 } from "../resources/connections/targets.ts";
-import { MEMORY_TARGET } from "../trust/guard/guard.ts";
+import { followsMemory } from "../resources/conversations/conversations.ts";
+import { type Asked, FILES_TARGET, MEMORY_TARGET, type Powers } from "../trust/guard/guard.ts";
 import { integrationCalled } from "../trust/target-names.ts";
+import type { RunInput } from "./input.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 
 /** Why a run cannot be done; null if it can. */
 export type Refusal = { reason: FailureReason; error: string } | null;
@@ -33,7 +36,7 @@ export function isTarget({ attached, elsewhere }: Reach, name: string): boolean 
   return name === "ai" || name === MEMORY_TARGET || targetCalled(names, name) !== undefined;
 }
 
-interface Aim {
+export interface Aim {
   /** The target by its whole name; null if the instruction names none, or `@ai`. */
   target: string | null;
   attached: Target[];
@@ -58,6 +61,50 @@ export function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach
   const available = [...(memory ? [MEMORY_TARGET] : []), ...names.filter(powers.mayUse)];
   const hindrance = target === undefined ? elsewhereOf(asked, elsewhere) : NOT_ALLOWED;
   return { target: asked, attached, scope, refusal: refusalOf(asked, hindrance, available) };
+}
+
+interface Granted {
+  powers: Powers;
+  targets: Target[];
+  /** As the column of the message. */
+  from_memory: boolean;
+  /** What the sender is told where tools are withheld. */
+  withheld: StepDraft[];
+}
+
+/**
+ * What a run may use. What `@memory` has found may be of any inbox of the account, so in a conversation that was told it, and in a
+ * digest of mail that quotes it, only the target is offered that the instruction names: the model would else choose by itself
+ * whom it tells.
+ */
+export async function powersFor(
+  app: App,
+  message: MessageRow,
+  {
+    aim,
+    settings,
+    input,
+  }: { aim: Aim; settings: Pick<Asked, "tools" | "allow_destructive">; input: RunInput },
+): Promise<Granted> {
+  const asked = { ...settings, ...aim, authority: message.authority };
+  const powers = app.guard.powersOf(asked);
+  const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
+  const from_memory =
+    powers.mayUse(MEMORY_TARGET) ||
+    message.from_memory === 1 ||
+    input.gathered?.from_memory === true ||
+    (await followsMemory(app.db, message));
+  const [first] = targets;
+  if (!from_memory || aim.target !== null || first === undefined)
+    return { powers, targets, from_memory, withheld: [] };
+  const less = app.guard.powersOf({ ...asked, target: FILES_TARGET });
+  const output = `No tools were offered but that which makes files: what is read here may tell what @memory has found, and that goes only to a tool that you name. Begin with its name, as in @${first.name.replace(/^mcp:/, "")}.`;
+  return {
+    powers: less,
+    targets: targets.filter(({ name }) => less.mayUse(name)),
+    from_memory,
+    withheld: [warningStep(output)],
+  };
 }
 
 const NOT_ALLOWED = "it is not ticked on its page under “Tools”";

@@ -19,6 +19,7 @@ export type Closing = Pick<
   | "cost"
   | "credits_charged"
   | "contexts"
+  | "from_memory"
 >;
 
 export const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status">) =>
@@ -40,6 +41,7 @@ export const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" |
       cost: row.cost,
       credits_charged: row.credits_charged,
       contexts: row.contexts,
+      from_memory: row.from_memory,
       reply_status: row.reply_status,
     })
     .where("id", "=", row.id),

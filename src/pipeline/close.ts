@@ -96,6 +96,8 @@ export interface Run {
   /** The contexts and the macro that it was given. */
   used: UsedContext[];
   steps: StepDraft[];
+  /** As the column of the message. */
+  from_memory: boolean;
   /** Whether the message is known to begin its conversation, so that there are no earlier turns to read. */
   begins: boolean;
   /** Which model is asked, once that is known. */
@@ -331,6 +333,7 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
     contexts: JSON.stringify(run.connection === undefined ? [] : run.used),
+    from_memory: Number(run.from_memory),
     ...run.ruled.usage,
     // What a run has cost that failed was spent as well.
     cost: sumOfUsage(run.usage ?? null, run.ruled.usage)?.cost ?? null,

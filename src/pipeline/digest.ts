@@ -8,14 +8,13 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
-import { hasAuthority } from "../resources/messages/authority.ts";
 import { materialOf } from "../resources/messages/material.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost, mayComeBack } from "../resources/messages/stored-bytes.ts";
-import { isForgotten } from "../resources/messages/forgotten.ts";
+import { isPrivate, mayAskForPrivacy } from "../resources/messages/forgotten.ts";
 import { tagsOf } from "../resources/messages/tags-of.ts";
 import { whyNothingToRead } from "../resources/schedules/named-rule.ts";
 import { idToCome } from "../resources/schedules/run-ends.ts";
@@ -25,7 +24,6 @@ import { newNonce } from "../trust/shown/fence.ts";
 import { readStoredMail, type RunInput } from "./input.ts";
 import { materialOf as shownOf, MAX_CONTENT_CHARS } from "./prompt.ts";
 import { isAboutTimes } from "./schedule.ts";
-import { switchOf } from "./settings.ts";
 
 /** Mails of one run: more are left to the next one. */
 const MAX_MAILS = 100;
@@ -42,8 +40,6 @@ const PART_OF_RUN = 0.5;
 /** Matches the mark above a mail; the bound keeps a hostile text of many beginnings cheap. */
 const MARK = /<<\s*MAIL\b[^<>\n]*>>/gi;
 const BETWEEN = "\n\n";
-/** A flag that asks for privacy, however a mail program has changed its hyphens. */
-const PRIVATE_FLAG = /(?:--|[\u2012-\u2015\u2212])private\b/i;
 
 /** What came in since the last run of a schedule, as material. */
 export interface Gathered {
@@ -53,6 +49,8 @@ export interface Gathered {
   why_empty: string;
   /** Whether the run fails for that: it may read no mail at all. */
   refused?: true;
+  /** Set where a mail among them may tell what `@memory` has found, as an answer to such a mail quotes it. */
+  from_memory?: true;
   /** Set where a mail that waits holds up all behind it, with a sentence for whoever looks at the schedule. */
   held_up?: string;
 }
@@ -152,6 +150,7 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
       if (row.state === "received") return ended("waits");
       const text = fits(row, over) ? await textOf(app, row.id, { timezone, signal }) : "";
       if (!isAdded(sheet, text)) return ended("full");
+      if (text !== "" && row.from_memory === 1) sheet.from_memory = true;
       if (isUnjudged(row, over)) sheet.unjudged += 1;
       read_up_to = row.id;
       if (app.nowMs() > until) return ended("full");
@@ -205,13 +204,21 @@ interface Sheet {
   texts: string[];
   /** Characters that its prompt still holds. */
   room: number;
+  /** Whether a mail in it may tell what `@memory` has found. */
+  from_memory: boolean;
   /** Mails that are not in it because no rule has looked at them. */
   unjudged: number;
 }
 
 function newSheet(room: number): Sheet {
   const nonce = newNonce();
-  return { nonce, texts: [], unjudged: 0, room: room - introOf(nonce).length - BETWEEN.length };
+  return {
+    nonce,
+    texts: [],
+    from_memory: false,
+    unjudged: 0,
+    room: room - introOf(nonce).length - BETWEEN.length,
+  };
 }
 
 function introOf(nonce: string): string {
@@ -234,7 +241,7 @@ function isAdded(sheet: Sheet, text: string): boolean {
 }
 
 function endedAt(sheet: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
-  const { texts, nonce, unjudged } = sheet;
+  const { texts, nonce, unjudged, from_memory } = sheet;
   const count = texts.length;
   const held_up = left === "waits" ? { held_up: WAITS } : {};
   const passed_over = unjudged === 0 ? [] : [passedOver(unjudged)];
@@ -244,7 +251,8 @@ function endedAt(sheet: Sheet, { read_up_to, left }: { read_up_to: string; left:
   }
   const text = [introOf(nonce), ...texts].join(BETWEEN);
   const warnings = left === "nothing" ? passed_over : [LEFT[left](count), ...passed_over];
-  return { read_up_to, gathered: { text, count, why_empty: "", ...held_up }, warnings };
+  const gathered = { text, count, why_empty: "", ...held_up, ...(from_memory && { from_memory }) };
+  return { read_up_to, gathered, warnings };
 }
 
 const WAITS =
@@ -267,7 +275,16 @@ function passedOver(count: number): string {
 }
 
 /** Results and steps, which may be long, are left where they are. */
-const SHOWS_WHETHER_IT_FITS = ["id", "state", "reason", "model", "command", "tags", "rules"] as const;
+const SHOWS_WHETHER_IT_FITS = [
+  "id",
+  "state",
+  "reason",
+  "model",
+  "command",
+  "tags",
+  "rules",
+  "from_memory",
+] as const;
 type Judged = Pick<MessageRow, (typeof SHOWS_WHETHER_IT_FITS)[number]>;
 
 interface Window {
@@ -303,7 +320,7 @@ function came(db: Db, { user_id, since, before }: Window) {
 
 function fits(row: Judged, { tag, rule }: Over): boolean {
   const { matched = [], left_out_once_forwarded } = rulesFound(row);
-  if (isForgotten(row) || asksForPrivacy(row) || left_out_once_forwarded !== undefined) return false;
+  if (isPrivate(row) || left_out_once_forwarded !== undefined) return false;
   if (isOrder(row)) return false;
   return (tag === null || tagsOf(row).includes(tag)) && (rule === null || matched.includes(rule));
 }
@@ -311,11 +328,6 @@ function fits(row: Judged, { tag, rule }: Over): boolean {
 /** Whether nobody can say if a mail is for a digest over a rule, as it ended before rules are asked. */
 function isUnjudged(row: Judged, { rule }: Over): boolean {
   return rule !== null && row.state === "limited" && rulesFound(row).matched === undefined;
-}
-
-/** Whether its author wanted nothing of it kept, whatever became of it. */
-function asksForPrivacy({ command }: Judged): boolean {
-  return switchOf(optionsOf(command)["private"]) === true;
 }
 
 /** Whether a mail is about schedules, and so no news to whoever wrote it. */
@@ -338,8 +350,7 @@ async function textOf(
   // One at a time of the whole server: each is held in memory until it is read.
   const words = await app.digests({ who: row.user_id, signal }, () => wordsOf(app, row, timezone));
   // Its author may have given flags that were never read, as it ended before that.
-  const is_unread = row.command === null && hasAuthority(row);
-  if (is_unread && (words === undefined || PRIVATE_FLAG.test(words))) return "";
+  if (mayAskForPrivacy(row, words)) return "";
   const shown =
     words ?? `From: ${row.sender ?? "unknown"}\nSubject: ${visibleLine(row.subject ?? "")}\n\n${NOT_KEPT}`;
   const cut = shown.length > MAX_MAIL_CHARS ? `${shown.slice(0, MAX_MAIL_CHARS).toWellFormed()} […]` : shown;

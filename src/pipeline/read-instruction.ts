@@ -3,7 +3,7 @@ import { planFeatures } from "../resources/billing/plans.ts";
 import type { UsedContext } from "../resources/contexts/shapes.ts";
 import { cardsOf } from "../resources/contexts/match.ts";
 import type { Target } from "../resources/connections/targets.ts";
-import { aimOf, isTarget, reachOf, type Refusal } from "./aim.ts";
+import { aimOf, isTarget, powersFor, reachOf, type Refusal } from "./aim.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
@@ -43,6 +43,8 @@ export interface Understanding {
   /** What the run may use of the tools of its inbox. */
   powers: Powers;
   targets: Target[];
+  /** As the column of the message. */
+  from_memory: boolean;
   /** The words that mean something in an instruction of this account. */
   orders: string[];
   steps: StepDraft[];
@@ -82,8 +84,7 @@ export async function readInstruction(
   const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = settingsOf(command, parsed.options, { authority: message.authority, ruled });
-  const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
-  const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
+  const { withheld, ...granted } = await powersFor(app, message, { aim, settings, input });
   const steps: StepDraft[] = [
     ...ruled.steps,
     ...gone,
@@ -95,6 +96,7 @@ export async function readInstruction(
         output,
       }),
     ),
+    ...withheld,
   ];
   const { contexts } = folded;
   return {
@@ -106,8 +108,7 @@ export async function readInstruction(
     contexts,
     used: [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version })),
     settings,
-    powers,
-    targets,
+    ...granted,
     orders: ordersOf(reach, await ownersShelf(app, message, inbox, shelf)),
     steps,
     refusal,

@@ -1,5 +1,5 @@
 import type { Tool } from "../trust/guard/tool.ts";
-import { FILES_TARGET } from "../trust/guard/guard.ts";
+import { FILES_TARGET, MEMORY_TARGET } from "../trust/guard/guard.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import type { MessageRow } from "../db/schema.ts";
@@ -40,6 +40,8 @@ export function recordedCall(
   return {
     text: textForModel({ ok: status !== "error", text: `${output}${cut}` }),
     said: status !== "blocked",
+    // The record does not say which part of it a model has written.
+    ...(tool.target === MEMORY_TARGET ? { known: "" } : {}),
     step: { ...step, status, output },
   };
 }

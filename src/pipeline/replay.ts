@@ -132,7 +132,7 @@ async function work(
     await withContexts(app, { message, asked }, await readInstruction(app, known, input, ruled)),
     asked,
   );
-  const { command, settings, used } = understood;
+  const { command, settings, used, from_memory } = understood;
   const steps = [...input.extracted, ...[...doubts, ...input.warnings].map(warningStep), ...understood.steps];
   const run: Run = {
     ...known,
@@ -143,6 +143,7 @@ async function work(
     command,
     settings,
     used,
+    from_memory,
     steps,
     made: [],
     held: [],

@@ -135,7 +135,7 @@ async function openTalk(
   { asked, tools, nonce }: { asked: Understanding; tools: OfferedTool[]; nonce: string },
 ): Promise<{ messages: ChatMessage[]; read: boolean }> {
   const { input, message } = run;
-  const turns = run.begins ? [] : await recallTurns(app.db, message);
+  const turns = run.begins ? [] : await recallTurns(app.db, message, { found: run.from_memory });
   const material = materialOf({ files: input.manifest, content: input.content });
   const from = sourceOf(message);
   const fenced = await workOnText(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS }, from);

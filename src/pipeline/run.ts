@@ -67,11 +67,12 @@ async function runLoaded(
   if (begun === undefined) return;
   const { found, input, ruled } = begun;
   const asked = await readInstruction(app, found, input, ruled);
-  const { command, settings, used } = asked;
+  const { command, settings, used, from_memory } = asked;
   const warnings = [...doubts, ...input.warnings].map(warningStep);
   const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
   const outset = await outsetOf(app, found.message, fresh);
-  const run: Run = { ...found, job, signal, input, ruled, command, settings, used, steps, ...outset };
+  const known = { input, ruled, command, settings, used, from_memory };
+  const run: Run = { ...found, job, signal, ...known, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   if (await endWithoutModel(app, run, asked)) return;

@@ -1,5 +1,6 @@
 import type { MessageRow } from "../db/schema.ts";
 import { closestName } from "../lib/closest-name.ts";
+import { switchOf } from "../lib/switch-of.ts";
 import type { Command } from "./command.ts";
 import type { DataForm } from "./form.ts";
 
@@ -153,12 +154,6 @@ export function readSettings(
     by_rule,
   };
   return { settings, warnings };
-}
-
-/** Returns what an option that is on or off says; undefined if its value is neither. */
-export function switchOf(value: unknown): boolean | undefined {
-  if (/^(true|yes)$/i.test(String(value))) return true;
-  return /^(false|no)$/i.test(String(value)) ? false : undefined;
 }
 
 function dataForm({ format }: Options): DataForm | null {

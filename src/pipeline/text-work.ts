@@ -144,7 +144,7 @@ export interface Guarded {
 
 export type MadeFile = ToolFile | { refusal: string };
 
-/** What the model was shown of a call's result. */
+/** What the model was shown of a call's result, as far as addresses in it count as read. */
 export interface Said {
   text: string;
   /** Whether the model had no part in it. */

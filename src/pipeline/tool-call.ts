@@ -48,6 +48,8 @@ export interface MadeCall {
   text: string;
   /** Whether `text` is what the tool said; else it is a sentence of this server's. */
   said: boolean;
+  /** The part of `text` whose addresses count as read; without it, all of it. */
+  known?: string;
   /** Whether the model had no part in what the tool said. */
   vouches?: boolean;
   /** Whether anybody could have written what the tool said. */
@@ -103,7 +105,16 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const step: StepDraft = { ...doneStep(tool, args, outcome), duration_ms };
   // `create_file` says no more than the model itself has written.
   const said = tool.target !== FILES_TARGET;
-  return { text: textForModel(outcome), said, vouches, anybodys: said && tool.of_circle !== true, step };
+  const { known } = outcome;
+  const read = known === undefined ? {} : { known };
+  return {
+    text: textForModel(outcome),
+    said,
+    ...read,
+    vouches,
+    anybodys: said && tool.of_circle !== true,
+    step,
+  };
 }
 
 /** Notes where the call may have changed something. Returns whether the model had no part in what the tool said. */

@@ -238,12 +238,13 @@ async function resultMessages(
   const messages: ChatMessage[] = [];
   const said: Said[] = [];
   const from = sourceOf(run.message);
-  for (const [index, { text, said: by_tool, vouches = false, step }] of made.entries()) {
+  for (const [index, { text, known, said: by_tool, vouches = false, step }] of made.entries()) {
     const max_chars = Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0));
     const fenced = await workOnText(app, "fence", { material: text, nonce, max_chars }, from);
     const shown = fenced?.text ?? "";
     tally.room -= shown.length;
-    if (by_tool && step.status === "ok") said.push({ text: shown, vouches });
+    if (by_tool && step.status === "ok")
+      said.push({ text: (known ?? shown).slice(0, shown.length), vouches });
     messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
   }
   noteHeard(run, talk, made);

@@ -137,9 +137,35 @@ describe("nothing is indexed", () => {
     expect(await indexed(room)).toEqual([]);
     await storeMessages(room, room.owner.user, [
       { state: "failed", subject: "secretsubject", command: '{"options":{"private":true}}' },
+      { state: "failed", subject: "secretsubject", command: '{"options":{"private":"yes"}}' },
+      { state: "limited", subject: "secretsubject", command: null, instruction: "Sum up --private" },
     ]);
     expect(await indexed(room)).toEqual([]);
     expect(await has(room, "secretsubject")).toBe(false);
+  });
+
+  test("of a private mail that ended before it was understood, nor is it found before it is looked at", async () => {
+    await using room = await mailroom();
+    await withVocabulary(room);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
+    const found = async (q: string) => (await room.owner.get(`/messages?q=${q}`)).body.items.length;
+    for (const [subject, text] of [
+      ["secretsubject", "Sum secretwords up.\n\n--private"],
+      ["secretsubject", "—private Sum secretwords up."],
+      ["Plainsubject", "Sum plainwords up."],
+    ] as const) {
+      await room.send({ subject, text });
+      await room.drain();
+      expect((await room.owner.post(`/messages/${(await room.newest()).id}/cancel`)).status).toBe(200);
+      expect(await room.newest()).toMatchObject({ state: "failed", command: null });
+    }
+    expect(await found("secretsubject")).toBe(0);
+    expect(await indexed(room)).toMatchObject([{ subject: "Plainsubject" }]);
+    for (const word of ["secretsubject", "secretwords"]) {
+      expect(await has(room, word)).toBe(false);
+      expect(await found(word)).toBe(0);
+    }
+    for (const word of ["plainsubject", "plainwords"]) expect(await found(word)).toBe(1);
   });
 
   test("of what a rule leaves out, what is worked on, and what was deleted", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { call } from "../support/commands.ts";
+import { indexAll } from "../support/index-all.ts";
 import { freshId } from "../support/mailroom.ts";
 import { startToolServer } from "../support/tool-server.ts";
 import { toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
@@ -100,6 +101,25 @@ describe("@memory", () => {
     await room.owner.delete(`/messages/${gone}`);
     await call(room, "@memory Where is the zebra?");
     expect(told(room)[0]).toContain("Nothing was found.");
+  });
+
+  test("reads no private message that ended before it was understood", async () => {
+    const ids: string[] = [];
+    await using room = await toolRoom([find("zebra"), () => ids.flatMap(read), "Nothing."]);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: "keep" });
+    for (const text of ["--private Count each zebra.", "Count the zebra."]) {
+      const id = await mail(room, { subject: "Quiet", text });
+      expect((await room.owner.post(`/messages/${id}/cancel`)).status).toBe(200);
+      ids.unshift(id);
+    }
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { paused: null });
+    await indexAll(room.app);
+    await call(room, "@memory Where is the zebra?");
+    const [quiet, plain, list] = told(room);
+    expect(list).toContain(`${ids[0]}: `);
+    expect(list).not.toContain(ids[1]);
+    expect(plain).toContain('from ada@example.com, "Quiet", failed');
+    expect(quiet).toContain("There is no such message.");
   });
 
   test("is a tool server of that name, where there is one", async () => {

@@ -5,6 +5,7 @@ import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../../db/sc
 import { AppError, invalid } from "../../errors.ts";
 import { splitAddress } from "../../lib/mail-address.ts";
 import { base32Token, equalBytes } from "../../lib/secrets.ts";
+import { isAnswered } from "../messages/answered.ts";
 import { rulesFound } from "../messages/rules-found.ts";
 import { snippetOf } from "./snippet.ts";
 import { dedupeKeyOfId } from "../../inbound/mail-words.ts";
@@ -104,16 +105,25 @@ export async function inboxOfConversation(db: Db, user: UserRow, id: string): Pr
   return row?.inbox_id ?? undefined;
 }
 
-/** Instruction and reply of the latest finished turns, oldest first, within the memory's bounds. */
+type Reminded = Pick<MessageRow, "id" | "conversation_id" | "authority" | "sender">;
+
+/**
+ * Instruction and reply of the latest finished turns, oldest first, within the memory's bounds. `found`: whether those are among them
+ * that may tell what `@memory` has found.
+ */
 export async function recallTurns(
   db: Db,
-  message: Pick<MessageRow, "id" | "conversation_id" | "authority" | "sender">,
+  message: Reminded,
+  { found = false }: { found?: boolean } = {},
 ): Promise<Turn[]> {
   const { id, conversation_id, authority, sender } = message;
   if (conversation_id === null) return [];
   const rows = (await turnsBefore(db, { id, conversation_id })).filter(
-    // The owner is reminded of all of the owner's turns, by mail or by call, and everybody else only of their own.
-    (row) => row.authority === authority && (authority === "owner" || row.sender === sender),
+    // The owner is reminded of all of the owner's turns, by mail or by call, and everybody else only of what they were told.
+    (row) =>
+      row.authority === authority &&
+      (authority === "owner" || (row.sender === sender && Boolean(row.answered))) &&
+      (found || row.from_memory === 0),
   );
   const turns: Turn[] = [];
   let chars = 0;
@@ -154,6 +164,8 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
       "rules",
       "authority",
       "sender",
+      "from_memory",
+      isAnswered(eb).as("answered"),
       // Only the ends of long answers are read: each may have a megabyte.
       eb
         .case()
@@ -177,6 +189,32 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
     .where("id", "<", message.id)
     .orderBy("id", "desc")
     .limit(MAX_MEMORY_TURNS),
+);
+
+/**
+ * Whether an earlier run of the conversation that this message's sender was told of may have told what `@memory` has found. It counts
+ * when it is deleted as well: later turns may repeat it.
+ */
+export async function followsMemory(
+  db: Db,
+  { id, conversation_id, authority, sender }: Reminded,
+): Promise<boolean> {
+  if (conversation_id === null) return false;
+  return (await memoryBefore(db, { id, conversation_id, authority, sender })).length > 0;
+}
+
+const memoryBefore = prepared((db, message: Reminded & { conversation_id: string }) =>
+  db
+    .selectFrom("messages")
+    .select("id")
+    .where("conversation_id", "=", message.conversation_id)
+    .where("id", "<", message.id)
+    // Written out, so that the index of these alone is used.
+    .where((eb) => eb("from_memory", "=", eb.lit(1)))
+    .where("state", "=", "done")
+    .where("authority", "=", message.authority)
+    .where((eb) => eb.or([eb("authority", "=", "owner"), eb("sender", "=", message.sender)]))
+    .limit(1),
 );
 
 /** Whether a conversation has earlier messages than this one, other tries of it aside. */

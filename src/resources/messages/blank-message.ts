@@ -58,5 +58,6 @@ export function blankMessage(
     key_id: null,
     contexts: "[]",
     read_from: null,
+    from_memory: 0,
   };
 }

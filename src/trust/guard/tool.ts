@@ -32,6 +32,11 @@ export interface ToolOutcome {
   /** Untrusted text. */
   text: string;
   files: ToolFile[];
+  /**
+   * For built-in tools only: the part of `text` that no model has written, whose addresses an answer may have; without it, all
+   * of it.
+   */
+  known?: string;
   /** Whether the call was made with unknown result: the answer was lost, or unreadable. */
   unanswered?: boolean;
   /** Whether the server of the tool, and not the tool, has failed. */

@@ -11,7 +11,6 @@ import { hasDamagedPages, hasTextIndex, unqueuedMessages } from "../../../db/tex
 import { messageOf } from "../../../errors.ts";
 import { restBusy } from "../../../lib/busy.ts";
 import { markedText, markOf } from "../../../lib/split-words.ts";
-import { isPrivate } from "../forgotten.ts";
 import { messageById } from "../messages.ts";
 import { roomFor } from "./places.ts";
 import { type Texts, textsOf } from "./texts.ts";
@@ -200,7 +199,7 @@ async function readTexts(app: App, { message_id }: Waiting, signal: AbortSignal)
   const [message] = await messageById(app.db, { id: message_id });
   if (!message || message.state === "received" || message.deleted_at !== null) return null;
   try {
-    return isPrivate(message) ? null : await textsOf(app, message, signal);
+    return await textsOf(app, message, signal);
   } catch (error) {
     if (signal.aborted || isStorageFault(error)) throw error;
     // Others wait behind it.

@@ -5,6 +5,7 @@ import { isIndexDamage } from "../../../db/storage-faults.ts";
 import type { Hit } from "../../../db/text-search.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../../lib/pagination.ts";
 import { historySince } from "../../billing/plans.ts";
+import { isAnswered } from "../answered.ts";
 import {
   firstPortion,
   fitting,
@@ -37,6 +38,8 @@ export interface SearchFilters extends MessageFilters {
   q: string;
   /** By default the newest first. */
   sort?: "date" | "rank";
+  /** Whose mails alone are found, and of these what was answered to them; by default everything is. */
+  answered_to?: string;
 }
 
 type WantedPage = SearchFilters & Wanted;
@@ -195,7 +198,7 @@ async function fittingHits(
 /** Those of the ids whose messages are the user's own, were not deleted, and fit all filters but the search. */
 async function fittingIds({ app, user, filters }: Search, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  const { status, source, inbox_id, conversation_id, schedule_id } = filters;
+  const { status, source, inbox_id, conversation_id, schedule_id, answered_to } = filters;
   const inboxes = app.db.selectFrom("inboxes").select("id").where("user_id", "=", user.id);
   const wanted = jsonTexts(JSON.stringify(ids)).as("wanted");
   const all = app.db
@@ -208,6 +211,7 @@ async function fittingIds({ app, user, filters }: Search, ids: string[]): Promis
     .$if(source !== undefined, (all) => all.where("source", "=", source ?? "email"))
     .$if(conversation_id !== undefined, (all) => all.where("conversation_id", "=", conversation_id ?? ""))
     .$if(schedule_id !== undefined, (all) => all.where("schedule_id", "=", schedule_id ?? ""))
+    .$if(answered_to !== undefined, (all) => all.where("sender", "=", answered_to ?? "").where(isAnswered))
     .$if(inbox_id !== undefined, (all) =>
       all.where("inbox_id", "in", inboxes.where("id", "=", inbox_id ?? "").where("deleted_at", "is", null)),
     );

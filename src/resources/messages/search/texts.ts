@@ -4,6 +4,7 @@ import { folded, wordsIn } from "../../../lib/split-words.ts";
 import { headersAs } from "../../../mail/reading/headers-as.ts";
 import { decodeWords } from "../../../mail/reading/headers.ts";
 import { addressOf } from "../../inboxes/addresses.ts";
+import { isPrivate, mayAskForPrivacy } from "../forgotten.ts";
 import { wordsOf } from "../material.ts";
 import { tagsOf } from "../tags-of.ts";
 import { isLost, KEPT, readBytes } from "../stored-bytes.ts";
@@ -35,9 +36,13 @@ export type Texts = Pick<IndexedMessageRow, Exclude<(typeof TEXT_FIELDS)[number]
   has_file: boolean;
 };
 
-/** Reads what is indexed of a message that has ended: what it says, what came of it, and what its files say. */
-export async function textsOf(app: App, message: MessageRow, signal: AbortSignal): Promise<Texts> {
+/**
+ * Reads what is indexed of a message that has ended: what it says, what came of it, and what its files say. Null for one that may
+ * want to be private.
+ */
+export async function textsOf(app: App, message: MessageRow, signal: AbortSignal): Promise<Texts | null> {
   const { words, sender, recipients } = await cameWith(app, message);
+  if (isPrivate(message) || mayAskForPrivacy(message, words)) return null;
   const files = await filesOf(app, message);
   const texts = {
     subject: lineOf(message.subject),
@@ -48,7 +53,7 @@ export async function textsOf(app: App, message: MessageRow, signal: AbortSignal
     result: cut(message.result, MAX_FIELD_CHARS),
   };
   const room = () => MAX_CHARS - Object.values(texts).reduce((sum, text) => sum + text.length, 0);
-  const material = cut(words, room());
+  const material = cut(words ?? "", room());
   const left = room() - material.length;
   const read = left > 0 ? await textsOfFiles(app, message, { files, signal }) : [];
   const names = files.map(({ filename }) => filename);
@@ -102,14 +107,21 @@ export function tagWord(tag: string): string {
   return Buffer.from(tag.toLowerCase()).toString("hex");
 }
 
+/** Whether the words of a message are never looked up, also where its flags were never read. */
+export async function mayBePrivate(app: App, message: MessageRow): Promise<boolean> {
+  if (isPrivate(message)) return true;
+  return message.command === null && mayAskForPrivacy(message, (await cameWith(app, message)).words);
+}
+
 interface Came {
-  words: string;
+  /** Undefined once they are not kept any more. */
+  words: string | undefined;
   sender: string[];
   recipients: string[];
 }
 
 async function cameWith(app: App, message: MessageRow): Promise<Came> {
-  const nothing = { words: "", sender: [], recipients: [] };
+  const nothing = { words: undefined, sender: [], recipients: [] };
   if (message.raw_mail_id === null) {
     const contents = app.db.selectFrom("message_contents").select("content");
     const stored = await contents.where("message_id", "=", message.id).executeTakeFirst();
@@ -126,7 +138,7 @@ async function cameWith(app: App, message: MessageRow): Promise<Came> {
 
 async function mailOf(app: App, message: MessageRow, raw: RawMailRow): Promise<Came> {
   const bytes = await unlessLost(readBytes(app, "raw_mails", raw));
-  if (bytes === null) return { words: "", sender: [], recipients: [] };
+  if (bytes === null) return { words: undefined, sender: [], recipients: [] };
   const form = storedAuth(message).signed_form;
   const headers = headersAs(bytes, form);
   const outcome = await app.parser.parse(bytes, { form, account: message.user_id });

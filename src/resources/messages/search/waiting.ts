@@ -6,7 +6,7 @@ import { hasTextIndex, unqueuedMessages } from "../../../db/text-search.ts";
 import { NOT_DONE } from "../../../db/unfinished.ts";
 import { messageOf } from "../../../errors.ts";
 import { addressOf } from "../../inboxes/addresses.ts";
-import { isPrivate } from "../forgotten.ts";
+import { isPrivate, mayAskForPrivacy } from "../forgotten.ts";
 import { tagsOf } from "../tags-of.ts";
 import { type Fields, fitsQuery } from "./fits.ts";
 import type { SearchQuery } from "./query.ts";
@@ -134,7 +134,18 @@ type Row = Awaited<ReturnType<typeof readRows>>[number];
 function readRows(db: Db, ids: string[]) {
   return db
     .selectFrom("messages")
-    .select(["id", "inbox_id", "subject", "sender", "command", "tags", "state", "reason"])
+    .select([
+      "id",
+      "inbox_id",
+      "subject",
+      "sender",
+      "command",
+      "tags",
+      "state",
+      "reason",
+      "authority",
+      "raw_mail_id",
+    ])
     .select((eb) => [
       eb.fn<string | null>("substr", ["instruction", eb.lit(1), eb.lit(MAX_FIELD_CHARS)]).as("instruction"),
       eb.fn<string>("substr", ["result", eb.lit(1), eb.lit(MAX_FIELD_CHARS)]).as("result"),
@@ -154,11 +165,24 @@ function fits(
   { query, inboxes }: { query: SearchQuery; inboxes: Map<string, string> },
 ): boolean {
   try {
-    return !isPrivate(row) && hasFile(query, row) && fitsQuery(query, fieldsOf(row, inboxes));
+    return (
+      !isPrivate(row) &&
+      !mayAskForPrivacy(row, wordsOf(row)) &&
+      hasFile(query, row) &&
+      fitsQuery(query, fieldsOf(row, inboxes))
+    );
   } catch (error) {
     app.log.warn({ message_id: row.id, problem: messageOf(error) }, "a message could not be searched");
     return false;
   }
+}
+
+/**
+ * What a message that waits for the index is known to say. The words of a mail that ended before it was understood are known once they
+ * are in it.
+ */
+function wordsOf({ raw_mail_id, state }: Row): string | undefined {
+  return raw_mail_id === null || state === "received" ? "" : undefined;
 }
 
 function hasFile({ has_file }: SearchQuery, row: Row): boolean {
