@@ -27,7 +27,7 @@ export async function budgetLetter(
       : `Most of a monthly budget of your Mailwright is used`,
     words: [
       `${sums} of the monthly budget of ${name} are used for ${month}. ${used_up ? USED_UP : LOW}`,
-      `What would go beyond it is listed as \`limited\` in your [activity](${app.base_url}/app/activity), and is not worked on later by itself: have what still matters tried again there. Models that cost nothing here go on, and so does a fallback whose own budget has room.`,
+      `What would go beyond it is listed as \`limited\` in your [activity](${app.base_url}/app/), and is not worked on later by itself: have what still matters tried again there. Models that cost nothing here go on, and so does a fallback whose own budget has room.`,
       `The budget begins anew with the next month (UTC). You can change it [here](${pageOf(app, budget)}) at any time.`,
     ],
     most: "once a month",
@@ -38,6 +38,6 @@ const USED_UP = "There was no room in it for what was asked for.";
 const LOW = "Once it is used up, models that cost money are not asked any more.";
 
 function pageOf({ base_url }: App, { of, id }: Pick<Budget, "of" | "id">): string {
-  const page = { account: "settings", inbox: `inboxes/${id}`, connection: `connections/${id}` }[of];
-  return `${base_url}/app/${page}`;
+  if (of === "account") return `${base_url}/app/settings`;
+  return of === "inbox" ? `${base_url}/app/inboxes/${id}` : `${base_url}/app/connections/${id}`;
 }

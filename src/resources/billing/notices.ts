@@ -114,7 +114,6 @@ async function fullLetter(app: App, user: UserRow, { notices }: Told): Promise<Q
   const free = inMb(Math.max(0, left), Math.floor);
   const limit = inMb(storage.limit_bytes ?? 0);
   const refused = `A ${what}${adding === 0 ? "" : ` of ${inMb(adding)}`}`;
-  const page = (path: string): string => `${app.base_url}/app/${path}`;
   return letterTo(app, user, {
     subject: `A ${what} did not fit into your Mailwright storage`,
     words: [
@@ -122,7 +121,7 @@ async function fullLetter(app: App, user: UserRow, { notices }: Told): Promise<Q
         ? `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${limit}, and ${free} of them are free.`
         : `**${refused} was not taken:** senders whom you have not listed may fill ${STRANGERS_PERCENT} % of the ${limit} that your ${planName(user.plan)} plan stores, and ${free} of that are free. The rest is for your own mail and calls, and for senders whom you have listed.`,
       "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is answered with `storage_full`, and nothing of it is kept.",
-      `To make room, open one of your [inboxes](${page("inboxes")}), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${page("contexts")}) that you do not need. [Usage](${page("usage")}) shows how much is stored.`,
+      `To make room, open one of your [inboxes](${app.base_url}/app/inboxes), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${app.base_url}/app/contexts) that you do not need. [Usage](${app.base_url}/app/usage) shows how much is stored.`,
       `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,
     ],
   });
