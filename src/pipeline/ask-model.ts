@@ -9,6 +9,7 @@ import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { sumOfUsage } from "../resources/messages/rules-found.ts";
+import { causeOf } from "../resources/messages/run-use.ts";
 import { type Finder, isFound, noteFact } from "./known-models.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";
@@ -128,6 +129,8 @@ function requestOf(run: Run, { asked, signal }: Question) {
      * they send must not decide what the owner's runs are asked with.
      */
     teaches: hasAuthority(run.message),
+    /** A replay is asked for by somebody with a key of the owner's, whoever wrote the message. */
+    whose: run.record === undefined ? causeOf(run.message) : ("household" as const),
     ...(max_tokens === null ? {} : { max_tokens }),
     ...(temperature === null ? {} : { temperature }),
   };

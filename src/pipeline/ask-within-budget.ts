@@ -11,9 +11,13 @@ import {
   settleCost,
   type Spender,
 } from "../resources/billing/budgets.ts";
+import type { Whose } from "../resources/billing/storage.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 
-type Request = Omit<CompletionInput, "connection" | "fetch">;
+type Request = Omit<CompletionInput, "connection" | "fetch"> & {
+  /** Who has caused it. */
+  whose: Whose;
+};
 
 /**
  * Asks a model as `complete` does, unless a budget is used up. What it may cost is set aside before, and what it has cost is noted
@@ -23,11 +27,11 @@ export async function askWithinBudget(
   app: App,
   inbox: InboxRow,
   connection: OpenConnection,
-  request: Request,
+  { whose, ...request }: Request,
 ): Promise<Completion> {
   const { trusted: _, fallback_connection_ids: __, monthly_budget: ___, ...model } = connection;
   const spender = { user_id: inbox.user_id, inbox_id: inbox.id, connection_id: connection.id };
-  const held = await setAside(app, { inbox, connection, spender }, request);
+  const held = await setAside(app, { inbox, connection, spender }, { ...request, whose });
   if (held && "exceeded" in held) {
     const message = await exceededWords(app, spender, held.exceeded);
     return { ok: false, code: "budget_used_up", message, retryable: false, retry_after_seconds: null };
@@ -54,7 +58,7 @@ async function setAside(
   if (price === null || (price !== "said" && price.input + price.output === 0)) return undefined;
   const budgets = await budgetsFor(app.db, inbox, connection);
   if (budgets.length === 0) return undefined;
-  return reserveCost(app, spender, { budgets, amount: estimateOf(price, request) });
+  return reserveCost(app, spender, { budgets, amount: estimateOf(price, request), whose: request.whose });
 }
 
 function usageOf({ usage }: Completion, cost: number | null): Bill | null {

@@ -4,7 +4,7 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { type Deadline, deadline } from "../lib/deadline.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import type { Usage } from "../resources/messages/rules-found.ts";
-import { sourceOf } from "../resources/messages/run-use.ts";
+import { causeOf, sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { askFallbacks } from "./ask-fallbacks.ts";
 import { askOnce, connectionToAsk } from "./ask-once.ts";
@@ -107,7 +107,7 @@ async function askEither(app: App, about: About, asking: Asking): Promise<Comple
 
 function askOne(
   app: App,
-  { inbox, material }: About,
+  { message, inbox, material }: About,
   { opened, question, signal }: Asking,
 ): Promise<Completion> {
   const { connection, nonce, fenced } = opened;
@@ -117,7 +117,7 @@ function askOne(
     brief: { instruction: question, content: material.slice(0, MAX_CHARS), attachments: [], contexts: [] },
     within_ms: WITHIN_MS,
   };
-  return askOnce(app, { inbox, connection }, asked, signal);
+  return askOnce(app, { inbox, connection, whose: causeOf(message) }, asked, signal);
 }
 
 function policy(nonce: string): string {

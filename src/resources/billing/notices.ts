@@ -7,12 +7,12 @@ import { laneOfNotices } from "../../db/job-keys.ts";
 import type { UserRow } from "../../db/schema.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
-import { mayTellFrom, noteTold, putOffLane, tellOwnerLater } from "../../jobs/tell-later.ts";
+import { isTold, mayTellFrom, noteTold, putOffLane, tellOwnerLater } from "../../jobs/tell-later.ts";
 import { finishJob, type Job, leaveKey, payloadOf, returnJob } from "../../jobs/queue.ts";
 import { deleteWaitingInLane } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
-import { budgetLetter } from "./budget-letters.ts";
+import { budgetLetter, undoneForBudgetLetter } from "./budget-letters.ts";
 import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
 import { planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
@@ -55,7 +55,9 @@ const AT_ONCE: ReadonlySet<Notice["kind"]> = new Set(["schedule_failed", "budget
  * until then.
  */
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
-  const { user_id, kind } = job.payload;
+  const { user_id, kind, once } = job.payload;
+  if (once !== undefined && (await isTold(app.db, { user_id, kind }, once)))
+    return writeOutcome(app, signal, (tx) => finishJob(tx, job));
   const is_daily = !AT_ONCE.has(kind);
   const lane = laneOfNotices(job.payload);
   const later = is_daily ? await mayTellFrom(app, app.db, { user_id, kind }) : null;
@@ -79,7 +81,7 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
     await deleteWaitingInLane(tx, { lane, last_id });
     if (!queue) return;
     await queue(tx);
-    if (is_daily) await noteTold(app, tx, { user_id, kind });
+    if (is_daily || once !== undefined) await noteTold(app, tx, job.payload);
   });
 }
 
@@ -194,4 +196,5 @@ const LETTERS: Record<
   approvals_waiting: approvalsLetter,
   budget_low: budgetLetter,
   budget_used_up: budgetLetter,
+  budget_undone: undoneForBudgetLetter,
 };
