@@ -96,12 +96,11 @@ async function askEither(app: App, about: About, asking: Asking): Promise<Comple
   const { opened, signal } = asking;
   const answer = await askOne(app, about, asking);
   if (answer.ok) return answer;
-  const fallbacks = { user_id: about.inbox.user_id, untried: opened.untried, signal };
+  const fallbacks = { user_id: about.inbox.user_id, untried: opened.untried, signal, failure: answer };
   const other = await askFallbacks(app, fallbacks, (connection) =>
     askOne(app, about, { ...asking, opened: { ...opened, connection } }),
   );
-  if (other === undefined) return answer;
-  opened.connection = other.connection;
+  if ("connection" in other) opened.connection = other.connection;
   return other.answer;
 }
 
