@@ -39,7 +39,7 @@ export async function askForTimes(
   const question = { system: POLICY, user: instruction, brief, within_ms: WITHIN_MS };
   const answer = await askOnce(
     app,
-    { inbox: run.inbox, connection, whose: "household" },
+    { inbox: run.inbox, connection, whose: "household", waits: true },
     question,
     run.signal,
   );

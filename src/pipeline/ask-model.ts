@@ -70,7 +70,8 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     const others = run.changed ? [] : untried;
     const askOne = async (asked: OpenConnection, said: ChatMessage[]): Promise<Completion> => {
       using part = partOf(cap, others.length);
-      const next = await askAble(app, asked, { ...request, signal: part.signal, messages: said, offers });
+      const now = { signal: part.signal, waits: others.length === 0, messages: said, offers };
+      const next = await askAble(app, asked, { ...request, ...now });
       noteUsage(run, next);
       return next;
     };
@@ -146,6 +147,7 @@ function requestOf(run: Run, { asked, cap }: Question) {
 }
 
 type Request = ReturnType<typeof requestOf> & {
+  waits: boolean;
   messages: ChatMessage[];
   offers: OfferedTool[];
   /** What this run has found out, by model. */

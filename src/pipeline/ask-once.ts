@@ -15,6 +15,14 @@ export interface Question {
   within_ms: number;
 }
 
+interface Asked {
+  inbox: InboxRow;
+  connection: OpenConnection;
+  whose: Whose;
+  /** As in `askWithinBudget`. */
+  waits: boolean;
+}
+
 /** Returns the connection of an inbox, or why it cannot be asked anything. */
 export async function connectionToAsk(
   app: App,
@@ -31,7 +39,7 @@ export async function connectionToAsk(
 /** Asks a model one question; what is wrong with it is part of the answer. */
 export async function askOnce(
   app: App,
-  { inbox, connection, whose }: { inbox: InboxRow; connection: OpenConnection; whose: Whose },
+  { inbox, connection, ...spending }: Asked,
   { system, user, brief, within_ms }: Question,
   signal: AbortSignal,
 ): Promise<Completion> {
@@ -45,6 +53,6 @@ export async function askOnce(
     tools: [],
     signal: cap.signal,
     brief,
-    whose,
+    ...spending,
   });
 }

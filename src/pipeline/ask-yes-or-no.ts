@@ -116,7 +116,8 @@ function askOne(
     brief: { instruction: question, content: material.slice(0, MAX_CHARS), attachments: [], contexts: [] },
     within_ms: WITHIN_MS,
   };
-  return askOnce(app, { inbox, connection, whose: causeOf(message) }, asked, signal);
+  const spending = { whose: causeOf(message), waits: opened.untried.length === 0 };
+  return askOnce(app, { inbox, connection, ...spending }, asked, signal);
 }
 
 function policy(nonce: string): string {

@@ -10,6 +10,7 @@ const PRICES: ConfigOverrides = {
   costs: { prices: { own: { model: "*", kind: "openai_compatible", input: 0, output: 1 } } },
 };
 const EACH = 0.004;
+const LOOPBACK: ConfigOverrides = { egress: { allow: ["127.0.0.1"] } };
 
 const answering = (reply: () => Promise<Response> | Response = () => Response.json(ANSWER)) =>
   priced({ config: PRICES, model: { reply } });
@@ -93,6 +94,60 @@ describe("of a monthly budget a fifth is kept for the account's own people", () 
     await limit(room, 1.1 * EACH);
     expect(await mail(room, "eve")).toMatchObject({ state: "limited" });
     expect(room.model.requests).toEqual([]);
+  });
+});
+
+describe("money that is merely set aside for requests under way", () => {
+  /** Costs a tenth of what is set aside for it. */
+  const SHORT = { ...ANSWER, usage: { prompt_tokens: 1, completion_tokens: 400 } };
+
+  test("is waited for by mail and calls, and nobody is told", async () => {
+    const gate = Promise.withResolvers<void>();
+    await using room = await answering(() => gate.promise.then(() => Response.json(SHORT)));
+    await limit(room, 5 * EACH);
+    for (let number = 0; number < 8; number++)
+      await room.send({ ...freshId(), from: `c${number}@customer.example`, text: `Order ${number}` });
+    const drained = room.drain();
+    await room.model.received(3);
+    const call = ask(room, { instruction: "Say it" });
+    await room.model.received(4);
+    await Bun.sleep(100);
+    expect(room.model.requests).toHaveLength(4);
+    gate.resolve();
+    await drained;
+    expect((await call).body.status).toBe("done");
+    expect((await room.activity()).map(({ status }) => status)).toEqual(
+      Array.from({ length: 9 }, () => "done"),
+    );
+    expect(await budgetLetters(room)).toEqual([]);
+    expect([room.app.costs.reserved.size, room.app.costs.given_back.size]).toEqual([0, 0]);
+  });
+
+  test("is not waited for where a fallback can be asked, and ends a call only with its time", async () => {
+    await using room = await priced({
+      config: { ...PRICES, ...LOOPBACK, routing: { hard_cap_seconds: 1, sync_budget_seconds: 1 } },
+    });
+    const { body: demo } = await room.owner.post("/connections", { kind: "demo" });
+    const { body: first } = await room.owner.post("/connections", {
+      kind: "openai_compatible",
+      base_url: room.model.base_url,
+      model: "first",
+    });
+    await change(room, `/connections/${first.id}`, { monthly_budget: 1.1 * EACH });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_connection_id: first.id });
+    // A request that is under way all the while.
+    room.app.costs.reserved.set(`2026-01 connection ${first.id}`, 1_000_000 * EACH);
+    await ask(room, { instruction: "Say it" });
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "limited", reason: "budget_used_up" });
+    await room.owner.patch(`/connections/${first.id}`, { fallback_connection_id: demo.id });
+    const { body } = await ask(room, { instruction: "Say it" });
+    expect([body.status, body.steps[0].output]).toEqual([
+      "done",
+      "The model first was not asked, to stay within a budget; demo was in its place.",
+    ]);
+    expect(room.model.requests).toEqual([]);
+    expect(await budgetLetters(room)).toEqual([]);
   });
 });
 

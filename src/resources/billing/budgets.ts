@@ -52,6 +52,12 @@ export interface Exceeded {
   amount: number;
 }
 
+/** A refusal of money. `given_back`: resolves when some of what is set aside for others is, where there is room but for that. */
+interface Refused {
+  exceeded: Exceeded;
+  given_back?: Promise<void>;
+}
+
 /** The month of a moment (Unix seconds) in UTC: "2026-11". */
 export function monthAt(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().slice(0, "YYYY-MM".length);
@@ -78,14 +84,14 @@ export function spendable({ limit }: Pick<Budget, "limit">, whose: Whose): numbe
 }
 
 /**
- * Sets money aside for a request, or returns the first budget that it would go beyond, of which the owner is then told. One operation
- * follows the other here, so that requests at once never count on the same money.
+ * Sets money aside for a request, or returns the first budget that it would go beyond. Where what is spent leaves no room for it, the
+ * owner is told. One operation follows the other here, so that requests at once never count on the same money.
  */
 export function reserveCost(
   app: App,
   spender: Spender,
   { budgets, amount, whose }: Wanted,
-): Promise<Reserve | { exceeded: Exceeded }> {
+): Promise<Reserve | Refused> {
   return app.write(
     async (tx) => {
       const month = monthAt(app.now());
@@ -94,8 +100,10 @@ export function reserveCost(
       for (const budget of budgets) {
         const used = spent[budget.of] + (app.costs.reserved.get(keyOf(month, budget)) ?? 0);
         const most = spendable(budget, whose);
-        if (used < most && used + amount <= most) continue;
+        const fits = (sum: number): boolean => sum < most && sum + amount <= most;
+        if (fits(used)) continue;
         const exceeded = { budget, used, amount, whose };
+        if (fits(spent[budget.of])) return { exceeded, given_back: givenBack(app, keyOf(month, budget)) };
         await tellOfBudget(app, tx, spender.user_id, { kind: "budget_used_up", month, ...exceeded });
         return { exceeded };
       }
@@ -185,7 +193,17 @@ function hold(app: App, { month, budgets }: Reserve, amount: number): void {
     const held = (app.costs.reserved.get(key) ?? 0) + amount;
     if (held === 0) app.costs.reserved.delete(key);
     else app.costs.reserved.set(key, held);
+    if (amount > 0) continue;
+    app.costs.given_back.get(key)?.resolve();
+    app.costs.given_back.delete(key);
   }
+}
+
+/** Resolves when some of what is set aside of a budget is given back. */
+function givenBack({ costs }: App, key: string): Promise<void> {
+  const known = costs.given_back.get(key) ?? Promise.withResolvers<void>();
+  costs.given_back.set(key, known);
+  return known.promise;
 }
 
 /** What the month has cost so far: the account, and of that this inbox and this connection. */
