@@ -4,12 +4,13 @@ import { createMcpPool, type McpPool } from "./ai/mcp.ts";
 import { backupBeforeUpgrade } from "./backup/before-upgrade.ts";
 import { endRestore } from "./backup/swap.ts";
 import type { Config } from "./config/config.ts";
+import type { CostsAside } from "./resources/billing/kept-costs.ts";
 import type { UnwrittenGrant } from "./resources/connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Upkeep, type Write } from "./db/database.ts";
 import { type Clocks, openClocks } from "./db/clocks.ts";
 import type { Lock } from "./db/locks.ts";
-import type { MessageRow, ModelCostRow } from "./db/schema.ts";
+import type { MessageRow } from "./db/schema.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { type Keeper, namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
@@ -140,11 +141,8 @@ export interface App extends AsyncDisposable, Clocks {
   checks: FairTurns;
   /** Turns for mails that digests read: there may be a hundred in each, and all digests may be due at once. */
   digests: FairTurns;
-  /**
-   * By month and budget, what requests to models that are under way may cost (see `resources/billing/budgets.ts`), and what others
-   * have cost that is still to be written.
-   */
-  costs: { reserved: Map<string, number>; unsaved: Map<string, ModelCostRow> };
+  /** What requests to models may cost, or have cost, and is not in the database. */
+  costs: CostsAside;
   /** The ranges of segments that are being sent. */
   lent: LentRanges;
   /** The threads for long calls; see `http/body.ts`. */
@@ -284,29 +282,18 @@ function createQueues(): Pick<App, "reads" | "requests" | "checks" | "digests" |
 }
 
 /** What only this process knows, and what is lost when it ends. */
-function createNotes(): Pick<
-  App,
-  | "unwritten"
-  | "refreshing"
-  | "finished"
-  | "progress"
-  | "relay"
-  | "spam_filter"
-  | "setup"
-  | "unsealed"
-  | "costs"
-> {
+function createNotes() {
   return {
     unwritten: new Map(),
     refreshing: new Map(),
-    costs: { reserved: new Map(), unsaved: new Map() },
+    costs: { reserved: new Map(), given_back: new Map(), unsaved: new Map() },
     finished: createNotifier<RunEnd>(),
     progress: new Map(),
     relay: { trouble: null },
     spam_filter: { trouble: null },
     setup: { hash: undefined },
     unsealed: new Map(),
-  };
+  } satisfies Partial<App>;
 }
 
 function createMemory(): Pick<App, "bodyMemory" | "answerMemory"> {

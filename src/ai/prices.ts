@@ -34,7 +34,7 @@ const BYTES_PER_TOKEN = 3;
 /** What providers count for a large picture, at most. */
 const IMAGE_TOKENS = 2_000;
 /** Tokens of an answer that an estimate reckons with where a request sets no limit to them. */
-const ASSUMED_OUTPUT_TOKENS = 4_096;
+export const ASSUMED_OUTPUT_TOKENS = 4_096;
 
 /** OpenRouter says itself what an answer has cost, in US dollars. */
 function billsItself({ currency }: Costs, { kind }: Pick<ModelConnection, "kind">): boolean {

@@ -894,8 +894,9 @@ export interface OwnerNoticeRow {
     | "not_forwarded"
     | "approvals_waiting"
     | "budget_low"
-    | "budget_used_up";
-  /** `YYYY-MM-DD`, UTC; of a budget the last day of its month, and which budget it is. */
+    | "budget_used_up"
+    | "budget_undone";
+  /** `YYYY-MM-DD`, UTC; of what is told once a mark that begins so: of a budget the last day of its month, and which budget it is. */
   day: string;
 }
 

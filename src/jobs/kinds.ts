@@ -55,8 +55,17 @@ export interface JobPayloads {
     message_id?: string;
     /** The schedule that has paused, or whose only run has failed. */
     schedule_id?: string;
-    /** The budget that it is about, and the month. */
-    budget?: { of: "account" | "connection" | "inbox"; id: string; month: string };
+    /** The budget that it is about, as it was, and whose part of it; `amount`: what one request may cost, if that is more than all of it. */
+    budget?: {
+      of: "account" | "connection" | "inbox";
+      id: string;
+      limit: number;
+      month: string;
+      whose: Whose;
+      amount?: number;
+    };
+    /** A mark of what is told once, whatever else is told on the same day. */
+    once?: string;
   };
   /** Tells the owner how many more times something happened than there were mails about it. `what`: what, one by one. */
   sum_up_notices: { user_id: string; about: NoticeKind; count: number; what?: string[] };

@@ -35,16 +35,9 @@ function keyOf({ message_id, kind, refused }: Notice, lane: string): string | nu
 type Letter = Pick<OwnerNoticeRow, "user_id" | "kind">;
 
 /** From when on a letter of a kind may go to its owner: tomorrow (UTC) where one has gone today; null for now. */
-export async function mayTellFrom(app: App, db: Db, { user_id, kind }: Letter): Promise<number | null> {
+export async function mayTellFrom(app: App, db: Db, letter: Letter): Promise<number | null> {
   const today = dayAt(app.now());
-  const told = await db
-    .selectFrom("owner_notices")
-    .select("day")
-    .where("user_id", "=", user_id)
-    .where("kind", "=", kind)
-    .where("day", "=", today)
-    .executeTakeFirst();
-  return told === undefined ? null : (Date.parse(today) + DAY_MS) / 1_000;
+  return (await isTold(db, letter, today)) ? (Date.parse(today) + DAY_MS) / 1_000 : null;
 }
 
 /** Puts off what waits in a lane of letters. */
@@ -58,26 +51,40 @@ export const putOffLane = prepared((db, { lane, run_at }: { lane: string; run_at
     .where("run_at", "<", run_at),
 );
 
-/** Notes that a letter of a kind goes to its owner today. */
-export async function noteTold(app: App, tx: Db, letter: Letter): Promise<void> {
-  await mark(tx, letter, dayAt(app.now()));
-}
-
-/** Enqueues a mail that tells the owner of something `once`, whatever else is told on the same day. */
-export async function tellOwnerOnce(app: App, tx: Db, notice: Notice, once: string): Promise<void> {
-  if (!(await mark(tx, notice, once))) return;
-  const dedupe_key = `${notice.kind} ${notice.user_id} ${once}`;
-  await enqueue(app, tx, { kind: "mail_notice", payload: notice, dedupe_key });
-}
-
-/** Marks a letter of a kind as told on a day, or of one thing. Returns false where it has been. */
-async function mark(tx: Db, { user_id, kind }: Letter, day: string): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await tx
+/** Notes that a letter of a kind goes to its owner today, or the one with the mark of what is told once. */
+export async function noteTold(
+  app: App,
+  tx: Db,
+  { user_id, kind, once: day = dayAt(app.now()) }: Letter & { once?: string },
+): Promise<void> {
+  await tx
     .insertInto("owner_notices")
     .values({ user_id, kind, day })
     .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
+    .execute();
+}
+
+/**
+ * Enqueues a mail that tells the owner of something `once`, whatever else is told on the same day. Returns false where it has been told:
+ * its mark is set when the letter is queued, as there may be nothing left to tell by then.
+ */
+export async function tellOwnerOnce(app: App, tx: Db, notice: Notice & { once: string }): Promise<boolean> {
+  if (await isTold(tx, notice, notice.once)) return false;
+  const dedupe_key = `${notice.kind} ${notice.user_id} ${notice.once}`;
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice, dedupe_key });
+  return true;
+}
+
+/** Whether a letter of a kind has gone to its owner on a day, or with the mark of what is told once. */
+export async function isTold(db: Db, { user_id, kind }: Letter, day: string): Promise<boolean> {
+  const told = await db
+    .selectFrom("owner_notices")
+    .select("day")
+    .where("user_id", "=", user_id)
+    .where("kind", "=", kind)
+    .where("day", "=", day)
     .executeTakeFirst();
-  return numInsertedOrUpdatedRows !== 0n;
+  return told !== undefined;
 }
 
 /** Enqueues a mail that tells a sender that their mail was not worked on; the job decides whether they may be told. */

@@ -2,6 +2,7 @@ import { timeoutError, waitLimit } from "./wait-limit.ts";
 
 export interface Deadline extends Disposable {
   signal: AbortSignal;
+  left_ms: () => number;
 }
 
 /**
@@ -11,11 +12,13 @@ export interface Deadline extends Disposable {
 export function deadline(parent: AbortSignal, ms: number): Deadline {
   const own = new AbortController();
   const follow = (): void => own.abort(parent.reason);
+  const due_ms = performance.now() + ms;
   const timer = waitLimit(ms, () => own.abort(timeoutError())).unref();
   if (parent.aborted) follow();
   else parent.addEventListener("abort", follow, { once: true });
   return {
     signal: own.signal,
+    left_ms: () => Math.max(0, due_ms - performance.now()),
     [Symbol.dispose]() {
       timer.clear();
       parent.removeEventListener("abort", follow);

@@ -90,7 +90,7 @@ function noticeWords(
 const BEYOND_BUDGET =
   "The owner of this inbox has limited what its model may cost in a month, and this would have been more.";
 
-/** Tells the owner of a failed mail of whose failure its sender is not told. Of a budget there is a letter in any case. */
+/** Tells the owner of a failed mail of whose failure its sender is not told. Of what a budget holds there is a letter, see `tellOfUndone`. */
 function insteadOf(app: App, message: MessageRow, ending: Ending): PreparedReply | undefined {
   return ending.state === "failed" && isOwnersMatter(message, ending.reason)
     ? tellOwnerInstead(app, message)

@@ -2,34 +2,54 @@ import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
+import { secondsUntil } from "./model-pause.ts";
+
+type Failure = Completion & { ok: false };
 
 interface Fallbacks {
   user_id: string;
   /** The ids of those that have not been asked yet; shrinks. */
   untried: string[];
   signal: AbortSignal;
+  /** Why the model that they stand in for has not answered. */
+  failure: Failure;
 }
 
-/**
- * Asks the fallbacks that are left, in order, until one answers, and returns what it said; undefined where none does.
- * `silent` are the models of those that did not.
- */
+interface Answered {
+  connection: OpenConnection;
+  answer: Completion & { ok: true };
+  /** The models of those fallbacks that did not answer. */
+  silent: string[];
+}
+
+/** Asks the fallbacks that are left, in order, until one answers, and returns what it said; where none does, why. */
 export async function askFallbacks(
   app: App,
-  { user_id, untried, signal }: Fallbacks,
+  { user_id, untried, signal, failure }: Fallbacks,
   ask: (connection: OpenConnection) => Promise<Completion>,
-): Promise<{ connection: OpenConnection; answer: Completion & { ok: true }; silent: string[] } | undefined> {
+): Promise<Answered | { answer: Failure }> {
   const silent: string[] = [];
+  const failures = [failure];
   while (!signal.aborted) {
     const id = untried.shift();
-    if (id === undefined) return undefined;
+    if (id === undefined) break;
     const connection = await openFallback(app, { user_id, default_connection_id: id });
     if (connection === undefined) continue;
     const answer = await ask(connection);
     if (answer.ok) return { connection, answer, silent };
     silent.push(connection.model);
+    failures.push(answer);
   }
-  return undefined;
+  return { answer: inAll(failure, failures) };
+}
+
+/** The first of all failures, which may be waited for if any of them may: that model is asked again then. */
+function inAll(first: Failure, all: Failure[]): Failure {
+  const passing = all.filter(({ retryable }) => retryable);
+  const [soonest = first] = passing.toSorted((a, b) => secondsUntil(a) - secondsUntil(b));
+  if (soonest === first) return first;
+  const { retryable, retry_after_seconds } = soonest;
+  return { ...first, message: `${first.message} ${soonest.message}`, retryable, retry_after_seconds };
 }
 
 /** Opens a fallback; undefined where it cannot be used, which is for the log: the run fails as the first one did. */

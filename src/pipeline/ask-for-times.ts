@@ -37,7 +37,12 @@ export async function askForTimes(
   const instruction = `${ASK[member]}\n\n${typed}`;
   const brief = { instruction, content: "", attachments: [], contexts: [] };
   const question = { system: POLICY, user: instruction, brief, within_ms: WITHIN_MS };
-  const answer = await askOnce(app, { inbox: run.inbox, connection }, question, run.signal);
+  const answer = await askOnce(
+    app,
+    { inbox: run.inbox, connection, whose: "household", waits: true },
+    question,
+    run.signal,
+  );
   if (run.signal.aborted) throw run.signal.reason;
   run.usage = sumOfUsage(run.usage ?? null, answer.usage ?? null);
   if (!answer.ok) return undefined;

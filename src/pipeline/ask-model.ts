@@ -2,6 +2,8 @@ import type { Completion } from "../ai/llm.ts";
 import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { InboxRow } from "../db/schema.ts";
+import { type Deadline, deadline } from "../lib/deadline.ts";
+import { NEVER_MS } from "../lib/wait-limit.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { askFallbacks } from "./ask-fallbacks.ts";
 import { askWithinBudget } from "./ask-within-budget.ts";
@@ -9,6 +11,7 @@ import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import { sumOfUsage } from "../resources/messages/rules-found.ts";
+import { causeOf } from "../resources/messages/run-use.ts";
 import { type Finder, isFound, noteFact } from "./known-models.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";
@@ -56,24 +59,27 @@ interface Limits {
  * changed something. A model that takes no pictures or no tools is asked without them, and the sender is told.
  */
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
-  const { signal, tools } = question;
+  const { cap, tools } = question;
   const found = new Map<string, Limits>();
   const request = { ...requestOf(run, question), found, inbox: run.inbox };
   let connection = question.connection;
   const untried = [...connection.fallback_connection_ids];
   const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
     const messages = connection === question.connection ? talk : withOwnIds(talk);
-    const answer = await askAble(app, connection, { ...request, messages, offers });
-    noteUsage(run, answer);
     // What has been begun is not gone on with by a model that may understand it in another way.
-    if (answer.ok || run.changed) return answer;
-    const fallbacks = { user_id: run.inbox.user_id, untried, signal };
-    const other = await askFallbacks(app, fallbacks, async (fallback) => {
-      const next = await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers });
+    const others = run.changed ? [] : untried;
+    const askOne = async (asked: OpenConnection, said: ChatMessage[]): Promise<Completion> => {
+      using part = partOf(cap, others.length);
+      const now = { signal: part.signal, waits: others.length === 0, messages: said, offers };
+      const next = await askAble(app, asked, { ...request, ...now });
       noteUsage(run, next);
       return next;
-    });
-    if (other === undefined) return answer;
+    };
+    const answer = await askOne(connection, messages);
+    if (answer.ok || run.changed) return answer;
+    const fallbacks = { user_id: run.inbox.user_id, untried, signal: cap.signal, failure: answer };
+    const other = await askFallbacks(app, fallbacks, (fallback) => askOne(fallback, withOwnIds(talk)));
+    if (!("connection" in other)) return other.answer;
     const silent = [connection.model, ...other.silent];
     run.steps.push(fallbackStep({ silent, code: answer.code }, other.connection.model));
     connection = other.connection;
@@ -95,6 +101,11 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
   };
 }
 
+/** The time of a run that one model may take: half of what is left, while `others` could still be asked in its place. */
+function partOf({ signal, left_ms }: Deadline, others: number): Deadline {
+  return deadline(signal, others === 0 ? NEVER_MS : left_ms() / 2);
+}
+
 /** Says which model has answered in the place of others; `code` is why the first of them did not. */
 function fallbackStep({ silent, code }: { silent: string[]; code: string }, model: string): StepDraft {
   const words =
@@ -112,7 +123,7 @@ function noteUsage(run: Run, { usage = null }: Completion): void {
 }
 
 /** Returns the parts of a question that are the same for every model. */
-function requestOf(run: Run, { asked, signal }: Question) {
+function requestOf(run: Run, { asked, cap }: Question) {
   const { max_tokens, temperature } = asked.settings;
   const brief = {
     instruction: asked.instruction,
@@ -122,18 +133,21 @@ function requestOf(run: Run, { asked, signal }: Question) {
   };
   return {
     brief,
-    signal,
+    signal: cap.signal,
     /**
      * Whether later runs may rely on what this run finds out about the model. Those of strangers teach nothing: what
      * they send must not decide what the owner's runs are asked with.
      */
     teaches: hasAuthority(run.message),
+    /** A replay is asked for by somebody with a key of the owner's, whoever wrote the message. */
+    whose: run.record === undefined ? causeOf(run.message) : ("household" as const),
     ...(max_tokens === null ? {} : { max_tokens }),
     ...(temperature === null ? {} : { temperature }),
   };
 }
 
 type Request = ReturnType<typeof requestOf> & {
+  waits: boolean;
   messages: ChatMessage[];
   offers: OfferedTool[];
   /** What this run has found out, by model. */

@@ -4,6 +4,7 @@ import type { InboxRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { deadline } from "../lib/deadline.ts";
 import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
+import type { Whose } from "../resources/billing/storage.ts";
 import { askWithinBudget } from "./ask-within-budget.ts";
 
 /** A question beside the work of a run, which is answered without tools. */
@@ -12,6 +13,14 @@ export interface Question {
   user: string;
   brief: NonNullable<CompletionInput["brief"]>;
   within_ms: number;
+}
+
+interface Asked {
+  inbox: InboxRow;
+  connection: OpenConnection;
+  whose: Whose;
+  /** As in `askWithinBudget`. */
+  waits: boolean;
 }
 
 /** Returns the connection of an inbox, or why it cannot be asked anything. */
@@ -30,7 +39,7 @@ export async function connectionToAsk(
 /** Asks a model one question; what is wrong with it is part of the answer. */
 export async function askOnce(
   app: App,
-  { inbox, connection }: { inbox: InboxRow; connection: OpenConnection },
+  { inbox, connection, ...spending }: Asked,
   { system, user, brief, within_ms }: Question,
   signal: AbortSignal,
 ): Promise<Completion> {
@@ -44,5 +53,6 @@ export async function askOnce(
     tools: [],
     signal: cap.signal,
     brief,
+    ...spending,
   });
 }

@@ -4,6 +4,7 @@ import type { SafeFetch } from "../net/guarded-fetch.ts";
 import { proxyOption } from "../net/outgoing-proxy.ts";
 import type { App } from "../app.ts";
 import type { InboxRow } from "../db/schema.ts";
+import { unlessAborted } from "../lib/deadline.ts";
 import {
   budgetsFor,
   exceededWords,
@@ -11,9 +12,15 @@ import {
   settleCost,
   type Spender,
 } from "../resources/billing/budgets.ts";
+import type { Whose } from "../resources/billing/storage.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 
-type Request = Omit<CompletionInput, "connection" | "fetch">;
+type Request = Omit<CompletionInput, "connection" | "fetch"> & {
+  /** Who has caused it. */
+  whose: Whose;
+  /** Whether it waits for money that is merely set aside for others; not where another model can be asked at once. */
+  waits: boolean;
+};
 
 /**
  * Asks a model as `complete` does, unless a budget is used up. What it may cost is set aside before, and what it has cost is noted
@@ -23,14 +30,15 @@ export async function askWithinBudget(
   app: App,
   inbox: InboxRow,
   connection: OpenConnection,
-  request: Request,
+  { whose, waits, ...request }: Request,
 ): Promise<Completion> {
   const { trusted: _, fallback_connection_ids: __, monthly_budget: ___, ...model } = connection;
   const spender = { user_id: inbox.user_id, inbox_id: inbox.id, connection_id: connection.id };
-  const held = await setAside(app, { inbox, connection, spender }, request);
+  const held = await setAside(app, { inbox, connection, spender }, { ...request, whose, waits });
   if (held && "exceeded" in held) {
     const message = await exceededWords(app, spender, held.exceeded);
-    return { ok: false, code: "budget_used_up", message, retryable: false, retry_after_seconds: null };
+    const retryable = held.given_back !== undefined;
+    return { ok: false, code: "budget_used_up", message, retryable, retry_after_seconds: null };
   }
   let cost: number | null = 0;
   try {
@@ -44,7 +52,10 @@ export async function askWithinBudget(
   }
 }
 
-/** Sets aside what a request may cost; undefined where it is free, nobody knows its price, or there is no budget. */
+/**
+ * Sets aside what a request may cost; undefined where it is free, nobody knows its price, or there is no budget. Whoever waits does so
+ * until what is set aside for others is given back, or its own time is over: nobody who waits has set anything aside.
+ */
 async function setAside(
   app: App,
   { inbox, connection, spender }: { inbox: InboxRow; connection: OpenConnection; spender: Spender },
@@ -54,7 +65,13 @@ async function setAside(
   if (price === null || (price !== "said" && price.input + price.output === 0)) return undefined;
   const budgets = await budgetsFor(app.db, inbox, connection);
   if (budgets.length === 0) return undefined;
-  return reserveCost(app, spender, { budgets, amount: estimateOf(price, request) });
+  const { whose, waits, signal } = request;
+  const wanted = { budgets, amount: estimateOf(price, request), whose };
+  for (;;) {
+    const held = await reserveCost(app, spender, wanted);
+    if (!("exceeded" in held) || held.given_back === undefined || !waits || signal.aborted) return held;
+    await unlessAborted(held.given_back, signal).catch(() => undefined);
+  }
 }
 
 function usageOf({ usage }: Completion, cost: number | null): Bill | null {

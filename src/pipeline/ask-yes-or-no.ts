@@ -4,7 +4,7 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { type Deadline, deadline } from "../lib/deadline.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import type { Usage } from "../resources/messages/rules-found.ts";
-import { sourceOf } from "../resources/messages/run-use.ts";
+import { causeOf, sourceOf } from "../resources/messages/run-use.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { askFallbacks } from "./ask-fallbacks.ts";
 import { askOnce, connectionToAsk } from "./ask-once.ts";
@@ -96,18 +96,17 @@ async function askEither(app: App, about: About, asking: Asking): Promise<Comple
   const { opened, signal } = asking;
   const answer = await askOne(app, about, asking);
   if (answer.ok) return answer;
-  const fallbacks = { user_id: about.inbox.user_id, untried: opened.untried, signal };
+  const fallbacks = { user_id: about.inbox.user_id, untried: opened.untried, signal, failure: answer };
   const other = await askFallbacks(app, fallbacks, (connection) =>
     askOne(app, about, { ...asking, opened: { ...opened, connection } }),
   );
-  if (other === undefined) return answer;
-  opened.connection = other.connection;
+  if ("connection" in other) opened.connection = other.connection;
   return other.answer;
 }
 
 function askOne(
   app: App,
-  { inbox, material }: About,
+  { message, inbox, material }: About,
   { opened, question, signal }: Asking,
 ): Promise<Completion> {
   const { connection, nonce, fenced } = opened;
@@ -117,7 +116,8 @@ function askOne(
     brief: { instruction: question, content: material.slice(0, MAX_CHARS), attachments: [], contexts: [] },
     within_ms: WITHIN_MS,
   };
-  return askOnce(app, { inbox, connection }, asked, signal);
+  const spending = { whose: causeOf(message), waits: opened.untried.length === 0 };
+  return askOnce(app, { inbox, connection, ...spending }, asked, signal);
 }
 
 function policy(nonce: string): string {

@@ -5,6 +5,7 @@ import type { FailureReason } from "../reasons.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App, RunEnd } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
+import { tellOfUndone } from "../resources/billing/budgets.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../resources/billing/ledger.ts";
 import { leaveRequest } from "../resources/approvals/approvals.ts";
 import { noteTurn } from "../resources/conversations/conversations.ts";
@@ -176,6 +177,7 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
     await noteWhatWasRead(app, tx, run, ending);
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await noteConnection(app, tx, run, ending);
+    await tellOfUndone(app, tx, row);
     await (kept.ending.state === "done"
       ? settleTurn(app, tx, run, kept.ending)
       : releaseCredit(app, tx, message));

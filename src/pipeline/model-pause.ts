@@ -27,22 +27,38 @@ function isMailed({ source, schedule_id }: Work): boolean {
   return source === "email" || schedule_id !== null;
 }
 
+/**
+ * How often it is asked once more, at most. Providers are mostly back within minutes; whoever calls waits, and can call again. A
+ * model that takes all of a run's time may hang for the moment, or be too slow for good.
+ */
+function triesAfter(work: Work, out_of_time: boolean): number {
+  if (isMailed(work)) return out_of_time ? 2 : Number.POSITIVE_INFINITY;
+  return out_of_time ? 0 : 1;
+}
+
 export interface Again {
   failure: Failure;
   /** After which it is asked again. */
   seconds: number;
 }
 
+/** What came of asking a model, `failures` times before included. */
+interface Tried {
+  answer: Completion;
+  failures: number;
+  /** Whether the run has used up its time. */
+  out_of_time: boolean;
+}
+
 /** Returns when the model is asked again; undefined where it has answered, has been asked often enough, or would fail again. */
 export function againAfter(
   app: Limits,
-  { answer, failures }: { answer: Completion; failures: number },
+  { answer, failures, out_of_time }: Tried,
   work: Work,
 ): Again | undefined {
   if (answer.ok || !mayWaitFor(app, answer, work)) return undefined;
   const { retry } = app.config.routing;
-  // Providers are mostly back within minutes; whoever calls waits, and can call again.
-  const seconds = (isMailed(work) ? retry : retry.slice(0, 1))[failures];
+  const seconds = retry.slice(0, triesAfter(work, out_of_time))[failures];
   if (seconds === undefined) return undefined;
   return { failure: answer, seconds: Math.max(seconds, answer.retry_after_seconds ?? 0) };
 }

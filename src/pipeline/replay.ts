@@ -160,11 +160,10 @@ async function work(
   if ("state" in connection) return { ending: connection, steps, used };
   run.connection = connection;
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await runWithModel(app, run, { asked: understood, connection, signal: cap.signal });
+  const answer = await runWithModel(app, run, { asked: understood, connection, cap });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  const again = cap.signal.aborted
-    ? undefined
-    : againAfter(app, { answer, failures: job.failures }, AS_A_CALL);
+  const tried = { answer, failures: job.failures, out_of_time: cap.signal.aborted };
+  const again = againAfter(app, tried, AS_A_CALL);
   if (again !== undefined) return { again };
   const ending = await inForm(app, run, endingOf(answer, run));
   if (run.made.length > 0) steps.push(warningStep(unkept(run)));

@@ -9,6 +9,7 @@ import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { recallTurns, type Turn } from "../resources/conversations/conversations.ts";
+import type { Deadline } from "../lib/deadline.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { modelAsker } from "./ask-model.ts";
@@ -29,12 +30,14 @@ import { writingRoom } from "./written-texts.ts";
 export interface Question {
   asked: Understanding;
   connection: OpenConnection;
-  signal: AbortSignal;
+  /** The time that the run may take. */
+  cap: Deadline;
 }
 
 /** Does the work of a run: gathers the tools that it may use, builds the prompt, and talks with the model. */
 export async function runWithModel(app: App, run: Run, question: Question): Promise<Completion> {
-  const { asked, connection, signal } = question;
+  const { asked, connection } = question;
+  const { signal } = question.cap;
   try {
     const box = await openToolbox(app, asked.targets, signal);
     const missing = asked.command.target === null ? undefined : box.missing.get(asked.command.target);

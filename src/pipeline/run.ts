@@ -82,11 +82,11 @@ async function runLoaded(
   if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
   if (settings.fresh) run.message = await beginAnew(app, found);
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await runWithModel(app, run, { asked, connection, signal: cap.signal });
+  const answer = await runWithModel(app, run, { asked, connection, cap });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  const again = cap.signal.aborted
-    ? undefined
-    : againAfter(app, { answer, failures: job.failures }, run.message);
+  const tried = { answer, failures: job.failures, out_of_time: cap.signal.aborted };
+  // What tools have changed by the end of its time is not gone on with unasked.
+  const again = tried.out_of_time && run.changed ? undefined : againAfter(app, tried, run.message);
   if (again !== undefined) return retryLater(app, job, run, again);
   await closeRun(app, run, endingOf(answer, run));
 }

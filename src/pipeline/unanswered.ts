@@ -41,7 +41,7 @@ const UNTOLD = {
   failed:
     "No mail was sent: strangers are not told of failures. The owner of the inbox is, once a day at most.",
   limited:
-    "No mail was sent: strangers are not told of budgets. The owner of the inbox is, once a month at most.",
+    "No mail was sent: strangers are not told of budgets. The owner of the inbox is, once a day at most.",
 };
 
 function whoForbids(rule: string | undefined): string {

@@ -5,6 +5,9 @@ import { until } from "../support/until.ts";
 
 const WIDTHS = [1440, 768, 390];
 
+const dollars = (sum: number): string =>
+  new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" }).format(sum);
+
 describe.skipIf(!hasChromium)("costs and budgets", () => {
   let at: Dashboard;
   let model: ModelServer;
@@ -66,7 +69,7 @@ describe.skipIf(!hasChromium)("costs and budgets", () => {
         if (path.startsWith("inboxes")) await page.getByRole("tab", { name: "Settings" }).click();
         await page.getByLabel(field).fill(String(width));
         await page.getByRole("button", { name: "Set the budget" }).click();
-        await page.getByText("Saved.").waitFor();
+        await page.getByText(`Saved: ${dollars(width)} in a month.`).waitFor();
         expect(await page.getByLabel(field).inputValue()).toBe(String(width));
         await visit.look(`costs-${path.split("/")[0]}-${width}`);
       }
@@ -76,11 +79,36 @@ describe.skipIf(!hasChromium)("costs and budgets", () => {
         .getByRole("row", { name: /Support/ })
         .first()
         .waitFor();
-      const budget = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" }).format(width);
-      expect(await page.getByRole("row", { name: /The paid one/ }).innerText()).toContain(budget);
+      expect(await page.getByRole("row", { name: /The paid one/ }).innerText()).toContain(dollars(width));
       await visit.look(`costs-usage-${width}`);
     },
     60_000,
+  );
+
+  test.each([
+    ["5,50", 5.5],
+    ["5.50", 5.5],
+    [".5", 0.5],
+    ["1,500", null],
+    ["1.500,00", null],
+    ["5,50 USD", null],
+  ])(
+    "a budget of %s, typed in an English browser, is %p; what may be something else is not taken",
+    async (typed, budget) => {
+      await at.api("PATCH", `/inboxes/${ids.inbox}`, { monthly_budget: 0.25 });
+      await using visit = await at.visit();
+      const { page } = visit;
+      await page.goto(`${at.url}/app/inboxes/${ids.inbox}`);
+      await page.getByRole("tab", { name: "Settings" }).click();
+      const field = page.getByLabel("What models may cost for this inbox in a month, in USD");
+      await field.fill("");
+      await field.pressSequentially(typed);
+      await page.getByRole("button", { name: "Set the budget" }).click();
+      if (budget === null) await page.locator("input:invalid").waitFor();
+      else await page.getByText(`Saved: ${dollars(budget)} in a month.`).waitFor();
+      const { monthly_budget } = await at.api<{ monthly_budget: number }>("GET", `/inboxes/${ids.inbox}`);
+      expect(monthly_budget).toBe(budget ?? 0.25);
+    },
   );
 
   test("a budget is taken away by emptying its field, and what it held is said on the page of the message", async () => {
@@ -100,7 +128,7 @@ describe.skipIf(!hasChromium)("costs and budgets", () => {
     await page.getByRole("tab", { name: "Settings" }).click();
     await page.getByLabel(/^What models may cost for this inbox/).fill("");
     await page.getByRole("button", { name: "Set the budget" }).click();
-    await page.getByText("Saved.").waitFor();
+    await page.getByText("Saved: no limit.").waitFor();
     const { monthly_budget } = await at.api<{ monthly_budget: number | null }>(
       "GET",
       `/inboxes/${ids.inbox}`,

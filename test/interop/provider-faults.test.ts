@@ -12,7 +12,7 @@ const ALL_ENDED_MS = 25_000;
 
 /** What each sick provider ends in, and how often it is asked: twice where another try may help, else once. */
 const CASES: [ModelFault, reason: string, requests: number, ModelServerOptions?][] = [
-  ["hang", "timeout", 1],
+  ["hang", "timeout", 2],
   ["garbage", "bad_response", 2],
   ["html_200", "bad_response", 2],
   ["html_502", "provider_error", 2],

@@ -11,6 +11,7 @@ import type { TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { forgetNotices } from "../support/notices.ts";
+import { limit, priced } from "../support/priced-room.ts";
 import { pass, purge } from "../support/purge.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
 import { databaseFolder, everyByte } from "../support/whole-folder.ts";
@@ -99,6 +100,30 @@ test("mail that was over a limit is kept until there are new credits, and is wor
   for (const { message_id } of [second, third])
     expect((await room.owner.get(`/messages/${message_id}/raw`)).status).toBe(404);
   expect((await room.owner.post(`/messages/${third.message_id}/retry`)).status).toBe(409);
+});
+
+test("calls that a budget has held are kept with what they came with, as mail is", async () => {
+  await using room = await priced();
+  await limit(room, 0);
+  const data = Buffer.from("Some words").toString("base64");
+  const files = [{ filename: "a.txt", content_type: "text/plain", data }];
+  const call = { instruction: "Sum it up", content: "A long report.", attachments: files };
+  const ids: string[] = [];
+  for (const _ of [1, 2]) {
+    const { body } = await room.owner.post("/v1/messages", call);
+    expect(body.status).toBe("limited");
+    ids.push(body.message_id);
+  }
+  await pass(room, 33);
+  await limit(room, null);
+  const mayRetry = async (id: string) => (await room.owner.get(`/messages/${id}`)).body.may_retry;
+  expect(await mayRetry(ids[0] ?? "")).toBe("run");
+  expect((await room.owner.post(`/messages/${ids[0]}/retry`)).status).toBe(202);
+  await room.drain();
+  expect(await room.newest()).toMatchObject({ state: "done" });
+  await pass(room, 30);
+  expect(await mayRetry(ids[1] ?? "")).toBeNull();
+  expect((await room.owner.post(`/messages/${ids[1]}/retry`)).status).toBe(409);
 });
 
 test("messages go with the history of their plan, and with them conversations, events and all that hangs on them", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { unfolded } from "../support/mails.ts";
 import { startDnsServer } from "../support/dns-server.ts";
-import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
+import { freshId, mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { forgetNotices } from "../support/notices.ts";
 
 const BOB = "Bob <bob@example.org>";
@@ -84,6 +84,52 @@ describe("a fallback connection", () => {
     const gone = (await room.owner.post("/v1/messages", { instruction: "Say hello" })).body;
     expect(gone).toMatchObject({ status: "failed", error: both.error, credits: { charged: 0 } });
     expect(room.model.requests).toHaveLength(3);
+  });
+
+  /** A room whose first model and its fallback are the same server. */
+  async function twoModels(options: RoomOptions): Promise<Mailroom> {
+    const room = await mailroom({ ...options, config: { ...config, ...options.config } });
+    const spare = await withFallback(room, { label: "First" });
+    const second = { kind: "openai_compatible", base_url: room.model.base_url, model: "second" };
+    const { body } = await room.owner.post("/connections", second);
+    const connections: { id: string; label: string }[] = (await room.owner.get("/connections")).body;
+    const { id } = connections.find(({ label }) => label === "First") ?? { id: "" };
+    await room.owner.patch(`/connections/${id}`, { fallback_connection_id: body.id });
+    await room.owner.delete(`/connections/${spare}`);
+    return room;
+  }
+
+  test("that fails for the moment is asked again, although the first one never answers", async () => {
+    let busy = 1;
+    await using room = await twoModels({
+      model: {
+        reply: ({ model }) => {
+          if (model === "first") return new Response("no", { status: 401 });
+          return busy-- > 0 ? new Response("busy", { status: 503 }) : "From the second.";
+        },
+      },
+    });
+    await room.send({});
+    await room.drain();
+    const [waiting] = await room.activity();
+    expect(waiting).toMatchObject({ status: "received" });
+    const { steps } = (await room.owner.get(`/messages/${waiting.message_id}`)).body;
+    expect(steps[0].output).toMatch(/API key.+It is asked again at/);
+    room.clock.advance("2s");
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "done", result: "From the second." });
+  });
+
+  test("is asked in time where the first model takes the request and says nothing", async () => {
+    await using room = await twoModels({
+      model: { reply: ({ model }) => (model === "first" ? new Promise(() => {}) : "From the second.") },
+      config: { routing: { hard_cap_seconds: 2, sync_budget_seconds: 2 } },
+    });
+    await room.send({});
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "done", result: "From the second." });
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Say hello" });
+    expect(body).toMatchObject({ status: "done", result: "From the second." });
   });
 });
 
@@ -257,7 +303,22 @@ describe("a model that fails for the moment", () => {
   });
 });
 
-test("a model that hangs is given up at the hard cap", async () => {
+test("a model that hangs for the moment is asked again by a mail", async () => {
+  let hanging = true;
+  await using room = await mailroom({
+    model: { reply: () => (hanging ? new Promise(() => {}) : "Here I am.") },
+    config: { routing: { hard_cap_seconds: 1, sync_budget_seconds: 1 } },
+  });
+  await room.send({});
+  await room.drain();
+  expect(await room.activity()).toMatchObject([{ status: "received" }]);
+  hanging = false;
+  room.clock.advance("2s");
+  await room.drain();
+  expect(await room.newest()).toMatchObject({ state: "done", result: "Here I am." });
+});
+
+test("a model that hangs is given up at the hard cap, by a mail at the third", async () => {
   const routing = { hard_cap_seconds: 1, sync_budget_seconds: 1 };
   await using room = await mailroom({ model: { fault: "hang" }, config: { routing } });
   await room.send({});
@@ -266,7 +327,11 @@ test("a model that hangs is given up at the hard cap", async () => {
     room.clock.advance("10m");
   }
   expect(await room.activity()).toMatchObject([{ status: "failed", reason: "timeout", credits_charged: 0 }]);
+  expect(room.model.requests).toHaveLength(3);
   expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
+  await room.owner.post("/v1/messages", { instruction: "Say hello", async: true });
+  await room.drain();
+  expect([(await room.newest()).state, room.model.requests.length]).toEqual(["failed", 4]);
 });
 
 test("a run that breaks for a reason of ours is given up after some attempts, and gives its credit back", async () => {

@@ -98,6 +98,26 @@ describe("a question of a rule", () => {
     expect(other.requests.length - before[1]).toBe(3);
   });
 
+  test("is asked again where the model never answers, and its fallback fails for the moment", async () => {
+    const says = [busy(), "Yes.", "Done."];
+    await using other = startModelServer({ reply: () => says.shift() ?? "" });
+    await using room = await roomAsking(["Is it one?"], {
+      model: { fault: "unauthorized" },
+      config: { egress: { allow: ["127.0.0.1"] } },
+    });
+    const model = { kind: "openai_compatible", model: "m", credential: "k" };
+    const { body: second } = await room.owner.post("/connections", { ...model, base_url: other.base_url });
+    const { body: first } = await room.owner.post("/connections", {
+      ...model,
+      base_url: room.model.base_url,
+      fallback_connection_id: second.id,
+    });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_connection_id: first.id });
+    await room.send({ text: "Say hello" });
+    await drainLater(room);
+    expect((await room.activity())[0]).toMatchObject({ rules: ["Q0"], status: "done" });
+  });
+
   test("shares one time with all others; what is answered by then is kept, and never asked again", async () => {
     const questions = Array.from({ length: 10 }, (_, at) => `Is it ${at}?`);
     await using room = await roomAsking(questions, {

@@ -20,7 +20,7 @@ const ROWS = MESSAGES_AT_ONCE;
 /** How far back letters are looked through every hour, where mail is kept for years. */
 const LOOKED_BACK_SECONDS = 30 * DAY_SECONDS;
 
-/** How long mail that was over a limit is kept besides, so that it can be worked on with the credits of the next period. */
+/** How long what was over a limit is kept besides, so that it can be worked on with the credits of the next period. */
 const UNDONE_SECONDS = 31 * DAY_SECONDS;
 
 /** The age of rows to delete: all that ended before `before`. `now` is stored as the time of deletion. */
@@ -72,7 +72,12 @@ function isDone(eb: ExpressionBuilder<Schema, "messages">, before: number) {
   ]);
 }
 
-/** Builds the condition that a mail was over a limit, and that its owner may still have it worked on. */
+/** Builds the condition that a message has ended so that nothing needs its bytes any more. */
+function isOver(eb: ExpressionBuilder<Schema, "messages">, { before, undone_since }: Old) {
+  return eb.and([isDone(eb, before), eb.not(isUndone(eb, undone_since))]);
+}
+
+/** Builds the condition that a message was over a limit, and that its owner may still have it worked on. */
 function isUndone(eb: ExpressionBuilder<Schema, "messages">, since: number) {
   const end = eb.fn.coalesce("messages.completed", "messages.created");
   return eb.and([eb("messages.state", "=", "limited"), isLeft(eb), eb(end, ">=", since)]);
@@ -121,7 +126,7 @@ function purge<Row extends Kept>(
   });
 }
 
-const keptMails = prepared((db, { before, undone_since, since, after }: Old) =>
+const keptMails = prepared((db, old: Old) =>
   db
     .selectFrom("raw_mails as kept")
     .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
@@ -133,14 +138,14 @@ const keptMails = prepared((db, { before, undone_since, since, after }: Old) =>
               .selectFrom("messages")
               .select("messages.id")
               .whereRef("messages.raw_mail_id", "=", "kept.id")
-              .where((eb) => eb.or([eb.not(isDone(eb, before)), isUndone(eb, undone_since)])),
+              .where((eb) => eb.not(isOver(eb, old))),
           ),
         )
         .as("ended"),
     )
     .where("kept.purged_at", "is", null)
-    .where("kept.created", "<", before)
-    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
+    .where("kept.created", "<", old.before)
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(old.since, old.after)))
     .orderBy("kept.created")
     .orderBy("kept.id")
     .limit(ROWS),
@@ -153,15 +158,15 @@ const forgetMail = prepared((db, row: { id: string; now: number }) =>
     .where("id", "=", row.id),
 );
 
-const keptFiles = prepared((db, { before, since, after }: Old) =>
+const keptFiles = prepared((db, old: Old) =>
   db
     .selectFrom("attachments as kept")
     .innerJoin("messages", "messages.id", "kept.message_id")
     .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
-    .select((eb) => isDone(eb, before).as("ended"))
+    .select((eb) => isOver(eb, old).as("ended"))
     .where("kept.purged_at", "is", null)
-    .where("kept.created", "<", before)
-    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
+    .where("kept.created", "<", old.before)
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(old.since, old.after)))
     .orderBy("kept.created")
     .orderBy("kept.id")
     .limit(ROWS),
@@ -174,15 +179,15 @@ const forgetFile = prepared((db, row: { id: string; now: number }) =>
     .where("id", "=", row.id),
 );
 
-const keptContents = prepared((db, { before, below, after }: Old) =>
+const keptContents = prepared((db, old: Old) =>
   db
     .selectFrom("message_contents as kept")
     .innerJoin("messages", "messages.id", "kept.message_id")
     .select("kept.message_id as id")
-    .select((eb) => isDone(eb, before).as("ended"))
+    .select((eb) => isOver(eb, old).as("ended"))
     .where("kept.purged_at", "is", null)
-    .where("kept.message_id", ">", after)
-    .where("kept.message_id", "<", below)
+    .where("kept.message_id", ">", old.after)
+    .where("kept.message_id", "<", old.below)
     .orderBy("kept.message_id")
     .limit(ROWS),
 );

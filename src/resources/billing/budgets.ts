@@ -1,11 +1,14 @@
+import { ASSUMED_OUTPUT_TOKENS } from "../../ai/prices.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db, unlessCommitted } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
-import type { InboxRow } from "../../db/schema.ts";
+import type { InboxRow, MessageRow } from "../../db/schema.ts";
 import { userById } from "../../db/users.ts";
-import { tellOwnerOnce } from "../../jobs/tell-later.ts";
+import { noteTold, tellOwnerLater, tellOwnerOnce } from "../../jobs/tell-later.ts";
 import { moneyWords } from "../../lib/money.ts";
 import { addCost, noteCost, saveCosts } from "./kept-costs.ts";
+import { keptForHousehold } from "./ledger.ts";
+import type { Whose } from "./storage.ts";
 
 /** The part of a budget from which on its owner is told that it comes to its end. */
 const LOW = 0.8;
@@ -34,13 +37,25 @@ export interface Reserve {
   amount: number;
 }
 
+/** A request that is to be paid for: what it may cost, and who has caused it. */
+interface Wanted extends Pick<Reserve, "budgets" | "amount"> {
+  whose: Whose;
+}
+
 /** A budget that a request would go beyond. */
 export interface Exceeded {
   budget: Budget;
+  whose: Whose;
   /** Spent or set aside in this month. */
   used: number;
   /** What the request may cost; 0 where nobody knows. */
   amount: number;
+}
+
+/** A refusal of money. `given_back`: resolves when some of what is set aside for others is, where there is room but for that. */
+interface Refused {
+  exceeded: Exceeded;
+  given_back?: Promise<void>;
 }
 
 /** The month of a moment (Unix seconds) in UTC: "2026-11". */
@@ -63,15 +78,20 @@ export async function budgetsFor(
   return all.flatMap(({ limit, ...budget }) => (limit === null ? [] : [{ ...budget, limit }]));
 }
 
+/** What may be spent of a budget: whoever writes to an account must not end its work, as with its credits. */
+export function spendable({ limit }: Pick<Budget, "limit">, whose: Whose): number {
+  return whose === "household" ? limit : limit - keptForHousehold(limit);
+}
+
 /**
- * Sets money aside for a request, or returns the first budget that it would go beyond, of which the owner is then told. One operation
- * follows the other here, so that requests at once never count on the same money.
+ * Sets money aside for a request, or returns the first budget that it would go beyond. Where what is spent leaves no room for it, the
+ * owner is told. One operation follows the other here, so that requests at once never count on the same money.
  */
 export function reserveCost(
   app: App,
   spender: Spender,
-  { budgets, amount }: Pick<Reserve, "budgets" | "amount">,
-): Promise<Reserve | { exceeded: Exceeded }> {
+  { budgets, amount, whose }: Wanted,
+): Promise<Reserve | Refused> {
   return app.write(
     async (tx) => {
       const month = monthAt(app.now());
@@ -79,9 +99,13 @@ export function reserveCost(
       const spent = await spentBy(tx, { ...spender, month });
       for (const budget of budgets) {
         const used = spent[budget.of] + (app.costs.reserved.get(keyOf(month, budget)) ?? 0);
-        if (used < budget.limit && used + amount <= budget.limit) continue;
-        await tellOfBudget(app, tx, spender.user_id, { kind: "budget_used_up", month, budget });
-        return { exceeded: { budget, used, amount } };
+        const most = spendable(budget, whose);
+        const fits = (sum: number): boolean => sum < most && sum + amount <= most;
+        if (fits(used)) continue;
+        const exceeded = { budget, used, amount, whose };
+        if (fits(spent[budget.of])) return { exceeded, given_back: givenBack(app, keyOf(month, budget)) };
+        await tellOfBudget(app, tx, spender.user_id, { kind: "budget_used_up", month, ...exceeded });
+        return { exceeded };
       }
       const reserve = { month, budgets, amount };
       hold(app, reserve, amount);
@@ -124,18 +148,39 @@ async function tellIfLow(app: App, tx: Db, spender: Spender, { month, budgets }:
   }
 }
 
-/** Tells the owner of a budget, once a month of each state of each. */
+interface Telling extends Partial<Exceeded> {
+  kind: "budget_low" | "budget_used_up";
+  month: string;
+  budget: Budget;
+}
+
+/**
+ * Tells the owner of a budget, once a month of each state of each, and again once it was changed. What it leaves undone from there on
+ * is told from the next day on: this letter says already that it will be.
+ */
 async function tellOfBudget(
   app: App,
   tx: Db,
   user_id: string,
-  {
-    kind,
-    month,
-    budget: { of, id },
-  }: { kind: "budget_low" | "budget_used_up"; month: string; budget: Budget },
+  { kind, month, budget, amount = 0, whose = "household" }: Telling,
 ): Promise<void> {
-  await tellOwnerOnce(app, tx, { user_id, kind, budget: { of, id, month } }, `${month}-31 ${of} ${id}`);
+  const too_small = amount > spendable(budget, whose) ? { amount } : {};
+  const { of, id, limit } = budget;
+  const once = [`${month}-31`, of, id, limit, whose, ...Object.keys(too_small)].join(" ");
+  const told = { of, id, limit, month, whose, ...too_small };
+  const is_new = await tellOwnerOnce(app, tx, { user_id, kind, budget: told, once });
+  if (is_new && kind === "budget_used_up") await noteTold(app, tx, { user_id, kind: "budget_undone" });
+}
+
+/** Has the owner told, once a day, of a mail or a run of a schedule if a budget has left it undone. */
+export async function tellOfUndone(
+  app: App,
+  tx: Db,
+  { user_id, state, source, schedule_id }: Pick<MessageRow, "user_id" | "state" | "source" | "schedule_id">,
+): Promise<void> {
+  // Whoever called was answered so.
+  if (state !== "limited" || (source !== "email" && schedule_id === null)) return;
+  await tellOwnerLater(app, tx, { user_id, kind: "budget_undone" });
 }
 
 function keyOf(month: string, { of, id }: Pick<Budget, "of" | "id">): string {
@@ -148,7 +193,17 @@ function hold(app: App, { month, budgets }: Reserve, amount: number): void {
     const held = (app.costs.reserved.get(key) ?? 0) + amount;
     if (held === 0) app.costs.reserved.delete(key);
     else app.costs.reserved.set(key, held);
+    if (amount > 0) continue;
+    app.costs.given_back.get(key)?.resolve();
+    app.costs.given_back.delete(key);
   }
+}
+
+/** Resolves when some of what is set aside of a budget is given back. */
+function givenBack({ costs }: App, key: string): Promise<void> {
+  const known = costs.given_back.get(key) ?? Promise.withResolvers<void>();
+  costs.given_back.set(key, known);
+  return known.promise;
 }
 
 /** What the month has cost so far: the account, and of that this inbox and this connection. */
@@ -192,12 +247,36 @@ const WHERE: Record<BudgetOf, string> = {
 export async function exceededWords(
   app: App,
   { user_id }: Pick<Spender, "user_id">,
-  { budget, used, amount }: Exceeded,
+  { budget, used, amount, whose }: Exceeded,
 ): Promise<string> {
   const { currency } = app.config.costs;
-  const whose = await budgetName(app.db, user_id, budget);
+  const name = await budgetName(app.db, user_id, budget);
   const may_cost = amount === 0 ? "" : `, and this may cost ${moneyWords(amount, currency)}`;
-  return `The model was not asked, because that could have gone beyond the monthly budget of ${whose}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}. Raise it ${WHERE[budget.of]}, choose a model that costs less, or wait for the next month (UTC).`;
+  const most = spendable(budget, whose);
+  const share = whose === "household" ? "" : ` ${shareWords(moneyWords(most, currency))}`;
+  const mends = [
+    `Raise it ${WHERE[budget.of]}`,
+    "choose a model that costs less",
+    ...(used < most && whose === "household" ? [SHORTER_ANSWERS] : []),
+  ];
+  const help =
+    amount > most
+      ? `To wait for the next month does not help, as that is more than all of ${whose === "household" ? "it" : "this share"}. ${orOf(mends)}.`
+      : `${orOf([...mends, "wait for the next month (UTC)"])}.`;
+  return `The model was not asked, because that could have gone beyond the monthly budget of ${name}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}.${share} ${help}`;
+}
+
+/** How less is set aside for a request. */
+export const SHORTER_ANSWERS = `have shorter answers, as with --max-tokens=500 (without it, ${ASSUMED_OUTPUT_TOKENS.toLocaleString("en")} tokens of an answer are set aside)`;
+
+/** `most`: how much money the share is. */
+export function shareWords(most: string): string {
+  return `Mail of senders whom you have not listed may use ${most} of it: the rest is kept for your own work, and for senders whom you have listed.`;
+}
+
+/** "a, b, or c". */
+export function orOf(ways: string[]): string {
+  return ways.length < 3 ? ways.join(", or ") : `${ways.slice(0, -1).join(", ")}, or ${ways.at(-1)}`;
 }
 
 /** How large a budget is now; null where there is none any more. */

@@ -5,6 +5,15 @@ import { prepared } from "../../db/prepared.ts";
 import type { ModelCostRow } from "../../db/schema.ts";
 import { messageOf } from "../../errors.ts";
 
+export interface CostsAside {
+  /** By month and budget, what requests that are under way may cost (see `budgets.ts`). */
+  reserved: Map<string, number>;
+  /** By month and budget, what is resolved when some of that is given back. */
+  given_back: Map<string, PromiseWithResolvers<void>>;
+  /** What requests have cost that is still to be written. */
+  unsaved: Map<string, ModelCostRow>;
+}
+
 /**
  * Notes what a request has cost that no budget depends on. It is written within the minute: a request of its own for each would
  * cost as much as all else that is written of a run.

@@ -13,7 +13,10 @@ type Notice = JobPayloads["mail_notice"];
 /** What a letter is to tell: `notices` are all that wait for it, and `since` is the unix second of the first. */
 export type Told = Notice & { notices: Notice[]; since: number };
 /** The mails and runs that a letter counts. `whose`: those of strangers alone; all where it is not said. */
-type Limited = Pick<Told, "since"> & { reason: "credit_limit" | "plan_limit"; whose?: "strangers" };
+type Limited = Pick<Told, "since"> & {
+  reason: "credit_limit" | "plan_limit" | "budget_used_up";
+  whose?: "strangers";
+};
 
 /** What was left undone for a limit. */
 interface Undone {
@@ -81,7 +84,7 @@ export async function strangersLetter(
  * The letter about what was left undone for a lack that has ended since, as where the server stood still in between; undefined where
  * there is nothing of it. It will not be worked on by itself, so that nobody else would tell of it.
  */
-async function lateLetter(
+export async function lateLetter(
   app: App,
   user: UserRow,
   { cause, now, ...limited }: Limited & { cause: string; now: string },
@@ -203,9 +206,7 @@ function undoneWords(undone: Undone, told: string): string {
 /** How what was left undone is done after all. */
 function againWords({ base_url }: App, { mails, runs }: Undone, when = ""): string {
   const ways = [
-    ...(mails === 0
-      ? []
-      : [`have mail that still matters tried again in your [activity](${base_url}/app/activity)`]),
+    ...(mails === 0 ? [] : [`have mail that still matters tried again in your [activity](${base_url}/app/)`]),
     ...(runs === 0 ? [] : [`make up for runs by “Run now” of their [schedules](${base_url}/app/schedules)`]),
   ];
   return `Nothing of that is worked on later by itself: ${ways.join(", and ")}${when}.`;

@@ -7,12 +7,12 @@ import { laneOfNotices } from "../../db/job-keys.ts";
 import type { UserRow } from "../../db/schema.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
 import { millisecondsOf } from "../../lib/first-id.ts";
-import { mayTellFrom, noteTold, putOffLane, tellOwnerLater } from "../../jobs/tell-later.ts";
+import { isTold, mayTellFrom, noteTold, putOffLane, tellOwnerLater } from "../../jobs/tell-later.ts";
 import { finishJob, type Job, leaveKey, payloadOf, returnJob } from "../../jobs/queue.ts";
 import { deleteWaitingInLane } from "../../jobs/remove.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
-import { budgetLetter } from "./budget-letters.ts";
+import { budgetLetter, undoneForBudgetLetter } from "./budget-letters.ts";
 import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
 import { planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
@@ -55,7 +55,9 @@ const AT_ONCE: ReadonlySet<Notice["kind"]> = new Set(["schedule_failed", "budget
  * until then.
  */
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
-  const { user_id, kind } = job.payload;
+  const { user_id, kind, once } = job.payload;
+  if (once !== undefined && (await isTold(app.db, { user_id, kind }, once)))
+    return writeOutcome(app, signal, (tx) => finishJob(tx, job));
   const is_daily = !AT_ONCE.has(kind);
   const lane = laneOfNotices(job.payload);
   const later = is_daily ? await mayTellFrom(app, app.db, { user_id, kind }) : null;
@@ -79,7 +81,7 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
     await deleteWaitingInLane(tx, { lane, last_id });
     if (!queue) return;
     await queue(tx);
-    if (is_daily) await noteTold(app, tx, { user_id, kind });
+    if (is_daily || once !== undefined) await noteTold(app, tx, job.payload);
   });
 }
 
@@ -114,7 +116,6 @@ async function fullLetter(app: App, user: UserRow, { notices }: Told): Promise<Q
   const free = inMb(Math.max(0, left), Math.floor);
   const limit = inMb(storage.limit_bytes ?? 0);
   const refused = `A ${what}${adding === 0 ? "" : ` of ${inMb(adding)}`}`;
-  const page = (path: string): string => `${app.base_url}/app/${path}`;
   return letterTo(app, user, {
     subject: `A ${what} did not fit into your Mailwright storage`,
     words: [
@@ -122,7 +123,7 @@ async function fullLetter(app: App, user: UserRow, { notices }: Told): Promise<Q
         ? `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${limit}, and ${free} of them are free.`
         : `**${refused} was not taken:** senders whom you have not listed may fill ${STRANGERS_PERCENT} % of the ${limit} that your ${planName(user.plan)} plan stores, and ${free} of that are free. The rest is for your own mail and calls, and for senders whom you have listed.`,
       "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is answered with `storage_full`, and nothing of it is kept.",
-      `To make room, open one of your [inboxes](${page("inboxes")}), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${page("contexts")}) that you do not need. [Usage](${page("usage")}) shows how much is stored.`,
+      `To make room, open one of your [inboxes](${app.base_url}/app/inboxes), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${app.base_url}/app/contexts) that you do not need. [Usage](${app.base_url}/app/usage) shows how much is stored.`,
       `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,
     ],
   });
@@ -195,4 +196,5 @@ const LETTERS: Record<
   approvals_waiting: approvalsLetter,
   budget_low: budgetLetter,
   budget_used_up: budgetLetter,
+  budget_undone: undoneForBudgetLetter,
 };

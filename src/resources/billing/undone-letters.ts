@@ -28,7 +28,7 @@ export async function undoneLetter(app: App, user: UserRow, told: Told): Promise
         : `${count} mails were taken by your Mailwright, but not worked on:`,
       one ? mail.why : listOf(mails, count),
       `${why} Nothing was charged for ${one ? "it" : "them"}.`,
-      `Your [activity](${app.base_url}/app/activity) lists ${one ? "it" : "every one of them"}, and says why. ${left_out ? "Have" : "Once the cause is mended, have"} what still matters tried again there.`,
+      `Your [activity](${app.base_url}/app/) lists ${one ? "it" : "every one of them"}, and says why. ${left_out ? "Have" : "Once the cause is mended, have"} what still matters tried again there.`,
     ],
   });
 }
@@ -50,7 +50,7 @@ export async function unforwardedLetter(
         ? `A rule of yours forwards a mail ${mail.of}:`
         : `Rules of yours forward ${count} mails, which did not reach you:`,
       one ? mail.why : listOf(mails, count),
-      `Whatever could not be forwarded is kept, also where a rule leaves it out. Your [activity](${app.base_url}/app/activity) lists every message, with its steps and its mail.`,
+      `Whatever could not be forwarded is kept, also where a rule leaves it out. Your [activity](${app.base_url}/app/) lists every message, with its steps and its mail.`,
     ],
   });
 }

@@ -51,14 +51,14 @@ export async function lookAtTries(db: Db, messages: MessageRow[]): Promise<(mess
   const sent = tried.filter(({ retry }) => retry === "send").map(({ id }) => id);
   const worked = tried.filter(({ retry }) => retry === "run" || retry === "begin");
   const inboxes = await inboxesLeft(db, idsIn(tried, "inbox_id"));
-  const raws = await rawMailsLeft(db, idsIn(worked, "raw_mail_id"));
+  const gone = await materialGone(db, worked);
   const others = await otherTries(db, worked.map(firstTry));
   const answers = new Set((await answersKept(db, sent)).map(({ message_id }) => message_id));
   const isLeft = (message: (typeof tried)[number]): boolean => {
     if (!inboxes.has(message.inbox_id)) return false;
     if (message.retry === "now") return true;
     if (message.retry === "send") return answers.has(message.id);
-    return raws.has(message.raw_mail_id) && !others.has(firstTry(message));
+    return !gone.has(message.id) && !others.has(firstTry(message));
   };
   const left = new Map(tried.filter(isLeft).map(({ id, retry }) => [id, retry]));
   const again = new Map(worked.map((message) => [message.id, others.get(firstTry(message))]));
@@ -83,12 +83,37 @@ async function inboxesLeft(db: Db, ids: string[]): Promise<Set<string | null>> {
   return new Set((await inboxes.where("deleted_at", "is", null).execute()).map(({ id }) => id));
 }
 
-/** A call has none, and needs none. */
-async function rawMailsLeft(db: Db, ids: string[]): Promise<Set<string | null>> {
-  if (ids.length === 0) return new Set([null]);
+/** The ids of those messages of which something is not kept any more that another run needs (see `materialToRepeat`). */
+async function materialGone(db: Db, messages: MessageRow[]): Promise<Set<string>> {
+  const mails = idsIn(messages, "raw_mail_id");
+  const calls = messages.filter(({ raw_mail_id }) => raw_mail_id === null).map(({ id }) => id);
+  const left = new Set(mails.length === 0 ? [] : (await rawMailsLeft(db, mails)).map(({ id }) => id));
+  const without = messages.filter(({ raw_mail_id }) => raw_mail_id !== null && !left.has(raw_mail_id));
+  const purged = calls.length === 0 ? [] : await callsPurged(db, calls);
+  return new Set([...without, ...purged].map(({ id }) => id));
+}
+
+function rawMailsLeft(db: Db, ids: string[]): Promise<{ id: string }[]> {
   const mails = db.selectFrom("raw_mails").select("id").where("id", "in", ids);
-  const left = await mails.where("purged_at", "is", null).where("lost_at", "is", null).execute();
-  return new Set([null, ...left.map(({ id }) => id)]);
+  return mails.where("purged_at", "is", null).where("lost_at", "is", null).execute();
+}
+
+/** The calls whose content or a file of which has been deleted, or is lost. */
+function callsPurged(db: Db, ids: string[]): Promise<{ id: string }[]> {
+  return db
+    .selectFrom("message_contents")
+    .select("message_id as id")
+    .where("message_id", "in", ids)
+    .where("purged_at", "is not", null)
+    .union(
+      db
+        .selectFrom("attachments")
+        .select("message_id as id")
+        .where("message_id", "in", ids)
+        .where("direction", "=", "in")
+        .where((eb) => eb.or([eb("purged_at", "is not", null), eb("lost_at", "is not", null)])),
+    )
+    .execute();
 }
 
 /** By their first try, the other tries that are under way or done. */

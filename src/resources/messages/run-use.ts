@@ -1,5 +1,6 @@
 import type { App } from "../../app.ts";
 import { runShare } from "../billing/plans.ts";
+import type { Whose } from "../billing/storage.ts";
 import type { MessageRow, UserRow } from "../../db/schema.ts";
 import { isCausedByStranger } from "../../db/strangers.ts";
 import type { Use } from "../../jobs/shares.ts";
@@ -27,6 +28,11 @@ export function sourceOf(message: Pick<MessageRow, "user_id" | "authority" | "re
   strangers: boolean;
 } {
   return { account: message.user_id, strangers: isCausedByStranger(message) };
+}
+
+/** Who has caused the work on a message, and so spends a budget. */
+export function causeOf(message: Parameters<typeof isCausedByStranger>[0]): Whose {
+  return isCausedByStranger(message) ? "strangers" : "household";
 }
 
 /** The bytes that a call brought along. */
