@@ -92,6 +92,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     count: 0,
     room: MAX_ALL_RESULTS_CHARS,
     made_up: [],
+    asked: "",
   };
   let usage: Usage | null = null;
   let said: (Completion & { ok: true }) | null = null;
@@ -124,6 +125,8 @@ interface Tally {
    * in a result. Null once these are not known any more.
    */
   made_up: string[] | null;
+  /** The arguments of all calls so far. */
+  asked: string;
 }
 
 function outOfTime(app: App): Completion {
@@ -240,7 +243,8 @@ async function resultMessages(
     const fenced = await workOnText(app, "fence", { material: text, nonce, max_chars }, from);
     const shown = fenced?.text ?? "";
     tally.room -= shown.length;
-    if (by_tool && step.status === "ok") said.push({ text: shown, vouches });
+    const failed = step.status !== "ok";
+    if (by_tool) said.push({ text: shown, vouches: vouches && !failed, failed });
     messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
   }
   noteHeard(run, talk, made);
@@ -267,7 +271,8 @@ async function learn(
 ): Promise<void> {
   if (tally.made_up === null) return;
   const args = calls.map((call) => call.arguments);
-  const round = { trust, args, said, made_up: tally.made_up };
+  const round = { trust, args, said, made_up: tally.made_up, asked_before: tally.asked };
+  tally.asked += args.join(" ");
   const learnt = await workOnText(app, "learn", round, sourceOf(message));
   tally.made_up = learnt?.made_up ?? null;
   trust.material += learnt?.material ?? "";
