@@ -43,11 +43,19 @@ export interface Understanding {
   /** What the run may use of the tools of its inbox. */
   powers: Powers;
   targets: Target[];
+  /** The target that it names where words of others may stand, so that it does not count; null if there is none. */
+  in_vain: NamedInVain | null;
   /** The words that mean something in an instruction of this account. */
   orders: string[];
   steps: StepDraft[];
   /** Why the run cannot be done. */
   refusal: Refusal;
+}
+
+export interface NamedInVain {
+  target: string;
+  /** Why it does not count, as a clause. */
+  because: string;
 }
 
 /** Reads the instruction of a message: its command, its settings, and the standing documents it is done by. */
@@ -67,9 +75,14 @@ export async function readInstruction(
     isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
   };
   const read: Read = (words, aims = true) => readTyped(words, input.filenames, { ...options, aims });
-  const { own, all, ignored } = readWords(input, read);
+  const aimOfOthers = (words: string): string | null => {
+    const { target } = readTyped(words, input.filenames, options);
+    return target !== null && isTarget(reach, target) ? target : null;
+  };
+  const { own, all, ignored, idle_target } = readWords(input, read, aimOfOthers);
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
+  const { target: in_vain } = aimOf(app, reach, idle_target);
   const command = underRules({ ...parsed, target: aim.target }, ruled);
   const macro = await macroOf(app, shelf, command);
   const expanded = instructionOf(macro, command.command);
@@ -108,6 +121,7 @@ export async function readInstruction(
     settings,
     powers,
     targets,
+    in_vain: in_vain === null ? null : { target: in_vain, because: `it may ${doubtAbout(input).may_be}` },
     orders: ordersOf(reach, await ownersShelf(app, message, inbox, shelf)),
     steps,
     refusal,
@@ -180,10 +194,11 @@ type Read = (words: string, aims?: boolean) => Typed;
 function readWords(
   { instruction, sure, names }: RunInput,
   read: Read,
-): { own: Typed; all: Typed; ignored: string[] } {
+  aimOfOthers: (words: string) => string | null,
+): { own: Typed; all: Typed; ignored: string[]; idle_target: string | null } {
   const own = read(sure, names);
   const given = instruction.slice(0, instruction.length - sure.length);
-  if (given === "") return { own, all: own, ignored: [] };
+  if (given === "") return { own, all: own, ignored: [], idle_target: null };
   const idle = read(given, false);
   const gap = /^\s*/.exec(sure)?.[0] ?? "";
   const all: Typed = {
@@ -192,29 +207,40 @@ function readWords(
     options: { ...lessening(idle.options), ...own.options },
     raw: instruction,
   };
+  const idle_target = own.target === null ? aimOfOthers(given) : null;
   const ignored = [
+    ...(idle_target === null ? [] : [`@${idle_target}`]),
     ...(idle.macro === null ? [] : [`$${idle.macro}`]),
     ...idle.contexts.map((slug) => `+${slug}`),
     ...Object.entries(idle.options)
       .filter(([name]) => name !== ALLOW && !Object.hasOwn(all.options, name) && isKnownFlag(name))
       .map(([name, value]) => (value === false ? `--no-${name}` : `--${name}`)),
   ];
-  return { own, all, ignored };
+  return { own, all, ignored, idle_target };
 }
 
-function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
+function ignoredWarnings(ignored: string[], input: RunInput): string[] {
   if (ignored.length === 0) return [];
   const named = ignored.map((token) => `\`${token}\``).join(", ");
-  const { may_be, mend } = DOUBTFUL[may_share ?? "file"];
+  const { may_be, mend } = doubtAbout(input);
   return [`Left out, as it may ${may_be}: ${named}. ${mend}`];
 }
 
+function doubtAbout({ may_share }: RunInput): Doubtful {
+  return DOUBTFUL[may_share ?? "file"];
+}
+
+interface Doubtful {
+  may_be: string;
+  mend: string;
+}
+
 const OF_A_PAGE = {
-  may_be: "stand in what this mail shares",
+  may_be: "stand in what this mail shares with the web address in it",
   mend: "Answer this mail with what you want of it.",
 };
 /** By reason of doubt, what commands may be that are not surely their author's, and where they would count. */
-const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: string; mend: string }> = {
+const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", Doubtful> = {
   page: OF_A_PAGE,
   below: OF_A_PAGE,
   answer: {

@@ -75,6 +75,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       calling_code: callingCodeOf(run.owner_timezone),
       subject_alone: !run.input.names,
       failed: new Map(),
+      in_vain: asked.in_vain,
       ask,
       signal,
     });

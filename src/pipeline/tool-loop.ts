@@ -11,6 +11,7 @@ import { FILES_TARGET, type Going, type Powers } from "../trust/guard/guard.ts";
 import type { Told } from "../trust/guard/told-beside.ts";
 import type { Writing } from "../trust/guard/unfurled.ts";
 import type { OfferedTool } from "./toolbox.ts";
+import type { NamedInVain } from "./read-instruction.ts";
 import { argumentsOf } from "./call-arguments.ts";
 import { type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { answererOf, warningStep } from "./steps.ts";
@@ -71,6 +72,7 @@ export interface Talk {
   subject_alone: boolean;
   /** By tool, the last round in which a call that was to change something failed, and what it said; grows. */
   failed: Map<string, { round: number; sentence: string }>;
+  in_vain: NamedInVain | null;
   signal: AbortSignal;
 }
 
