@@ -82,7 +82,6 @@ export async function readInstruction(
   const { own, all, ignored, idle_target } = readWords(input, read, aimOfOthers);
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
-  const { target: in_vain } = aimOf(app, reach, idle_target);
   const command = underRules({ ...parsed, target: aim.target }, ruled);
   const macro = await macroOf(app, shelf, command);
   const expanded = instructionOf(macro, command.command);
@@ -121,7 +120,7 @@ export async function readInstruction(
     settings,
     powers,
     targets,
-    in_vain: in_vain === null ? null : { target: in_vain, because: `it may ${doubtAbout(input).may_be}` },
+    in_vain: namedInVain(aimOf(app, reach, idle_target).target, input),
     orders: ordersOf(reach, await ownersShelf(app, message, inbox, shelf)),
     steps,
     refusal,
@@ -224,6 +223,10 @@ function ignoredWarnings(ignored: string[], input: RunInput): string[] {
   const named = ignored.map((token) => `\`${token}\``).join(", ");
   const { may_be, mend } = doubtAbout(input);
   return [`Left out, as it may ${may_be}: ${named}. ${mend}`];
+}
+
+function namedInVain(target: string | null, input: RunInput): NamedInVain | null {
+  return target === null ? null : { target, because: `it may ${doubtAbout(input).may_be}` };
 }
 
 function doubtAbout({ may_share }: RunInput): Doubtful {
