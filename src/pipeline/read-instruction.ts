@@ -20,7 +20,7 @@ import {
 } from "./fold-contexts.ts";
 import type { Powers } from "../trust/guard/guard.ts";
 import type { RunInput } from "./input.ts";
-import type { StepDraft } from "./steps.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 import { ordersOf } from "./orders.ts";
 import { type Ruled, underRules } from "./rules.ts";
 import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
@@ -68,18 +68,15 @@ export async function readInstruction(
   const shelf = await readShelf(app, message, inbox, ruled.do.context_ids);
   const gone = goneContexts(ruled.do, shelf);
   const reach = await reachOf(app, message, inbox);
+  const isNamed = (name: string): boolean => isTarget(reach, name);
   const options: ParseOptions = {
     mail: message.source !== "api",
-    ...(input.may_share ? { isTarget: (name) => isTarget(reach, name) } : {}),
+    ...(input.may_share ? { isTarget: isNamed } : {}),
     isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
     isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
   };
   const read: Read = (words, aims = true) => readTyped(words, input.filenames, { ...options, aims });
-  const aimOfOthers = (words: string): string | null => {
-    const { target } = readTyped(words, input.filenames, options);
-    return target !== null && isTarget(reach, target) ? target : null;
-  };
-  const { own, all, ignored, idle_target } = readWords(input, read, aimOfOthers);
+  const { own, all, ignored, idle_target } = readWords(input, read, isNamed);
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
   const command = underRules({ ...parsed, target: aim.target }, ruled);
@@ -101,12 +98,7 @@ export async function readInstruction(
     ...gone,
     ...standing,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
-    ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(
-      (output) => ({
-        type: "warning" as const,
-        output,
-      }),
-    ),
+    ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(warningStep),
   ];
   const { contexts } = folded;
   return {
@@ -116,7 +108,7 @@ export async function readInstruction(
     sure,
     macro_words: macroWordsOf(macro, input),
     contexts,
-    used: [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version })),
+    used: usedOf(contexts, macro),
     settings,
     powers,
     targets,
@@ -125,6 +117,12 @@ export async function readInstruction(
     steps,
     refusal,
   };
+}
+
+const NO_TARGET = { target: null };
+
+function usedOf(contexts: FoldedContext[], macro: UsedContext | null | undefined): UsedContext[] {
+  return [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version }));
 }
 
 /** The settings of a command; what it does not choose, a rule may. `typed`: the options in the words of its author. */
@@ -193,7 +191,7 @@ type Read = (words: string, aims?: boolean) => Typed;
 function readWords(
   { instruction, sure, names }: RunInput,
   read: Read,
-  aimOfOthers: (words: string) => string | null,
+  isNamed: (target: string) => boolean,
 ): { own: Typed; all: Typed; ignored: string[]; idle_target: string | null } {
   const own = read(sure, names);
   const given = instruction.slice(0, instruction.length - sure.length);
@@ -206,7 +204,8 @@ function readWords(
     options: { ...lessening(idle.options), ...own.options },
     raw: instruction,
   };
-  const idle_target = own.target === null ? aimOfOthers(given) : null;
+  const { target: first } = own.target === null ? read(given) : NO_TARGET;
+  const idle_target = first !== null && isNamed(first) ? first : null;
   const ignored = [
     ...(idle_target === null ? [] : [`@${idle_target}`]),
     ...(idle.macro === null ? [] : [`$${idle.macro}`]),
