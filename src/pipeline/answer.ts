@@ -138,12 +138,12 @@ async function answerWords(
     stranger,
   }: { result: string; pictures: Picture[]; lacking: string[]; stranger: boolean },
 ): Promise<{ words: Written; notes: Written }> {
-  const { steps, settings, trust, message } = run;
+  const { steps, trust, message } = run;
   const { text: markdown, left_out } = await guarded(app, result, run);
   const wrote = await workOnText(app, "write", { markdown, trust, pictures }, sourceOf(message));
   // Links that only the Markdown syntax hid from `guarded` are counted as well.
   const count = left_out + (wrote?.left_out ?? 0);
-  if (count > 0) steps.push(warningStep(leftOut(count, settings)));
+  if (count > 0) steps.push(warningStep(leftOut(count, run)));
   const warnings = sentencesToRepeat(steps, { stranger }).map(asCode);
   const said = (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text;
   const notes = await workOnText(app, "notes", { markdown: said, trust }, sourceOf(message));
@@ -175,11 +175,16 @@ async function built(app: App, parts: MailParts, { message }: Run): Promise<Buff
 const NOT_READ =
   "*The answer is not shown here: it is built in a way that takes too long to read. The whole result is in the activity, unless it was private.*";
 
-function leftOut(count: number, settings: Pick<RunSettings, "private">): string {
+function leftOut(count: number, { settings, only_few_words }: Run): string {
   const links = count === 1 ? "1 link was" : `${count} links were`;
-  const rule = `${links} left out of the mail, since words of others, or a tool, took part and could have planted them: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#", ten to a site at most.`;
+  const rule = `${links} left out of the mail, since ${only_few_words === true ? FEW_WORDS : OTHERS_WORDS}`;
   return settings.private ? rule : `${rule} The whole result is in the activity.`;
 }
+
+const OTHERS_WORDS =
+  'words of others, or a tool, took part and could have planted them: an address stays if it is in your instruction or in a context of yours, or stood just so, and without a "?" or "#", in the material or in what a tool said (where its call failed, with no word that the tool was given), ten to a site at most.';
+const FEW_WORDS =
+  "your mail begins with so few words that a tool could have mailed it in your name: one has written something in the last 30 days that you had not read before. Begin with a line of 20 letters or more, and all links stay.";
 
 /** Returns the files that go into a mail, in their order; for the others a step says where they are. */
 export function mailedFiles(

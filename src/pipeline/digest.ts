@@ -8,6 +8,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
+import { bulkLeftOut } from "../resources/messages/bulk-left-out.ts";
 import { materialOf } from "../resources/messages/material.ts";
 import { messageById } from "../resources/messages/messages.ts";
 import { rulesFound } from "../resources/messages/rules-found.ts";
@@ -142,7 +143,12 @@ async function gather(app: App, message: MessageRow, gathering: Gathering): Prom
   let read_up_to = await readBefore(app, schedule, message);
   const read_from = schedule.read_up_to === null ? "" : read_up_to;
   const until = app.nowMs() + app.config.routing.hard_cap_seconds * 1_000 * PART_OF_RUN;
-  const ended = (left: Left): Read => ({ read_from, ...endedAt(sheet, { read_up_to, left }) });
+  const since = read_up_to;
+  const ended = async (left: Left): Promise<Read> => {
+    const { inbox_id } = over;
+    const told = await bulkLeftOut(app.db, { user_id, inbox_id, since, up_to: read_up_to });
+    return { read_from, ...endedAt(sheet, { read_up_to, left, told }) };
+  };
   for (let looked_at = 0; looked_at < MAX_LOOKED_AT; looked_at += PAGE) {
     const rows = await pageOf(app.db, { user_id, inbox_id: over.inbox_id, since: read_up_to, before });
     for (const row of rows) {
@@ -240,11 +246,14 @@ function isAdded(sheet: Sheet, text: string): boolean {
   return true;
 }
 
-function endedAt(sheet: Sheet, { read_up_to, left }: { read_up_to: string; left: Left }): Read {
+function endedAt(
+  sheet: Sheet,
+  { read_up_to, left, told }: { read_up_to: string; left: Left; told: string | null },
+): Read {
   const { texts, nonce, unjudged, from_memory } = sheet;
   const count = texts.length;
   const held_up = left === "waits" ? { held_up: WAITS } : {};
-  const passed_over = unjudged === 0 ? [] : [passedOver(unjudged)];
+  const passed_over = [...(unjudged === 0 ? [] : [passedOver(unjudged)]), ...(told === null ? [] : [told])];
   if (count === 0) {
     const why = [WHY_EMPTY[passed_over.length > 0 && left === "nothing" ? "passed" : left], ...passed_over];
     return { read_up_to, gathered: { ...nothing(why.join(" ")), ...held_up }, warnings: [] };

@@ -22,7 +22,7 @@ import { bareLetters } from "../lib/bare-letters.ts";
 import { namesFiles } from "../trust/own-words/file-names.ts";
 import { mayCommand } from "../trust/own-words/names-in-text.ts";
 import { belowGreeting, withoutGreeted } from "../trust/own-words/greeting.ts";
-import { isAlone, isPlain } from "./plain-word.ts";
+import { isAlone, plainness } from "./plain-word.ts";
 import { doubtsAbout, whyWithheld } from "./doubts.ts";
 import {
   hasAddressOfOthers,
@@ -75,6 +75,8 @@ export interface RunInput {
    * Whether nothing in the mail, the subject included, can be anybody's but the author's, and the author has authority.
    */
   plain: boolean;
+  /** Whether nothing speaks against `plain` but that a tool may have mailed so few words. */
+  few_words?: boolean;
   content: string;
   files: IncomingFile[];
   /**
@@ -231,12 +233,15 @@ async function readMail(app: App, run: Loaded, signal: AbortSignal): Promise<Run
   const alone = !threaded && isAlone(message, outcome.mail);
   const withheld = await whyWithheld(app, message, { mail: outcome.mail, alone });
   const words = trustedWords(message, outcome.mail, { alone, answers: saysItAnswers(headers), withheld });
-  const plain = alone && (await isPlain(app, message, { mail: outcome.mail, words }));
+  const { plain, few_words = false } = alone
+    ? await plainness(app, message, { mail: outcome.mail, words })
+    : { plain: false };
   // If all the rest is obeyed, what a mail signature block says or shows is not read.
   const { texts, ...material } = await readMaterial(app, plain ? [] : others, { signal, from });
   return {
     ...words,
     plain,
+    few_words,
     content: plain
       ? plainMaterialOf(message, outcome.mail, { headers, timezone, own: [owner_email, addressOf(inbox)] })
       : materialOf(message, outcome, {

@@ -17,13 +17,18 @@ export function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
 }
 
-/** Whether all of a mail that stands alone is its author's plain word. */
-export async function isPlain(
+/**
+ * Whether all of a mail that stands alone is its author's plain word. Where it only says so little that a tool may have mailed it,
+ * `few_words` tells so.
+ */
+export async function plainness(
   app: App,
   message: MessageRow,
   { mail, words }: { mail: ParsedMail; words: Words },
-): Promise<boolean> {
-  return isWhole(mail) && isTyped(words) && !(await mayBeOfTool(app, message, words.instruction));
+): Promise<Pick<RunInput, "plain" | "few_words">> {
+  if (!isWhole(mail) || !isTyped(words)) return { plain: false };
+  const few_words = await mayBeOfTool(app, message, words.instruction);
+  return { plain: !few_words, few_words };
 }
 
 /** Decision P.4: if a mail stands alone and has no file, all of it is its author's word. */

@@ -20,7 +20,7 @@ import {
 } from "./fold-contexts.ts";
 import type { Powers } from "../trust/guard/guard.ts";
 import type { RunInput } from "./input.ts";
-import type { StepDraft } from "./steps.ts";
+import { type StepDraft, warningStep } from "./steps.ts";
 import { ordersOf } from "./orders.ts";
 import { type Ruled, underRules } from "./rules.ts";
 import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
@@ -45,11 +45,20 @@ export interface Understanding {
   targets: Target[];
   /** As the column of the message. */
   from_memory: boolean;
+  /** The target that it names where words of others may stand, so that it does not count; null if there is none. */
+  in_vain: NamedInVain | null;
+    ...withheld,
   /** The words that mean something in an instruction of this account. */
   orders: string[];
   steps: StepDraft[];
   /** Why the run cannot be done. */
   refusal: Refusal;
+}
+
+export interface NamedInVain {
+  target: string;
+  /** Why it does not count, as a clause. */
+  because: string;
 }
 
 /** Reads the instruction of a message: its command, its settings, and the standing documents it is done by. */
@@ -62,14 +71,15 @@ export async function readInstruction(
   const shelf = await readShelf(app, message, inbox, ruled.do.context_ids);
   const gone = goneContexts(ruled.do, shelf);
   const reach = await reachOf(app, message, inbox);
+  const isNamed = (name: string): boolean => isTarget(reach, name);
   const options: ParseOptions = {
     mail: message.source !== "api",
-    ...(input.may_share ? { isTarget: (name) => isTarget(reach, name) } : {}),
+    ...(input.may_share ? { isTarget: isNamed } : {}),
     isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
     isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
   };
   const read: Read = (words, aims = true) => readTyped(words, input.filenames, { ...options, aims });
-  const { own, all, ignored } = readWords(input, read);
+  const { own, all, ignored, idle_target } = readWords(input, read, isNamed);
   const { unknown, typed: _typed, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = aimOf(app, reach, parsed.target);
   const command = underRules({ ...parsed, target: aim.target }, ruled);
@@ -90,13 +100,7 @@ export async function readInstruction(
     ...gone,
     ...standing,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
-    ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(
-      (output) => ({
-        type: "warning" as const,
-        output,
-      }),
-    ),
-    ...withheld,
+    ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(warningStep),
   ];
   const { contexts } = folded;
   return {
@@ -106,13 +110,20 @@ export async function readInstruction(
     sure,
     macro_words: macroWordsOf(macro, input),
     contexts,
-    used: [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version })),
+    used: usedOf(contexts, macro),
     settings,
     ...granted,
+    in_vain: namedInVain(aimOf(app, reach, idle_target).target, input),
     orders: ordersOf(reach, await ownersShelf(app, message, inbox, shelf)),
     steps,
     refusal,
   };
+}
+
+const NO_TARGET = { target: null };
+
+function usedOf(contexts: FoldedContext[], macro: UsedContext | null | undefined): UsedContext[] {
+  return [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version }));
 }
 
 /** The settings of a command; what it does not choose, a rule may. `typed`: the options in the words of its author. */
@@ -181,10 +192,11 @@ type Read = (words: string, aims?: boolean) => Typed;
 function readWords(
   { instruction, sure, names }: RunInput,
   read: Read,
-): { own: Typed; all: Typed; ignored: string[] } {
+  isNamed: (target: string) => boolean,
+): { own: Typed; all: Typed; ignored: string[]; idle_target: string | null } {
   const own = read(sure, names);
   const given = instruction.slice(0, instruction.length - sure.length);
-  if (given === "") return { own, all: own, ignored: [] };
+  if (given === "") return { own, all: own, ignored: [], idle_target: null };
   const idle = read(given, false);
   const gap = /^\s*/.exec(sure)?.[0] ?? "";
   const all: Typed = {
@@ -193,29 +205,45 @@ function readWords(
     options: { ...lessening(idle.options), ...own.options },
     raw: instruction,
   };
+  const { target: first } = own.target === null ? read(given) : NO_TARGET;
+  const idle_target = first !== null && isNamed(first) ? first : null;
   const ignored = [
+    ...(idle_target === null ? [] : [`@${idle_target}`]),
     ...(idle.macro === null ? [] : [`$${idle.macro}`]),
     ...idle.contexts.map((slug) => `+${slug}`),
     ...Object.entries(idle.options)
       .filter(([name]) => name !== ALLOW && !Object.hasOwn(all.options, name) && isKnownFlag(name))
       .map(([name, value]) => (value === false ? `--no-${name}` : `--${name}`)),
   ];
-  return { own, all, ignored };
+  return { own, all, ignored, idle_target };
 }
 
-function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
+function ignoredWarnings(ignored: string[], input: RunInput): string[] {
   if (ignored.length === 0) return [];
   const named = ignored.map((token) => `\`${token}\``).join(", ");
-  const { may_be, mend } = DOUBTFUL[may_share ?? "file"];
+  const { may_be, mend } = doubtAbout(input);
   return [`Left out, as it may ${may_be}: ${named}. ${mend}`];
 }
 
+function namedInVain(target: string | null, input: RunInput): NamedInVain | null {
+  return target === null ? null : { target, because: `it may ${doubtAbout(input).may_be}` };
+}
+
+function doubtAbout({ may_share }: RunInput): Doubtful {
+  return DOUBTFUL[may_share ?? "file"];
+}
+
+interface Doubtful {
+  may_be: string;
+  mend: string;
+}
+
 const OF_A_PAGE = {
-  may_be: "stand in what this mail shares",
+  may_be: "stand in what this mail shares with the web address in it",
   mend: "Answer this mail with what you want of it.",
 };
 /** By reason of doubt, what commands may be that are not surely their author's, and where they would count. */
-const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: string; mend: string }> = {
+const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", Doubtful> = {
   page: OF_A_PAGE,
   below: OF_A_PAGE,
   answer: {

@@ -1,6 +1,7 @@
 import { domainToUnicode } from "node:url";
 import { memoryTools } from "./memory-tools.ts";
 import { callingCodeOf } from "../trust/guard/calling-codes.ts";
+import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { withoutFileNames } from "../trust/own-words/file-names.ts";
 import { type Completion } from "../ai/llm.ts";
 import { remembered } from "../db/prepared.ts";
@@ -78,6 +79,7 @@ export async function runWithModel(app: App, run: Run, question: Question): Prom
       calling_code: callingCodeOf(run.owner_timezone),
       subject_alone: !run.input.names,
       failed: new Map(),
+      in_vain: asked.in_vain,
       ask,
       signal,
     });
@@ -164,7 +166,10 @@ async function openTalk(
   // Only calls of tools that the sender may still use are told.
   const earlier = run.journal.earlier.filter(({ step }) => asked.powers.mayUse(step?.server ?? ""));
   const messages = await withEarlierCalls(app, earlier, { messages: prompt.messages, nonce, from });
-  const read = !input.plain || turns.length > 0 || earlier.length > 0;
+  const recalls = turns.length > 0 || earlier.length > 0;
+  const read = !input.plain || recalls;
+  run.only_few_words =
+    input.few_words === true && !recalls && tools.every(({ tool }) => tool.target === FILES_TARGET);
   run.trust = {
     tainted: read || tools.some(({ tool }) => tool.foreign),
     trusted_text: [...trustedTexts(run, asked), input.page].join("\n"),

@@ -95,6 +95,8 @@ export function isKnownFlag(name: string): boolean {
 }
 
 const ALIKE_CHARS = 3;
+/** From so many letters on one that is wrong may be a slip. */
+const MIN_WRONG_CHARS = 4;
 
 type Options = Command["options"];
 
@@ -210,7 +212,8 @@ function slips(options: Options): string[] {
   return unknown.map(([name, value]) => {
     const near = closestName(name, [...KNOWN]);
     const no = value === false ? "no-" : "";
-    const is_like = near !== undefined && (sharesAnEnd(near, name) || isSwapped(near, name));
+    const is_like =
+      near !== undefined && (sharesAnEnd(near, name) || isSwapped(near, name) || isOneOff(near, name));
     const meant = is_like ? ` Did you mean --${no}${near}?` : "";
     return `--${no}${name} is no option here; the model was told of it.${meant}`;
   });
@@ -225,6 +228,14 @@ function sharesAnEnd(one: string, other: string): boolean {
 function isSwapped(one: string, other: string): boolean {
   const letters = (name: string): string => Array.from(name).toSorted().join("");
   return letters(one) === letters(other);
+}
+
+/** "--evry" for "--every", or "--att" for "--at": a letter is missing, or one too many. Another letter makes a word of two another one. */
+function isOneOff(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one];
+  const letters = Array.from(long);
+  if (short.length < long.length) return letters.some((_, at) => letters.toSpliced(at, 1).join("") === short);
+  return long.length >= MIN_WRONG_CHARS && letters.filter((letter, at) => letter !== short[at]).length === 1;
 }
 
 /** Passes on flags that are unknown here, since they may mean something to the model. */

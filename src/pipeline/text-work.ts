@@ -62,14 +62,14 @@ export const TEXT_WORK = {
     textFile(file, trust),
   build: (parts: MailParts): Promise<Uint8Array> => buildMail(withBuffers(parts)),
   /** Returns what a round of calls adds: the addresses that the model made up in the arguments, and new material. */
-  learn: ({ trust, args, said, made_up }: Round): Learnt => {
+  learn: ({ trust, args, said, made_up, asked_before }: Round): Learnt => {
     const asked = JSON.stringify(args.map((text) => parseJson(text) ?? text));
     const all = new Set([...made_up, ...madeUpLinks(trust, asked)]);
     const fresh: Trust = { ...trust, material: "" };
     let vouched = "";
-    for (const { text, vouches } of said) {
+    for (const { text, vouches, failed } of said) {
       const from = fresh.material.length;
-      learnFrom(fresh, { text, made_up: all });
+      learnFrom(fresh, { text, made_up: all, asked: failed ? `${asked_before} ${asked}` : undefined });
       if (vouches) vouched += fresh.material.slice(from);
     }
     return { made_up: [...all], material: fresh.material, vouched };
@@ -149,6 +149,7 @@ export interface Said {
   text: string;
   /** Whether the model had no part in it. */
   vouches: boolean;
+  failed: boolean;
 }
 
 interface Round {
@@ -157,6 +158,8 @@ interface Round {
   args: string[];
   said: Said[];
   made_up: string[];
+  /** The arguments of the calls of earlier rounds. */
+  asked_before: string;
 }
 
 export interface Learnt {

@@ -211,9 +211,15 @@ async function askOrBlock(
       ? waits
         ? WAITS
         : `The owner is asked before ${tool.name} is called. ${held}`
-      : objection.reason + unasked;
+      : (inVain(talk, tool, objection) ?? objection.reason) + unasked;
   const made = blocked(run, { reason, lacks: objection?.lacks ?? null, tainted, beside }, tool, args);
   return waits ? { ...made, text: `${made.text} ${NOT_YET}` } : made;
+}
+
+/** Says of a call for want of a target that the message names, why that does not count. */
+function inVain({ in_vain }: Talk, { name, target }: Tool, { lacks }: Objection): string | undefined {
+  if (lacks?.target !== true || in_vain?.target !== target) return undefined;
+  return `${name} may change something, and @${target}, with which the message begins, does not count, as ${in_vain.because}.`;
 }
 
 const WAITS = "It waits for the owner's yes, and was not made.";

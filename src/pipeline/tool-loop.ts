@@ -12,6 +12,7 @@ import type { Answered } from "../trust/shown/changed-fields.ts";
 import type { Told } from "../trust/guard/told-beside.ts";
 import type { Writing } from "../trust/guard/unfurled.ts";
 import type { OfferedTool } from "./toolbox.ts";
+import type { NamedInVain } from "./read-instruction.ts";
 import { argumentsOf } from "./call-arguments.ts";
 import { type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { answererOf, warningStep } from "./steps.ts";
@@ -74,6 +75,7 @@ export interface Talk {
   subject_alone: boolean;
   /** By tool, the last round in which a call that was to change something failed, and what it said; grows. */
   failed: Map<string, { round: number; sentence: string }>;
+  in_vain: NamedInVain | null;
   signal: AbortSignal;
 }
 
@@ -95,6 +97,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     count: 0,
     room: MAX_ALL_RESULTS_CHARS,
     made_up: [],
+    asked: "",
   };
   let usage: Usage | null = null;
   let said: (Completion & { ok: true }) | null = null;
@@ -127,6 +130,8 @@ interface Tally {
    * in a result. Null once these are not known any more.
    */
   made_up: string[] | null;
+  /** The arguments of all calls so far. */
+  asked: string;
 }
 
 function outOfTime(app: App): Completion {
@@ -243,8 +248,10 @@ async function resultMessages(
     const fenced = await workOnText(app, "fence", { material: text, nonce, max_chars }, from);
     const shown = fenced?.text ?? "";
     tally.room -= shown.length;
-    if (by_tool && step.status === "ok")
-      said.push({ text: (known ?? shown).slice(0, shown.length), vouches });
+    const failed = step.status !== "ok";
+    if (by_tool) {
+      said.push({ text: (known ?? shown).slice(0, shown.length), vouches: vouches && !failed, failed });
+    }
     messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
   }
   noteHeard(run, talk, made);
@@ -271,7 +278,8 @@ async function learn(
 ): Promise<void> {
   if (tally.made_up === null) return;
   const args = calls.map((call) => call.arguments);
-  const round = { trust, args, said, made_up: tally.made_up };
+  const round = { trust, args, said, made_up: tally.made_up, asked_before: tally.asked };
+  tally.asked += args.join(" ");
   const learnt = await workOnText(app, "learn", round, sourceOf(message));
   tally.made_up = learnt?.made_up ?? null;
   trust.material += learnt?.material ?? "";

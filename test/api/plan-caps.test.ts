@@ -244,6 +244,37 @@ describe("after a downgrade", () => {
     expect(off.enabled).toBe(false);
   });
 
+  test("the times of a schedule are left out where its inbox rests, and its owner is told, as of endpoints that are off", async () => {
+    await using room = await mailroom({ config: { plans: { free: { inboxes: 1, webhooks: 1 } } } });
+    const { owner } = room;
+    const { body: second } = await owner.post("/inboxes", { label: "Reports" });
+    const hook = { url: "https://hooks.example.com/", event_types: ["*"] };
+    for (const _count of [1, 2]) expect((await owner.post("/v1/webhooks", hook)).status).toBe(201);
+    const letters = async () =>
+      (await room.outgoing()).map(({ raw }) =>
+        Buffer.from(raw ?? "")
+          .toString()
+          .replaceAll(/=?\r\n/g, " "),
+      );
+    await downgrade(room, owner);
+    await room.drain();
+    const [first = "", ...none] = await letters();
+    expect(none).toEqual([]);
+    expect(first).toContain("Subject: An inbox is beyond your Mailwright plan");
+    expect(first).toMatch(/so\s+the\s+newest\s+one\s+is\s+switched\s+off/);
+    for (const { id } of (await owner.get("/v1/webhooks")).body) await owner.delete(`/v1/webhooks/${id}`);
+    await setPlan(room.app, { email: "ada@example.com", plan: "team" });
+    const daily = { instruction: "Report", every: "daily 9:00", inbox_id: second.id };
+    expect((await owner.post("/v1/schedules", daily)).status).toBe(201);
+    await downgrade(room, owner);
+    room.clock.advance("25h");
+    await room.drain();
+    const told = (await letters()).slice(1).filter((letter) => letter.includes("An inbox is beyond"));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(/The\s+times\s+of\s+their\s+schedules\s+are\s+left\s+out/);
+    expect((await owner.get("/v1/schedules")).body).toMatchObject([{ status: "active" }]);
+  });
+
   test("lists that are too long for the plan stay, and other settings of their inbox can change", async () => {
     await using t = await testApp({ plans: { free: { allowlist_entries: 1 } } });
     const { ada, inbox_id } = await deskOf(t);

@@ -186,6 +186,7 @@ test("anybody may know what the dashboard has to know before somebody signs in, 
   await using t = await testApp({ auth: { registration: "closed" } });
   expect((await t.request("/server")).body).toEqual({
     version: VERSION,
+    base_url: t.app.base_url,
     registration: "closed",
     domain: "mw.test",
     chosen_addresses: "own_domains",

@@ -116,6 +116,24 @@ describe("who may give orders to one inbox gives none to another by what a tool 
     },
   );
 
+  test("and where only that costs an answer its links, the answer says so and how to keep them", async () => {
+    const linked = "See [the docs](https://docs.example.net/a).";
+    await using room = await twoInboxes([linked, reply("Thank you"), "Answered.", linked, linked]);
+    const { body: plain } = await room.owner.post("/inboxes", { label: "Plain" });
+    const steps = async (order: string) => {
+      const to = { to: plain.address, rcpt: plain.address, subject: "Hello" };
+      await room.send({ ...freshId(), ...to, text: order });
+      await room.drain();
+      return (await room.newest()).steps;
+    };
+    expect(await steps("Docs please")).not.toContain("left out of the mail");
+    await byKey(room, "@office Answer the mail m17 with these words: Thank you");
+    const few = await steps("Docs, please");
+    expect(few).toContain("your mail begins with so few words that a tool could have mailed it");
+    expect(few).not.toContain("words of others, or a tool, took part");
+    expect(await steps("Show me where the docs are, please")).not.toContain("left out of the mail");
+  });
+
   test("but the same sender may write the same words again", async () => {
     await using room = await twoInboxes([reply(PLAIN), "Answered.", reply(PLAIN), "Answered."]);
     const again = `@office Answer the mail m17 with these words: ${PLAIN}`;

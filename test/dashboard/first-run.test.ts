@@ -113,6 +113,39 @@ describe.skipIf(!hasChromium)("the first run", () => {
   );
 });
 
+describe.skipIf(!hasChromium)("a page over plain http of a server that is set up for https", () => {
+  test.each(TASK_LOOKS)(
+    "says why nobody can sign in there, and uses up no setup link (%s)",
+    async (_name, look) => {
+      await using at = await dashboard({
+        fresh: true,
+        env: { MAILWRIGHT_SERVER__BASE_URL: "https://mx.acme.test" },
+      });
+      const plain = "http://mx.acme.test";
+      await using visit = await at.visit({ look, signed_out: true, elsewhere: [plain], alone: true });
+      const { page } = visit;
+      // Chromium trusts the loopback: this one page comes from a name that it does not.
+      await page.route(`${plain}/**`, async (route) => {
+        const { pathname, search } = new URL(route.request().url());
+        await route.fulfill({ response: await route.fetch({ url: `${at.url}${pathname}${search}` }) });
+      });
+      const { pathname, search } = new URL(at.setup);
+      await page.goto(`${plain}${pathname}${search}`);
+      await page.getByText("your browser drops the cookie that signs you in").waitFor();
+      const there = page.getByRole("link", { name: "mx.acme.test over https" });
+      expect(await there.getAttribute("href")).toBe(at.setup);
+      expect(await page.getByRole("button", { name: "Make the account" }).count()).toBe(0);
+      await visit.look("setup-plain-http");
+      await page.goto(`${plain}/app/sign-in`);
+      await page.getByText("set up for https").waitFor();
+      expect(await page.getByRole("textbox").count()).toBe(0);
+      // The loopback keeps the cookie, and the link works there.
+      await page.goto(`${at.url}${pathname}${search}`);
+      await page.getByRole("button", { name: "Make the account" }).waitFor();
+    },
+  );
+});
+
 describe.skipIf(!hasChromium)("who comes later", () => {
   const stack = new AsyncDisposableStack();
   let at: Dashboard;

@@ -108,7 +108,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   const dir = await mkdtemp(join(tmpdir(), "mailwright-dashboard-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
   const said = await startServer(stack, dir, env);
-  const setup = await said(/(http:\S+\/app\/setup\?token=\S+)/);
+  const setup = await said(/(https?:\S+\/app\/setup\?token=\S+)/);
   const url = await said(/ready http=(\S+)/);
   const browser = await launchChromium();
   stack.defer(() => browser.close());

@@ -15,7 +15,11 @@ describe("words below a quote that only marks end", () => {
     await send(room, { text: `${QUOTE}\n\n@calendar put it down for Monday` });
     expect(room.tools.calls).toEqual([]);
     expect(await room.newest()).toMatchObject({ instruction: "@calendar put it down for Monday" });
-    expect((await warnings(room)).map(withoutAsking)).toEqual(["", ABOVE]);
+    expect((await warnings(room)).map(withoutAsking)).toEqual([
+      "Left out, as it may stand in what this mail quotes: `@calendar`. Write all that you want above the quoted text.",
+      "",
+      ABOVE,
+    ]);
   });
 
   test("carry no flag and no context, and the answer says so", async () => {

@@ -92,6 +92,12 @@ describe("targets and flags", () => {
   test.each([
     ["--privat", "--privat is no option here; the model was told of it. Did you mean --private?"],
     ["--no-tool", "--no-tool is no option here; the model was told of it. Did you mean --no-tools?"],
+    ["--evry=daily", "--evry is no option here; the model was told of it. Did you mean --every?"],
+    ["--evary=daily", "--evary is no option here; the model was told of it. Did you mean --every?"],
+    ["--att=noon", "--att is no option here; the model was told of it. Did you mean --at?"],
+    ["--tzz=UTC", "--tzz is no option here; the model was told of it. Did you mean --tz?"],
+    ["--to=UTC", "--to is no option here; the model was told of it."],
+    ["--tone=warm", "--tone is no option here; the model was told of it."],
     ["--foo=bar", "--foo is no option here; the model was told of it."],
     [
       "--alow-destructive",

@@ -108,8 +108,11 @@ describe("a long text is worked on by a thread as it would be here", () => {
       {
         trust: TRUST,
         args: [JSON.stringify({ url: "https://made.example/up" })],
-        said: [{ text: `${filler} https://made.example/up https://new.example/d`, vouches: true }],
+        said: [
+          { text: `${filler} https://made.example/up https://new.example/d`, vouches: true, failed: false },
+        ],
         made_up: ["https://earlier.example/"],
+        asked_before: "",
       },
     ],
   ];

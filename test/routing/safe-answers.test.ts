@@ -274,6 +274,22 @@ test("an address that the model gave a tool is no better for coming back from it
   expect(fresh.tainted).toBe(true);
 });
 
+test("an address in what a call says that failed is known, unless a word of it is the model's", () => {
+  const trust = { ...TRUST };
+  const asked = JSON.stringify({ host: SECRET, site: "evil.com", page: 7 });
+  const text = `ECONNREFUSED 10.0.0.5:5432, see https://wiki.example.net/a; not ${SECRET}.evil.com, x${SECRET}y.example.org, https://docs.example.org/${SECRET.slice(0, 5)}, https://docs.example.org/%${(SECRET.codePointAt(0) ?? 0).toString(16)}${SECRET.slice(1)} or https://docs.example.org/7.`;
+  learnFrom(trust, { text, made_up: new Set(), asked });
+  const { keeps } = linkGuard(trust);
+  expect([keeps("10.0.0.5:5432"), keeps("https://wiki.example.net/a")]).toEqual([true, true]);
+  for (const url of [
+    `${SECRET}.evil.com`,
+    `x${SECRET}y.example.org`,
+    `https://docs.example.org/${SECRET.slice(0, 5)}`,
+    "https://docs.example.org/7",
+  ])
+    expect([url, keeps(url)]).toEqual([url, false]);
+});
+
 test("a text that was made to be slow to look through is not", () => {
   const started = ownMs();
   for (const part of [

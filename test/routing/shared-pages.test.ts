@@ -10,6 +10,10 @@ const IN_TEXT = BEGIN.replace("Begin with", "Begin its text, not its subject, wi
 const ANSWER = "Answer this mail with `@calendar` to let it change your calendar.";
 const BELOW =
   "Put the web address at the end of a line and, after an empty line, `@calendar` on a line of its own below it to let this mail change your calendar.";
+/** Said wherever the target stands above or before the address, beside what would let it count. */
+const TARGET_LEFT_OUT =
+  "Left out, as it may stand in what this mail shares with the web address in it: `@calendar`. Answer this mail with what you want of it.";
+const ONLY_TARGET_LEFT_OUT = /^Left out, as it may [^`]*: `@calendar`\. /;
 const CLEAR = { name: "calendar__clear" };
 
 /** Title and text are those of a page or of what its author wrote on it; the address is at the end of its line. */
@@ -140,6 +144,17 @@ describe("a mail with a web address", () => {
       expect(made(room)).toEqual([]);
       expect(await warnings(room)).toEqual([words]);
     }
+  });
+
+  test("names the target that it leaves out, and why, in the answer and at the call that is blocked", async () => {
+    await using room = await toolRoom([[create()], "Done."]);
+    await send(room, { subject: "", text: `@calendar ${TITLE} ${PAGE}` });
+    const steps: { output: string }[] = JSON.parse((await room.newest()).steps);
+    const said = steps.map(({ output }) => output);
+    expect(said).toContain(TARGET_LEFT_OUT);
+    expect(said).toContain(
+      "create_event may change something, and @mcp:calendar, with which the message begins, does not count, as it may stand in what this mail shares with the web address in it.",
+    );
   });
 
   test.each([
@@ -588,7 +603,7 @@ function asked(room: ToolRoom): { above: string; inside: string } {
 async function warnings(room: ToolRoom): Promise<string[]> {
   const steps = JSON.parse((await room.newest()).steps) as { type: string; output: string }[];
   const said = steps.filter(({ type }) => type === "warning").map(({ output }) => withoutAsking(output));
-  return said.filter((words) => words !== "");
+  return said.filter((words) => words !== "" && !ONLY_TARGET_LEFT_OUT.test(words));
 }
 
 /** Names of the tools that were called. */

@@ -370,4 +370,18 @@ describe("a tool that says of itself that a call failed", () => {
       told ? [words] : [],
     );
   });
+
+  test("has the addresses that it names readable in the answer", async () => {
+    const said = "ECONNREFUSED 10.0.0.5:5432, see https://docs.example.net/a";
+    const broken = () => ({ isError: true, content: [{ type: "text", text: said }] });
+    await using room = await toolRoom([[list()], `It failed: ${said}`], {
+      served: [{ ...EVENTS, run: broken }],
+    });
+    await room.send({ text: "@calendar What is on today?" });
+    await room.drain();
+    const [answer] = await room.outgoing();
+    const mail = unfolded(String(answer?.raw).replaceAll("=\r\n", ""));
+    for (const address of ["10.0.0.5:5432", "https://docs.example.net/a"]) expect(mail).toContain(address);
+    expect(mail).not.toContain("(link left out)");
+  });
 });

@@ -54,6 +54,27 @@ describe("a rule", () => {
     expect(await creditsLeft(room)).toBe(before);
   });
 
+  test("that wants mail of lists in an inbox that works on none is told where it is made and read", async () => {
+    await using room = await mailroom();
+    const path = `/inboxes/${room.inbox.id}`;
+    const keeps = { ...NEWS, do: { keep: true } };
+    const problem = async (change: object) => {
+      const made = (await room.owner.patch(path, change)).body.problem;
+      expect((await room.owner.get(path)).body.problem).toBe(made);
+      return made;
+    };
+    const said = await problem({ rules: [keeps] });
+    expect(said).toContain("The rule “News” looks for mail of lists");
+    expect(said).toContain("Turn on “Work on newsletters and list mail” (inbound_policy.process_bulk)");
+    for (const rules of [
+      [NEWS],
+      [{ ...keeps, enabled: false }],
+      [{ ...keeps, when: [{ field: "header", name: "List-Id", not: true }] }],
+    ])
+      expect(await problem({ rules })).toBeNull();
+    expect(await problem({ rules: [keeps], inbound_policy: { process_bulk: true } })).toBeNull();
+  });
+
   test("does not touch what it is not for, and other inboxes not at all", async () => {
     await using room = await roomWith([NEWS, { name: "Off", enabled: false, when: [], do: { skip: true } }]);
     await room.send({ text: "Say hello" });

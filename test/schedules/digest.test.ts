@@ -41,15 +41,48 @@ describe("what a digest reads", () => {
       ["Ann <ann@shop.example>", "A cheap balloon."],
     ] as const)
       await sendFrom(room, from, { subject: "News", text, to: address, rcpt: address });
+    const headers = { "Message-ID": "<issue-1@list.example>", "List-Id": "<news.list.example>" };
+    await sendFrom(room, "no-reply@list.example", {
+      subject: "Issue 1",
+      text: "A rare airship.",
+      to: address,
+      rcpt: address,
+      headers,
+    });
     await room.drain();
     expect(room.model.requests).toEqual([]);
-    expect((await room.activity()).filter(({ reason }) => reason === "kept_by_rule")).toHaveLength(2);
+    expect((await room.activity()).filter(({ reason }) => reason === "kept_by_rule")).toHaveLength(3);
     await pass(room, "25h");
     const asked = room.model.requests.map((one) => JSON.stringify(one.body?.messages));
     expect(asked).toHaveLength(1);
-    for (const words of ["A fine zeppelin.", "A cheap balloon.", "How to write the digest"])
+    for (const words of [
+      "A fine zeppelin.",
+      "A cheap balloon.",
+      "A rare airship.",
+      "How to write the digest",
+    ])
       expect(asked[0]).toContain(words);
     expect((await room.outgoing()).at(-1)).toMatchObject({ kind: "reply", envelope_to: "ada@example.com" });
+  });
+
+  test("leaves out what a list sent to an inbox that works on none, and says how many and what to turn on", async () => {
+    await using room = await roomAt();
+    await makeDigest(room, { inbox_id: room.inbox.id });
+    const headers = { "Message-ID": "<issue-1@list.example>", "List-Id": "<news.list.example>" };
+    await sendFrom(room, "news@list.example", { subject: "Issue 1", text: "A rare airship.", headers });
+    await room.drain();
+    await pass(room, "1h");
+    expect((await room.newest()).result).toContain("1 mail from lists and machines came in meanwhile");
+    await sendFrom(room, "news@list.example", {
+      subject: "Issue 2",
+      text: "A balloon.",
+      headers: { ...headers, "Message-ID": "<issue-2@list.example>" },
+    });
+    await sendFrom(room, "eve@news.example", { subject: "Hello", text: "A zeppelin." });
+    await room.drain();
+    await pass(room, "24h");
+    expect(digests(room)).toHaveLength(1);
+    expect((await room.newest()).steps).toContain("1 mail from lists and machines came in meanwhile");
   });
 
   test("of a month is there, though what is older than raw mail is kept has its head alone", async () => {

@@ -7,7 +7,7 @@ export type MailClass =
   | ({ kind: "soft" } & SoftMark);
 
 const HARD_REASONS = ["bounce", "auto_submitted", "own_address", "own_message_id", "hop_limit"] as const;
-const SOFT_REASONS = ["auto_reply", "bulk", "mailing_list", "no_reply_sender"] as const;
+export const SOFT_REASONS = ["auto_reply", "bulk", "mailing_list", "no_reply_sender"] as const;
 type HardReason = (typeof HARD_REASONS)[number];
 type SoftReason = (typeof SOFT_REASONS)[number];
 
@@ -200,7 +200,7 @@ const ANYBODYS_FEEDBACK =
   /:(?:amazonses|sg|fastmail|proton|zohomail|flockmailid)\s*$|^\s*(?:webmail|foxmail|esmtp\w{0,10}|lv):/i;
 
 /** Fields of mailing lists: RFC 2369 and RFC 2919, and Mailman's own. */
-const LIST_FIELDS = [
+export const LIST_FIELDS: readonly string[] = [
   "list-id",
   "list-unsubscribe",
   "list-post",

@@ -35,6 +35,7 @@ function whatAnybodyMayKnow(app: App) {
       "/server",
       async () => ({
         version: VERSION,
+        base_url: app.base_url,
         registration: app.config.auth.registration,
         domain: app.config.smtp.domain,
         chosen_addresses: app.config.inboxes.chosen_addresses,

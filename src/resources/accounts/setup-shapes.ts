@@ -9,6 +9,10 @@ export const SetupShape = t.Object(
 export const ServerShape = t.Object(
   {
     version: t.String({ description: "The version of the program.", examples: ["0.1.0"] }),
+    base_url: t.String({
+      description: "Where people reach it. With https the cookie that signs in is for https alone.",
+      examples: ["https://mail.example.com"],
+    }),
     registration: t.Union([t.Literal("open"), t.Literal("closed")], {
       description: "Whether a stranger can get an account.",
     }),

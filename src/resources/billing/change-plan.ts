@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { Plan, UserRow } from "../../db/schema.ts";
+import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import { failPending } from "../webhooks/pending.ts";
 import { adjustAllowance } from "./ledger.ts";
 import { planLimits } from "./plans.ts";
@@ -9,7 +10,8 @@ import { planLimits } from "./plans.ts";
  * Why a webhook endpoint was switched off because of the plan. Such endpoints are found by these very words, so they
  * must not change.
  */
-const NO_ROOM = "Your plan allows fewer webhook endpoints than you have. A larger one switches it on again.";
+export const NO_ROOM =
+  "Your plan allows fewer webhook endpoints than you have. A larger one switches it on again.";
 
 /**
  * Moves an account to another plan, with its allowance. Nothing is deleted: what a smaller plan has no room for rests,
@@ -43,6 +45,7 @@ async function fitEndpoints(app: App, tx: Db, user: UserRow): Promise<void> {
   const wanted = endpoints.filter(
     ({ enabled, disabled_reason }) => enabled === 1 || disabled_reason === NO_ROOM,
   );
+  let are_off = false;
   for (const [index, { id, enabled }] of wanted.entries()) {
     const fits = index < planLimits(app.config, user.plan).webhooks;
     if (fits === (enabled === 1)) continue;
@@ -54,6 +57,9 @@ async function fitEndpoints(app: App, tx: Db, user: UserRow): Promise<void> {
       .set({ ...change, updated: app.now() })
       .where("id", "=", id)
       .execute();
-    if (!fits) await failPending(app, tx, { id, user_id: user.id });
+    if (fits) continue;
+    are_off = true;
+    await failPending(app, tx, { id, user_id: user.id });
   }
+  if (are_off) await tellOwnerLater(app, tx, { user_id: user.id, kind: "beyond_plan" });
 }

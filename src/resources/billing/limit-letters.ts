@@ -6,6 +6,7 @@ import type { JobPayloads } from "../../jobs/kinds.ts";
 import { knownZone } from "../../lib/written-moment.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { isLeft } from "../../db/tries.ts";
+import { NO_ROOM } from "./change-plan.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 
@@ -103,32 +104,45 @@ export async function lateLetter(
   });
 }
 
-/** The letter about inboxes beyond the plan; undefined once there is room for all and nothing was left undone. */
+/** The letter about inboxes and webhook endpoints beyond the plan; undefined once there is room for all and nothing was left undone. */
 export async function roomLetter(app: App, user: UserRow, { since }: Told): Promise<QueueLetter | undefined> {
-  const limit = planLimits(app.config, user.plan).inboxes;
-  const inboxes = await app.db
-    .selectFrom("inboxes")
-    .select("label")
-    .where("user_id", "=", user.id)
-    .where("deleted_at", "is", null)
-    .orderBy("id")
-    .execute();
-  const resting = inboxes.slice(limit);
-  if (resting.length === 0)
+  const limits = planLimits(app.config, user.plan);
+  const inboxes = await countInboxes(app.db, user.id);
+  const endpoints = await countEndpointsOff(app.db, user.id);
+  const resting = inboxes - limits.inboxes;
+  if (resting <= 0 && endpoints === 0)
     return lateLetter(app, user, {
       since,
       reason: "plan_limit",
       cause: "the inbox was beyond your plan",
       now: "All of your inboxes work again",
     });
+  const plan = planName(user.plan);
+  const of_inboxes = [
+    `An inbox is not being worked on: your ${plan} plan allows **${limits.inboxes} inboxes**, and you have ${inboxes}. The newest ${resting === 1 ? "one rests" : `${resting} rest`}, with everything in them.`,
+    "Mail to them is kept and listed as `limited` in your activity. Nothing is charged for it; senders whom you have listed are told, others are not. The times of their schedules are left out.",
+    "Remove inboxes that you do not need, and the next ones work again.",
+  ];
+  const of_endpoints = `Your ${plan} plan allows **${limits.webhooks} webhook endpoints**, so ${endpoints === 1 ? "the newest one is" : `the newest ${endpoints} are`} switched off and told of nothing that happens. What waited for them can be sent again from their page once a larger plan has switched them on.`;
   return letterTo(app, user, {
-    subject: "An inbox is beyond your Mailwright plan",
+    subject: `${resting > 0 ? "An inbox" : "A webhook endpoint"} is beyond your Mailwright plan`,
     words: [
-      `Mail came to an inbox that is not being worked on: your ${planName(user.plan)} plan allows **${limit} inboxes**, and you have ${inboxes.length}. The newest ${resting.length === 1 ? "one rests" : `${resting.length} rest`}, with everything in them.`,
-      "Such mail is kept and listed as `limited` in your activity. Nothing was charged for it; senders whom you have listed were told, others were not.",
-      `Remove inboxes that you do not need, and the next ones work again. ${adviceFor(app, user)}`,
+      ...(resting > 0 ? of_inboxes : []),
+      ...(endpoints > 0 ? [of_endpoints] : []),
+      adviceFor(app, user),
     ],
   });
+}
+
+async function countInboxes(db: Db, user_id: string): Promise<number> {
+  const rows = db.selectFrom("inboxes").select("id").where("user_id", "=", user_id);
+  return (await rows.where("deleted_at", "is", null).execute()).length;
+}
+
+/** How many webhook endpoints are off because of the plan. */
+async function countEndpointsOff(db: Db, user_id: string): Promise<number> {
+  const rows = db.selectFrom("webhook_endpoints").select("id").where("user_id", "=", user_id);
+  return (await rows.where("disabled_reason", "=", NO_ROOM).execute()).length;
 }
 
 /** Prepares a letter to an account's owner that goes once a day at most, or as seldom as it says, and says so. */

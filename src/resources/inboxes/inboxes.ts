@@ -26,7 +26,8 @@ import type { InboxPatch, NewInbox } from "./body-shapes.ts";
 import { asAmount } from "../../lib/money.ts";
 import { sha256 } from "../../lib/sha256.ts";
 import { storedJson } from "../../lib/stored-json.ts";
-import { rulesOf, storedRules, viewRule } from "./rules/rules.ts";
+import { ruleForLists } from "./rules/for-lists.ts";
+import { type Rule, rulesOf, storedRules, viewRule } from "./rules/rules.ts";
 import { tellIfWidened } from "./widened.ts";
 import { columnsOf, NEW_INBOX, policyOf } from "./settings.ts";
 
@@ -242,6 +243,11 @@ const DAMAGED = {
 const NO_MODEL =
   "This inbox has no model, so nothing that comes to it is worked on. Choose one (default_connection_id).";
 
+function unaskedWords(rule: Rule | undefined): string | false {
+  if (rule === undefined) return false;
+  return `The rule “${rule.name}” looks for mail of lists, and this inbox leaves such mail out before any rule is asked. Turn on “Work on newsletters and list mail” (inbound_policy.process_bulk), or take the rule out.`;
+}
+
 function isRouted(app: App, { default_connection_id }: InboxRow): boolean {
   return default_connection_id !== null || app.config.llm.kind !== "";
 }
@@ -253,6 +259,7 @@ function problemOf(app: App, row: InboxRow): string | null {
     row.scope !== null && storedJson<unknown>(row.scope, null) === null && DAMAGED.scope,
     !Array.isArray(storedJson<unknown>(row.mcp_connection_ids, null)) && DAMAGED.servers,
     !isRouted(app, row) && NO_MODEL,
+    !policyOf(row).process_bulk && unaskedWords(ruleForLists(rulesOf(row))),
   ].filter((words) => words !== false);
   return found.length === 0 ? null : found.join(" ");
 }

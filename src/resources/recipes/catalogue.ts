@@ -2,6 +2,7 @@ import type { NewContext } from "../contexts/shapes.ts";
 import type { Plan } from "../../db/schema.ts";
 import type { Scope } from "../../db/inbox-columns.ts";
 import type { RuleBody } from "../inboxes/rules/rule-shapes.ts";
+import type { InboundPolicy } from "../inboxes/settings.ts";
 import { READING_RECIPES } from "./reading.ts";
 import { WRITING_RECIPES } from "./writing.ts";
 
@@ -26,6 +27,7 @@ export interface Recipe {
     scope: Scope | null;
     reply_enabled: boolean;
     default_instruction: string | null;
+    inbound_policy?: Partial<InboundPolicy>;
     rules?: RuleBody[];
   };
   /** Has the inbox work through what came in, at these times. */

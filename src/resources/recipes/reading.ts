@@ -207,6 +207,7 @@ export const READING_RECIPES: readonly Recipe[] = [
       default_instruction: "Sum up this mail.",
       scope: { targets: [], autonomous: [] },
       reply_enabled: true,
+      inbound_policy: { process_bulk: true },
       rules: [
         {
           name: "For the digest",

@@ -4,7 +4,7 @@ import { ScheduleShape } from "../schedules/shapes.ts";
 import { InboxShape } from "../inboxes/shapes.ts";
 
 const { title, slug, kind, body } = contextMembers;
-const { label, scope, reply_enabled, default_instruction, rules } = InboxShape.properties;
+const { label, scope, reply_enabled, default_instruction, inbound_policy, rules } = InboxShape.properties;
 
 export const RecipeShape = t.Object(
   {
@@ -19,7 +19,14 @@ export const RecipeShape = t.Object(
       examples: [["llm"]],
     }),
     contexts: t.Array(t.Object({ title, slug, kind, body })),
-    inbox: t.Object({ label, scope, reply_enabled, default_instruction, rules: t.Optional(rules) }),
+    inbox: t.Object({
+      label,
+      scope,
+      reply_enabled,
+      default_instruction,
+      inbound_policy: t.Optional(t.Partial(inbound_policy)),
+      rules: t.Optional(rules),
+    }),
     schedule: t.Optional(
       t.Object(
         { title: t.String(), instruction: t.String(), every: t.String({ examples: ["weekday 8:00"] }) },

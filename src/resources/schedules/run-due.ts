@@ -145,7 +145,13 @@ async function runOnce(app: App, tx: Db, due: Due, material: Material | { why: s
   if ("why" in material) return pauseSchedule(app, tx, schedule, material.why);
   const why = await hindranceOf(app, tx, due);
   if (why?.lasts === true) return pauseSchedule(app, tx, schedule, `${why.sentence} ${why.mend}`);
-  if (why !== undefined) return noteLeftOut(app, tx, schedule, why.sentence);
+  if (why !== undefined) {
+    await noteLeftOut(app, tx, schedule, why.sentence);
+    // Like mail to that inbox; of a time behind which no other one comes its owner hears in any case.
+    if (why.beyond_plan === true && next_at !== null)
+      await tellOwnerLater(app, tx, { user_id: schedule.user_id, kind: "beyond_plan" });
+    return;
+  }
   try {
     await acceptRun(app, tx, due, material);
   } catch (error) {
@@ -181,6 +187,8 @@ interface Hindrance {
   mend: string;
   /** Whether it will hinder the next runs too. */
   lasts: boolean;
+  /** Whether the plan has no room for the inbox, which its owner has not chosen, as they choose a pause. */
+  beyond_plan?: true;
 }
 
 async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Promise<Hindrance | undefined> {
@@ -191,6 +199,7 @@ async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Prom
       sentence: "Its inbox is one more than the plan of the account allows.",
       mend: "Remove an inbox that you do not need, or ask the operator for a larger plan.",
       lasts: false,
+      beyond_plan: true,
     };
   if (await isKeyRevoked(tx, origin)) return KEY_REVOKED;
   if (hasAuthority({ authority: await authorityNow(tx, { inbox, user }, origin) })) return undefined;

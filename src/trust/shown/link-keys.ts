@@ -95,7 +95,7 @@ export function isPlain(raw: string): boolean {
   return [href, decoded(href), href === `${origin}/` ? origin : href].includes(address);
 }
 
-function decoded(href: string): string {
+export function decoded(href: string): string {
   try {
     return decodeURI(href);
   } catch {

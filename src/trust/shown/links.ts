@@ -1,6 +1,8 @@
 import { findLink, siteOf } from "./find-link.ts";
+import { bareLetters } from "../../lib/bare-letters.ts";
 import {
   CLOSERS,
+  decoded,
   endsOf,
   escapeIn,
   isPlain,
@@ -33,6 +35,8 @@ const AFTER_LINK = /^[)\]}'*_~.,;:!?`|]{0,4}/;
 const MAX_OF_SITE = 10;
 /** Addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
 const MAX_GLUED = 50;
+/** Characters of what a call was asked, as each word of it is looked for in each URL that it answers with. */
+const MAX_ASKED_CHARS = 4_000;
 
 /**
  * Decides which links of an answer are kept. The model has read text of others, so anything it makes up in a host, path
@@ -122,13 +126,44 @@ export function madeUpLinks(trust: Trust, args: string): string[] {
   return [...given].filter((raw) => knownBy(raw) === undefined).flatMap(keysOf);
 }
 
-/** Adds what a tool returned to the material, without URLs that the model had made up: an echo proves nothing. */
-export function learnFrom(trust: Trust, said: { text: string; made_up: Set<string> }): void {
+/**
+ * Adds what a tool returned to the material, without URLs that the model had made up: an echo proves nothing. What a call says
+ * that failed repeats more of what it was `asked`: no word of that may stand in a URL of it.
+ */
+export function learnFrom(
+  trust: Trust,
+  said: { text: string; made_up: Set<string>; asked?: string | undefined },
+): void {
+  const repeats = said.asked === undefined ? () => false : repeating(said.asked);
   const isMadeUp = (raw: string): boolean =>
-    endsOf(raw).some((end) => keysOf(raw.slice(0, end)).some((key) => said.made_up.has(key)));
+    repeats(raw) || endsOf(raw).some((end) => keysOf(raw.slice(0, end)).some((key) => said.made_up.has(key)));
   const { text } = cleanText(said.text, (raw) => (isMadeUp(raw) ? undefined : raw.length));
   trust.material += `\n${text}`;
   trust.tainted = true;
+}
+
+/** Returns a function that tells whether a URL has a word of another text, or stands in its letters; every one does where that is long. */
+function repeating(asked: string): (raw: string) => boolean {
+  if (asked.length > MAX_ASKED_CHARS) return () => true;
+  const words = new Set(wordsIn(asked));
+  const letters = bareLetters(asked);
+  const long = [...words].filter(isLong);
+  return (raw) => {
+    const shown = `${raw} ${decoded(raw)}`;
+    const all = bareLetters(shown);
+    return (
+      wordsIn(shown).some((word) => words.has(word) || (isLong(word) && letters.includes(word))) ||
+      long.some((word) => all.includes(word))
+    );
+  };
+}
+
+function wordsIn(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+}
+
+function isLong(word: string): boolean {
+  return word.length > 2;
 }
 
 /** Returns every string of a JSON value, member names included. */

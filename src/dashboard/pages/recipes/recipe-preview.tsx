@@ -57,7 +57,7 @@ function WillBeMade({ recipe: { inbox, contexts, schedule } }: { recipe: Recipe 
         </p>
         {schedule && (
           <p className="text-soft">
-            Mail that others send to it is kept for the digest. That is mailed to you{" "}
+            Mail that others send to it, newsletters too, is kept for the digest. That is mailed to you{" "}
             {schedule.every.replace("weekday ", "on weekdays at ")}.
           </p>
         )}

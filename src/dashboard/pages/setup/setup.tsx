@@ -10,6 +10,7 @@ import { Fault, Notice } from "../../ui/notice.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { EmailField, PasswordField, TextField } from "../../ui/text-field.tsx";
 import { Doorstep } from "../sign-in/doorstep.tsx";
+import { NeedsCookies } from "../sign-in/needs-cookies.tsx";
 
 /** The page behind the link that a new server prints at its start. It makes the account that runs the server. */
 export function Setup() {
@@ -48,33 +49,35 @@ function FirstAccount({ token }: { token: string }) {
       heading="Your server is running"
       words="Make the account that looks after it. Your first answer is two minutes away."
     >
-      <div className="rounded-xl border border-line bg-card p-5">
-        <Form change={make} act="Make the account">
-          <EmailField
-            autoFocus
-            hint="What you write from here commands your inboxes."
-            fault={fault("email")}
-            value={email}
-            onChange={setEmail}
-          />
-          <TextField
-            label="Name"
-            hint="May stay empty."
-            fault={fault("name")}
-            maxLength={100}
-            autoComplete="name"
-            value={name}
-            onChange={setName}
-          />
-          <PasswordField
-            isNew
-            hint="At least 8 characters. You sign in with it."
-            fault={fault("password")}
-            value={password}
-            onChange={setPassword}
-          />
-        </Form>
-      </div>
+      <NeedsCookies>
+        <div className="rounded-xl border border-line bg-card p-5">
+          <Form change={make} act="Make the account">
+            <EmailField
+              autoFocus
+              hint="What you write from here commands your inboxes."
+              fault={fault("email")}
+              value={email}
+              onChange={setEmail}
+            />
+            <TextField
+              label="Name"
+              hint="May stay empty."
+              fault={fault("name")}
+              maxLength={100}
+              autoComplete="name"
+              value={name}
+              onChange={setName}
+            />
+            <PasswordField
+              isNew
+              hint="At least 8 characters. You sign in with it."
+              fault={fault("password")}
+              value={password}
+              onChange={setPassword}
+            />
+          </Form>
+        </div>
+      </NeedsCookies>
     </Doorstep>
   );
 }

@@ -7,6 +7,7 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { ByCode } from "./by-code.tsx";
 import { ByPassword } from "./by-password.tsx";
 import { Doorstep } from "./doorstep.tsx";
+import { NeedsCookies } from "./needs-cookies.tsx";
 
 /** The page for signing in: by a code, which also makes an account, or by a password. */
 export function SignIn() {
@@ -22,26 +23,28 @@ export function SignIn() {
       words="The mail server that does the work your mails ask for."
     >
       <ServerNotice />
-      <div className="rounded-xl border border-line bg-card p-5">
-        <Tabs<Way>
-          label="Ways to sign in"
-          tabs={[
-            { id: "code", title: "Code by mail" },
-            { id: "password", title: "Password" },
-          ]}
-          chosen={way}
-          onChoose={(chosen) => {
-            setOpened(false);
-            setWay(chosen);
-          }}
-        >
-          {way === "code" ? (
-            <ByCode opened={opened} email={email} onEmail={setEmail} />
-          ) : (
-            <ByPassword opened={opened} email={email} onEmail={setEmail} />
-          )}
-        </Tabs>
-      </div>
+      <NeedsCookies>
+        <div className="rounded-xl border border-line bg-card p-5">
+          <Tabs<Way>
+            label="Ways to sign in"
+            tabs={[
+              { id: "code", title: "Code by mail" },
+              { id: "password", title: "Password" },
+            ]}
+            chosen={way}
+            onChoose={(chosen) => {
+              setOpened(false);
+              setWay(chosen);
+            }}
+          >
+            {way === "code" ? (
+              <ByCode opened={opened} email={email} onEmail={setEmail} />
+            ) : (
+              <ByPassword opened={opened} email={email} onEmail={setEmail} />
+            )}
+          </Tabs>
+        </div>
+      </NeedsCookies>
     </Doorstep>
   );
 }
