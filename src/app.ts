@@ -37,6 +37,7 @@ import { openMasterKey } from "./db/master-key.ts";
 import { waitAtMost } from "./lib/deadline.ts";
 import { createLog, type Log } from "./lib/log.ts";
 import { createTally, type Metrics } from "./metrics.ts";
+import { type DkimKeyMaker, makeDkimKey } from "./mail/writing/dkim.ts";
 import { prepareDkimKeys } from "./mail/writing/dkim-start.ts";
 import { createMailParser, type MailParser } from "./mail/reading/parse.ts";
 import { createPolicyFinder } from "./mail/sending/mta-sts.ts";
@@ -109,6 +110,7 @@ export interface App extends AsyncDisposable, Clocks {
   /** From `createMetrics` where somebody wants the figures, else from `createTally`. */
   readonly metrics: Metrics;
   secrets: Secrets;
+  makeDkimKey: DkimKeyMaker;
   /** What HTTPS and STARTTLS show. */
   certificates: Certificates;
   resolver: Resolver;
@@ -198,6 +200,8 @@ export interface AppOverrides {
   threads?: Threads;
   metrics?: Metrics | undefined;
   refuseIntake?: () => void;
+  /** In tests, which need many keys and no new ones. */
+  makeDkimKey?: DkimKeyMaker;
   /** Makes the worker on the jobs; whoever passes this function starts and ends that worker. */
   worker?: (app: App) => JobWorker;
 }
@@ -213,7 +217,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   await using parts = new AsyncDisposableStack();
   parts.use(segments);
   parts.use(database);
-  await prepareDkimKeys({ ...database, secrets, now: clocks.now, log }, config.data.dir);
+  const keys = { secrets, makeDkimKey: overrides.makeDkimKey ?? makeDkimKey };
+  await prepareDkimKeys({ ...database, ...keys, now: clocks.now, log }, config.data.dir);
   const waysOut = createWaysOut(config, overrides, { ...database, ...clocks, log });
   parts.use(waysOut.poster);
   parts.use(waysOut.sender);
@@ -240,7 +245,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     ...clocks,
     log,
     metrics: overrides.metrics ?? createTally(),
-    secrets,
+    ...keys,
     certificates: createCertificates(config, log),
     ...waysOut,
     ...threads,

@@ -17,7 +17,7 @@ import { createMailParser } from "../../src/mail/reading/parse.ts";
 import type { Examination, MailToExamine } from "../../src/inbound/examine.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
-import { layKeys } from "./keys.ts";
+import { layKeys, spareKey } from "./keys.ts";
 import { migratedImage } from "./migrated-image.ts";
 import "./savings.ts";
 
@@ -109,6 +109,7 @@ export async function testApp(
       log,
       image: await migratedImage(),
       threads: readers,
+      makeDkimKey: spareKey,
       ...parts,
     }),
   );

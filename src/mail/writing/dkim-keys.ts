@@ -5,7 +5,7 @@ import type { DkimKeyRow } from "../../db/schema.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Secrets } from "../../lib/secrets.ts";
-import { type DkimKey, type DkimKeys, makeDkimKey, pemOf, publicPart } from "./dkim.ts";
+import { type DkimKey, type DkimKeyMaker, type DkimKeys, pemOf, publicPart } from "./dkim.ts";
 
 /** RSA first: the algorithm that every receiver knows. */
 export const ALGORITHMS = ["rsa", "ed25519"] as const;
@@ -37,10 +37,10 @@ export async function keyRows(db: Db, domain_id: string | null): Promise<DkimKey
 
 /** Returns a new sealed key for the caller to insert. Called before a transaction, because RSA takes a while. */
 export async function newKeyRow(
-  app: { secrets: Secrets; now: () => number },
+  app: { secrets: Secrets; now: () => number; makeDkimKey: DkimKeyMaker },
   key: Pick<DkimKeyRow, "domain_id" | "selector" | "algorithm" | "state" | "record">,
 ): Promise<DkimKeyRow> {
-  return sealedRow(app, { ...key, private_key: await makeDkimKey(key.algorithm) });
+  return sealedRow(app, { ...key, private_key: await app.makeDkimKey(key.algorithm) });
 }
 
 /** Returns the row for an existing key. */

@@ -7,7 +7,7 @@ import { AppError, messageOf } from "../../errors.ts";
 import { readIfThere } from "../../lib/durable-file.ts";
 import type { Secrets } from "../../lib/secrets.ts";
 import type { Log } from "../../lib/log.ts";
-import { type DkimKey, publicPart } from "./dkim.ts";
+import { type DkimKey, type DkimKeyMaker, publicPart } from "./dkim.ts";
 import { ALGORITHMS, damagedOf, keyRows, newKeyRow, sealedRow, selectorOf } from "./dkim-keys.ts";
 
 interface Start {
@@ -15,6 +15,7 @@ interface Start {
   write: Write;
   secrets: Secrets;
   now: () => number;
+  makeDkimKey: DkimKeyMaker;
   log: Log;
 }
 

@@ -41,6 +41,8 @@ const generate = promisify(generateKeyPair);
 /** Signs on the thread pool (the callback form does), because RSA would block the event loop for half a millisecond. */
 const signAside = promisify(sign);
 
+export type DkimKeyMaker = (algorithm: DkimKey["algorithm"]) => Promise<KeyObject>;
+
 /** Returns a new private key. RSA takes a fraction of a second, on the thread pool. */
 export async function makeDkimKey(algorithm: DkimKey["algorithm"]): Promise<KeyObject> {
   const made =
