@@ -47,7 +47,6 @@ export interface Understanding {
   from_memory: boolean;
   /** The target that it names where words of others may stand, so that it does not count; null if there is none. */
   in_vain: NamedInVain | null;
-    ...withheld,
   /** The words that mean something in an instruction of this account. */
   orders: string[];
   steps: StepDraft[];
@@ -101,6 +100,7 @@ export async function readInstruction(
     ...standing,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
     ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(warningStep),
+    ...withheld,
   ];
   const { contexts } = folded;
   return {

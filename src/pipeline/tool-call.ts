@@ -1,7 +1,7 @@
 import { type AskedCall, FILES_TARGET, type Objection } from "../trust/guard/guard.ts";
-import { addGiven, noGivenIds } from "../trust/guard/given-ids.ts";
+import { noGivenIds } from "../trust/guard/given-ids.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
-import type { Judgement, Tells } from "../trust/guard/tells.ts";
+import type { Judgement } from "../trust/guard/tells.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
@@ -27,6 +27,7 @@ import {
   warningStep,
   textForModel,
 } from "./steps.ts";
+import { noteAnswer, noteFailure, noteGiven, noteShaped } from "./note-call.ts";
 import { makeTextFile } from "./text-work.ts";
 import { type OfferedTool, withoutCode } from "./toolbox.ts";
 import { isStillGranted } from "./still-granted.ts";
@@ -117,51 +118,6 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   };
 }
 
-/** Notes where the call may have changed something. Returns whether the model had no part in what the tool said. */
-function noteShaped(
-  { shaped }: Talk,
-  { target, read_only, foreign }: Tool,
-  { tainted, tells }: { tainted: boolean; tells: Tells | null },
-): boolean {
-  if (tainted && !read_only) shaped.add(target);
-  return (!tainted || tells?.silent === true || !foreign) && !shaped.has(target);
-}
-
-function noteGiven({ given }: Talk, { foreign, target }: Tool, { ok, text }: ToolOutcome): void {
-  if (!foreign || !ok) return;
-  const ids = given.get(target) ?? noGivenIds();
-  addGiven(ids, text);
-  given.set(target, ids);
-}
-
-/** Notes what a server has answered, for whoever is asked about a change of it. Only JSON says which item is meant. */
-function noteAnswer(
-  { answers }: Talk,
-  { foreign, target }: Tool,
-  { args, outcome: { ok, text } }: { args: Record<string, unknown>; outcome: ToolOutcome },
-): void {
-  if (!foreign || !ok || !/^\s{0,20}[[{]/.test(text) || text.length > MAX_ANSWER_CHARS) return;
-  const known = answers.get(target) ?? [];
-  answers.set(target, [...known, { args, text }].slice(-MAX_ANSWERS));
-}
-
-/** What is kept of the answers of one server. */
-const MAX_ANSWER_CHARS = 50_000;
-const MAX_ANSWERS = 16;
-
-/** Notes that a tool itself says that it failed; a later call of it that succeeds has mended that. */
-function noteFailure(
-  { failed }: Talk,
-  tool: Tool,
-  { said, round }: { said: ToolOutcome; round: number },
-): void {
-  const { ok, text, of_server = false, unanswered = false } = said;
-  const key = `${tool.target} ${stepName(tool.name)}`;
-  if (ok && (failed.get(key)?.round ?? round) < round) failed.delete(key);
-  if (ok || of_server || unanswered) return;
-  failed.set(key, { round, sentence: `${key} failed: ${excerptOf(text)}` });
-}
-
 type Judged = Pick<AskedCall, "tool" | "args" | "tainted" | "beside" | "anybodys"> & WhoseWriting;
 
 /** Asks the guard about a call, and where a site could be told something by it, about one after the other: by several it could be told more. */
@@ -206,19 +162,15 @@ async function askOrBlock(
   const held = asks ? await holdCall(app, run, { asked, sent, cause, answers, signal: talk.signal }) : "";
   const waits = typeof held !== "string";
   const unasked = !waits && isUnshown(held) ? ` ${held}` : "";
-  const reason =
-    objection === null
-      ? waits
-        ? WAITS
-        : `The owner is asked before ${tool.name} is called. ${held}`
-      : (inVain(talk, tool, objection) ?? objection.reason) + unasked;
+  const marked = waits ? WAITS : `The owner is asked before ${tool.name} is called. ${held}`;
+  const reason = objection === null ? marked : reasonOf(talk, tool, objection) + unasked;
   const made = blocked(run, { reason, lacks: objection?.lacks ?? null, tainted, beside }, tool, args);
   return waits ? { ...made, text: `${made.text} ${NOT_YET}` } : made;
 }
 
-/** Says of a call for want of a target that the message names, why that does not count. */
-function inVain({ in_vain }: Talk, { name, target }: Tool, { lacks }: Objection): string | undefined {
-  if (lacks?.target !== true || in_vain?.target !== target) return undefined;
+/** Why a call is not made; where it lacks a target that the message does name, why that does not count. */
+function reasonOf({ in_vain }: Talk, { name, target }: Tool, { lacks, reason }: Objection): string {
+  if (lacks?.target !== true || in_vain?.target !== target) return reason;
   return `${name} may change something, and @${target}, with which the message begins, does not count, as ${in_vain.because}.`;
 }
 
