@@ -23,6 +23,7 @@ test("a call tells its instruction, its content and all that the activity log sh
     content: "Sales went up.",
     content_truncated: false,
     contexts: [],
+    expected: null,
     running: false,
     held: false,
     to: [],

@@ -250,6 +250,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/billing/notices.ts leadLane",
       "resources/billing/notices.ts mailNoticeNow",
       "resources/billing/notices.ts mailNoticeNow 2",
+      "resources/billing/notices.ts mailNoticeNow 3",
       "resources/domains/key-home.ts checkServiceKeysNow",
       "jobs/run-job.ts attempt",
       "jobs/run-job.ts attempt 2",

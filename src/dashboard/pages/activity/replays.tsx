@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { useIsBeingDeleted } from "../../api/changes.ts";
 import { get } from "../../api/client.ts";
 import type { Replay, ReplayCard, Story } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
@@ -23,6 +24,7 @@ export function Replays({ story }: { story: Story }) {
   const { data = [], error } = useQuery({
     queryKey: replaysKey(story),
     queryFn: ({ signal }) => get<ReplayCard[]>(path, signal),
+    enabled: !useIsBeingDeleted(story.message_id),
     refetchInterval: ({ state }) =>
       state.data?.some(({ status }) => status === "processing") ? SOON_MS : false,
   });
