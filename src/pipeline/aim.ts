@@ -12,8 +12,8 @@ import {
   targetsOf,
 } from "../resources/connections/targets.ts";
 import { followsMemory } from "../resources/conversations/conversations.ts";
-import { type Asked, FILES_TARGET, MEMORY_TARGET, type Powers } from "../trust/guard/guard.ts";
-import { integrationCalled } from "../trust/target-names.ts";
+import { type Asked, FILES_TARGET, type Powers } from "../trust/guard/guard.ts";
+import { integrationCalled, MEMORY_TARGET } from "../trust/target-names.ts";
 import type { RunInput } from "./input.ts";
 import { type StepDraft, warningStep } from "./steps.ts";
 

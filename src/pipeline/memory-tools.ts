@@ -8,8 +8,8 @@ import { isAnswered } from "../resources/messages/answered.ts";
 import { readStory } from "../resources/messages/story.ts";
 import { mayBePrivate } from "../resources/messages/search/texts.ts";
 import { searchMessages } from "../resources/messages/search/search.ts";
-import { MEMORY_TARGET } from "../trust/guard/guard.ts";
 import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
+import { MEMORY_TARGET } from "../trust/target-names.ts";
 
 const MAX_FOUND = 20;
 const FOUND = 10;

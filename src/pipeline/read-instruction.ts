@@ -28,6 +28,8 @@ import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
 /** What a run is asked to do. */
 export interface Understanding {
   command: Command;
+  /** The same without what rules add, which is for the owner alone to know. */
+  as_typed: Command;
   /** The command, or the text of its macro; if there is neither, the instruction of the inbox. */
   instruction: string;
   /** Whether the instruction is the owner's standing one, of a rule or of the inbox. */
@@ -92,7 +94,7 @@ export async function readInstruction(
   // unless a shared post or a quote is among them.
   const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
-  const { settings, warnings } = settingsOf(command, parsed.options, { authority: message.authority, ruled });
+  const { settings, warnings } = settingsOf(command, parsed, { authority: message.authority, ruled });
   const { withheld, ...granted } = await powersFor(app, message, { aim, settings, input });
   const steps: StepDraft[] = [
     ...ruled.steps,
@@ -105,6 +107,7 @@ export async function readInstruction(
   const { contexts } = folded;
   return {
     command,
+    as_typed: parsed,
     instruction,
     is_standing: standing.length > 0,
     sure,
@@ -126,15 +129,18 @@ function usedOf(contexts: FoldedContext[], macro: UsedContext | null | undefined
   return [...contexts, ...(macro ? [macro] : [])].map(({ id, slug, version }) => ({ id, slug, version }));
 }
 
-/** The settings of a command; what it does not choose, a rule may. `typed`: the options in the words of its author. */
+/**
+ * The settings of a command; what it does not choose, a rule may. `typed`: the command in the words of its author. Tags that a rule
+ * gives are not told to the model, which would tell them to whoever asks.
+ */
 function settingsOf(
   command: Command,
-  typed: Command["options"],
+  { options: typed, tags }: Pick<Command, "options" | "tags">,
   { authority, ruled: { do: acts, by } }: { authority: MessageRow["authority"]; ruled: Ruled },
 ): ReturnType<typeof readSettings> {
   const isByRule = (name: string) => by[name] !== undefined && !Object.hasOwn(typed, name);
   const options = ["attach", "format"].filter(isByRule).map((name) => [name, by[name]]);
-  const { settings, warnings } = readSettings(command, authority, Object.fromEntries(options));
+  const { settings, warnings } = readSettings({ ...command, tags }, authority, Object.fromEntries(options));
   const { connection_id = null, model = null } = acts;
   const by_rule = {
     ...settings.by_rule,

@@ -1,5 +1,6 @@
 import type { Tool } from "../trust/guard/tool.ts";
-import { FILES_TARGET, MEMORY_TARGET } from "../trust/guard/guard.ts";
+import { FILES_TARGET } from "../trust/guard/guard.ts";
+import { MEMORY_TARGET } from "../trust/target-names.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import type { MessageRow } from "../db/schema.ts";

@@ -79,7 +79,8 @@ async function runLoaded(
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
   run.connection = connection;
-  if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
+  if (settings.dry_run)
+    return closeRun(app, run, planOf(asked, connection, run.message.authority === "owner"));
   if (settings.fresh) run.message = await beginAnew(app, found);
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
   const answer = await runWithModel(app, run, { asked, connection, cap });
@@ -192,21 +193,28 @@ async function endWithoutContent(app: App, job: Job<"route_message">, { lost, ro
   });
 }
 
-/** Says what a run would have done (`--dry-run`). */
+/**
+ * Says what a run would have done (`--dry-run`). The owner is told all of it, others only what they have typed themselves: how the
+ * owner sorts their mail and what they have the model do with it is not theirs to know.
+ */
 function planOf(
-  { instruction, contexts, command, targets }: Understanding,
+  { instruction, contexts, command, as_typed, targets }: Understanding,
   { model }: OpenConnection,
+  for_owner: boolean,
 ): Ending {
+  const shown = for_owner
+    ? { ...command, command: instruction, contexts: contexts.map(({ slug }) => slug) }
+    : as_typed;
+  const options = Object.entries(shown.options).map(([name, value]) => `${name} = ${value}`);
   const lines = [
     "Nothing was done and nothing was charged. This is what would have been done:",
-    `- Instruction: ${instruction || "(none)"}`,
-    `- Model: ${model}`,
+    `- Instruction: ${shown.command || "(none)"}`,
+    ...(for_owner ? [`- Model: ${model}`] : []),
     `- Tools of: ${targets.map(({ name }) => `@${name}`).join(", ") || "none"}`,
-    `- Contexts: ${contexts.map(({ slug }) => slug).join(", ") || "none"}`,
-    `- Options: ${Object.entries(command.options)
-      .map(([name, value]) => `${name} = ${value}`)
-      .join(", ")}`,
-    `- Tags: ${command.tags.join(", ") || "none"}`,
+    `- Contexts: ${shown.contexts.join(", ") || "none"}`,
+    `- Options: ${options.join(", ") || "none"}`,
+    `- Tags: ${shown.tags.join(", ") || "none"}`,
+    ...(for_owner ? [] : ["What the owner of this inbox has set up for it comes on top."]),
   ];
   return { state: "done", result: lines.join("\n"), model, usage: null, free: true };
 }

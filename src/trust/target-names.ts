@@ -1,7 +1,10 @@
 import { INTEGRATION_KINDS, type IntegrationKind, INTEGRATIONS } from "../config/integrations.ts";
 
-/** The built-in targets. A tool server of the same name is meant only by its whole name (`mcp:github`). */
-export const OWN_TARGETS: ReadonlySet<string> = new Set(["ai", ...INTEGRATION_KINDS]);
+/** The target of the tools that read earlier messages: there is one only for an instruction that names it. */
+export const MEMORY_TARGET = "memory";
+
+/** The built-in targets. In a list, a tool server of the same name is meant only by its whole name (`mcp:github`). */
+export const OWN_TARGETS: ReadonlySet<string> = new Set(["ai", MEMORY_TARGET, ...INTEGRATION_KINDS]);
 
 /**
  * Returns whether an entry of a scope means `target`, a whole name; the entry may leave out the prefix of a tool

@@ -322,7 +322,7 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
     expect([answer.status, answer.body.errors[0].path]).toEqual([422, path]);
   }
   expect((await patch({ targets: ["bobs-tools"] })).body.detail).toBe(
-    '"bobs-tools" is not a target. Available: ai, notes, codehost-a, codehost-b, sheets, mcp:my-calendar.',
+    '"bobs-tools" is not a target. Available: ai, memory, notes, codehost-a, codehost-b, sheets, mcp:my-calendar.',
   );
   expect((await ada.get("/inboxes")).body[0].scope).toEqual({ targets: [], autonomous: [] });
 });

@@ -178,6 +178,45 @@ describe("what came of a mail and was not answered to its sender", () => {
   });
 });
 
+describe("what a listed sender may look for by @memory", () => {
+  test.each(["before it is indexed", "once it is indexed"])(
+    "is found behind any number of messages of others, %s",
+    async (when) => {
+      const OTHERS = 30;
+      const answers = Array.from({ length: OTHERS + 1 }, () => "Yes.");
+      await using room = await toolRoom([...answers, find("party"), "Well."], { inbox: LISTED });
+      const id = await mail(room, { from: LEA, subject: "Mine", text: "When is my party?" });
+      for (let nth = 0; nth < OTHERS; nth += 1) await call(room, `Party number ${nth}`);
+      if (when.startsWith("once")) await indexAll(room.app);
+      await mail(room, { from: LEA, subject: "Look", text: "@memory What did I ask?" });
+      expect(toldByTools(room)).toContain(`${id}: `);
+      expect(toldByTools(room).match(/ from /g)).toHaveLength(1);
+    },
+  );
+
+  test.each(["tag:liar", "-tag:liar safe"])("is no tag of the owner's: %s", async (query) => {
+    await using room = await toolRoom(["Yes.", find(query), "Well."], { inbox: LISTED });
+    const id = await mail(room, { from: LEA, subject: "The safe", text: "Where is the safe?" });
+    await room.owner.patch(`/messages/${id}`, { tags: ["liar"] });
+    await mail(room, { from: LEA, subject: "Look", text: "@memory What am I?" });
+    expect(toldByTools(room)).toContain("tag: is for the owner of the inbox alone.");
+    expect(toldByTools(room)).not.toContain(id);
+  });
+
+  test("is nothing where the scope of the inbox does not list it", async () => {
+    const scope = { targets: ["ai"] };
+    await using room = await toolRoom(["Yes.", "Yes."], { inbox: { ...LISTED, scope } });
+    await mail(room, { from: LEA, subject: "The safe", text: "@memory Where is the safe?" });
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "unknown_target" });
+    expect(await call(room, "@memory Where is the safe?")).toMatchObject({ status: "failed" });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { scope: { targets: ["memory"] } });
+    expect(await call(room, "@memory Where is the safe?")).toMatchObject({ status: "done" });
+    expect(room.model.requests.at(-1)?.body?.tools?.map(({ function: { name } }) => name)).toContain(
+      "memory__find_messages",
+    );
+  });
+});
+
 describe("what @memory has found in another inbox", () => {
   const WEATHER: ServedTool = {
     name: "weather",

@@ -319,6 +319,24 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     expect((await at.api<Inbox>("GET", path)).scope?.targets).toEqual(["mcp:calendar"]);
   }, 60_000);
 
+  test("earlier messages are kept from an inbox, which still makes files", async () => {
+    const { id } = await at.api<Inbox>("POST", "/inboxes", { label: "Forgetful" });
+    const scope = async () => (await at.api<Inbox>("GET", `/inboxes/${id}`)).scope;
+    await using visit = await at.visit();
+    const { page } = visit;
+    await visit.open("Inboxes");
+    await page.getByRole("link", { name: "Forgetful", exact: true }).click();
+    await page.getByRole("tab", { name: "Tools" }).click();
+    const box = page.getByRole("checkbox", { name: "Earlier messages @memory" });
+    await visit.look("memory-of-inbox");
+    await box.click();
+    await page.getByText("Only what is ticked is allowed.").waitFor();
+    expect((await scope())?.targets).not.toContain("memory");
+    expect((await scope())?.targets).not.toEqual([]);
+    await box.click();
+    await until(async () => (await scope())?.targets?.includes("memory") === true);
+  }, 60_000);
+
   test("all failed deliveries are sent again after a question with their number, and it is shown how far that is", async () => {
     let is_up = false;
     await using receiver = startReceiver(() => new Response(null, { status: is_up ? 204 : 503 }));

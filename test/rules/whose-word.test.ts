@@ -197,3 +197,41 @@ describe("a field of the header that the signature does not cover", () => {
     expect(JSON.stringify(item.steps)).toContain("Only what it takes away counted");
   });
 });
+
+describe("how rules of the owner sort mail", () => {
+  const SORTED = {
+    name: "Pests",
+    when: [],
+    do: { tags: ["troublemaker"], options: { lang: "Latin" }, instruction: "Say no to them" },
+  };
+
+  test.each([
+    ["a stranger's mail", EVE],
+    ["the mail of a listed sender", BOB],
+    ["the owner's", undefined],
+  ])("is not told to the model with %s, though the message has the tag", async (_what, from) => {
+    const listed = from === BOB ? { allowlist_senders: ["bob@example.org"] } : {};
+    await using room = await mailroom({ inbox: { ...READS_ANYBODY, ...listed } });
+    await setRules(room, [SORTED]);
+    await room.send({ ...(from === undefined ? {} : { from }), text: "Which tags has this? #mine" });
+    await room.drain();
+    expect(lastPrompt(room)).not.toContain("troublemaker");
+    const { command } = (await room.activity())[0];
+    expect(command.tags).toEqual(expect.arrayContaining(["troublemaker"]));
+  });
+
+  test("is not told to a listed sender who asks what would be done; the owner is told", async () => {
+    await using room = await mailroom({ inbox: { allowlist_senders: ["bob@example.org"] } });
+    const vault = await vaultOf(room);
+    await setRules(room, [{ ...SORTED, do: { ...SORTED.do, context_ids: [vault] } }]);
+    await room.send({ from: BOB, subject: "--dry-run #mine", text: "" });
+    await room.drain();
+    const { result } = await room.newest();
+    expect(result).toContain("- Tags: mine");
+    for (const word of ["troublemaker", "Latin", "vault", "Say no"]) expect(result).not.toContain(word);
+    await room.send({ subject: "--dry-run #mine", text: "" });
+    await room.drain();
+    const { result: told } = await room.newest();
+    for (const word of ["troublemaker", "Latin", "vault", "Say no"]) expect(told).toContain(word);
+  });
+});

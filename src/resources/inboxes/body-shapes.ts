@@ -36,7 +36,7 @@ const settings = {
         targets: t.Nullable(
           t.Array(t.String({ maxLength: 200 }), {
             maxItems: 100,
-            description: `All that it may use: ${INTEGRATION_KINDS.join(", ")}, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools. Null: everything, as with a \`scope\` of null.`,
+            description: `All that it may use: ${INTEGRATION_KINDS.join(", ")}, memory (earlier messages), or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools. Null: everything, as with a \`scope\` of null.`,
           }),
         ),
         autonomous: t.Optional(

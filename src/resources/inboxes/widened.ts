@@ -4,6 +4,7 @@ import type { Db } from "../../db/database.ts";
 import type { InboxRow } from "../../db/schema.ts";
 import { INTEGRATION_KINDS } from "../../config/integrations.ts";
 import type { Guard, Powers as ToolPowers } from "../../trust/guard/guard.ts";
+import { MEMORY_TARGET } from "../../trust/target-names.ts";
 import { asCode } from "../../trust/shown/as-code.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import { tellWhatStays } from "../accounts/what-stays.ts";
@@ -119,9 +120,12 @@ const ANY_OTHER = "mcp:any other";
 function toolsThat(may: (powers: ToolPowers, target: string) => boolean): Power["of"] {
   return (inbox, { guard, targets }) =>
     (["owner", "listed"] as const).flatMap((authority) => {
-      const asked = { authority, scope: scopeOf(inbox), target: null, tools: true, allow_destructive: true };
-      const powers = guard.powersOf(asked);
-      return targets.filter((target) => may(powers, target)).map((target) => `${authority} ${target}`);
+      const asked = { authority, scope: scopeOf(inbox), tools: true, allow_destructive: true };
+      const unnamed = guard.powersOf({ ...asked, target: null });
+      const named = guard.powersOf({ ...asked, target: MEMORY_TARGET });
+      return targets
+        .filter((target) => may(target === MEMORY_TARGET ? named : unnamed, target))
+        .map((target) => `${authority} ${target}`);
     });
 }
 
@@ -137,7 +141,10 @@ export async function tellIfWidened(
 ): Promise<void> {
   const scopes = [before, after].map(scopeOf);
   const named = scopes.flatMap((scope) => (scope?.targets ?? []).concat(scope?.autonomous ?? []));
-  const about = { guard: app.guard, targets: [...new Set([...named, ...INTEGRATION_KINDS, ANY_OTHER])] };
+  const about = {
+    guard: app.guard,
+    targets: [...new Set([...named, ...INTEGRATION_KINDS, MEMORY_TARGET, ANY_OTHER])],
+  };
   const isWider = ({ of }: Power): boolean => {
     const had = new Set(of(before, about));
     return of(after, about).some((entry) => !had.has(entry));

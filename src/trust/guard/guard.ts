@@ -2,7 +2,7 @@ import { actingText } from "./acting-text.ts";
 import type { Place, ReadPlace, Tool } from "./tool.ts";
 import type { Authority } from "../../db/schema.ts";
 import { isNamedIssue, type Numbered, wholeName } from "./named-issues.ts";
-import { means } from "../target-names.ts";
+import { MEMORY_TARGET, means } from "../target-names.ts";
 import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { isAtOwn } from "./strange-address.ts";
@@ -151,8 +151,6 @@ export const GUARD: Guard = { powersOf, objectionTo };
  * The target of the tool that creates files. Every inbox that may use tools has it, whatever the instruction's target.
  */
 export const FILES_TARGET = "files";
-/** The target of the tools that read earlier messages: there is one only for an instruction that names it. */
-export const MEMORY_TARGET = "memory";
 
 function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {
   const trusted = authority === "owner" || authority === "listed";
@@ -160,8 +158,8 @@ function powersOf({ authority, scope, target, tools, allow_destructive }: Asked)
   const inScope = (name: string): boolean => targets === null || lists(targets, name);
   const mayUse = (name: string): boolean => {
     if (!trusted || !tools || targets?.length === 0) return false;
-    if (name === MEMORY_TARGET) return target === name;
-    return name === FILES_TARGET || (inScope(name) && (target === null || target === name));
+    if (name === FILES_TARGET) return true;
+    return inScope(name) && (target === name || (target === null && name !== MEMORY_TARGET));
   };
   return {
     mayUse,

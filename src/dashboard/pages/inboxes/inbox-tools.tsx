@@ -16,6 +16,7 @@ import {
   isIdle,
   letActUnasked,
   letActWhenNamed,
+  MEMORY,
   mayUse,
   type Tool,
   toolsOf,
@@ -30,14 +31,15 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
   const [asked, setAsked] = useState<Tool>();
   if (error) return <Fault error={error} retry={() => void refetch()} />;
   if (!connections) return <Loading what="your tools" />;
-  const tools = toolsOf(connections);
-  if (tools.length === 0) return <NoTools />;
-  const usable = tools.filter((tool) => mayUse(inbox, tool));
+  const connected = toolsOf(connections);
+  const tools = [...connected, MEMORY];
+  const usable = connected.filter((tool) => mayUse(inbox, tool));
   const [first] = usable;
   const may_steer = usable.length > 1 && usable.some(({ server_id }) => server_id !== null);
   return (
     <Card title="What this inbox may use">
       <div className="grid gap-4">
+        {connected.length === 0 && <NoTools />}
         <Idle tools={tools} inbox={inbox} onAllow={(tool) => change.mutate(allow(inbox, tool, tools))} />
         <ul className="grid gap-3">
           {tools.map((tool) => (
@@ -128,7 +130,13 @@ function ToolRow({ tool, inbox, onAllow, onUnasked }: ToolRowProps) {
         checked={usable}
         onChange={(event) => onAllow(event.target.checked)}
       />
-      {usable && (
+      {tool === MEMORY && (
+        <p className="pl-6 text-sm text-soft">
+          Looks through earlier mails and calls, where an instruction begins with its name. Senders on the
+          list find their own alone.
+        </p>
+      )}
+      {usable && tool !== MEMORY && (
         <div className="pl-6 text-sm">
           <Checkbox
             label={

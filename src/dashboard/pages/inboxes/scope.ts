@@ -1,7 +1,7 @@
 import type { Connection, Inbox, InboxChange } from "../../api/shapes.ts";
-import { means } from "../../../trust/target-names.ts";
+import { MEMORY_TARGET, means } from "../../../trust/target-names.ts";
 
-/** Something that an inbox may be allowed to use: a tool server, or the accounts at one service. */
+/** Something that an inbox may be allowed to use: a tool server, the accounts at one service, or earlier messages. */
 export interface Tool {
   /** Its name in an instruction. */
   target: string;
@@ -10,6 +10,10 @@ export interface Tool {
   server_id: string | null;
 }
 
+/** What looks through earlier messages. It changes nothing, and is used only where an instruction names it. */
+export const MEMORY: Tool = { target: MEMORY_TARGET, label: "Earlier messages", server_id: null };
+
+/** The tools of an account's connections. */
 export function toolsOf(connections: Connection[]): Tool[] {
   const tools = new Map<string, Tool>();
   for (const { id, target, label, category } of connections)
@@ -59,9 +63,17 @@ export function forbid(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
     ...(tool.server_id !== null && usesAll(rules) && !actsUnasked(rules, tool)
       ? {}
       : {
-          scope: { targets: without(targetsOf(rules, tools)), autonomous: without(scope?.autonomous ?? []) },
+          scope: {
+            targets: leaving(without(targetsOf(rules, tools)), tool),
+            autonomous: without(scope?.autonomous ?? []),
+          },
         }),
   };
+}
+
+/** An empty list would also take away the tool that makes files, which has nothing to do with earlier messages. */
+function leaving(targets: string[], { target }: Tool): string[] {
+  return targets.length === 0 && target === MEMORY_TARGET ? ["ai"] : targets;
 }
 
 export function letActUnasked(rules: Rules, { target }: Tool, tools: Tool[]): InboxChange {

@@ -58,6 +58,16 @@ export function parseQuery(typed: string, { timezone }: { timezone: string }): S
   return query;
 }
 
+/** The term by which the messages of one address are found. */
+export function fromTerm(address: string): Term {
+  return termOf({ without: false, key: "from", text: address, quoted: true, starred: false });
+}
+
+/** Whether a search asks for messages with a tag, or for those without. */
+export function asksForTags({ terms, without }: SearchQuery): boolean {
+  return [...terms, ...without].some((term) => term.in === "tag");
+}
+
 /** Whether a search asks for anything at all. */
 export function asksForNothing({ terms, without, has_file, since, until }: SearchQuery): boolean {
   return terms.length + without.length === 0 && !has_file && since === undefined && until === undefined;

@@ -1,6 +1,7 @@
 import type { App } from "../../../app.ts";
 import { jsonTexts } from "../../../db/json.ts";
 import type { UserRow } from "../../../db/schema.ts";
+import { invalid } from "../../../errors.ts";
 import { isIndexDamage } from "../../../db/storage-faults.ts";
 import type { Hit } from "../../../db/text-search.ts";
 import { decodeCursor, encodeCursor, type Page } from "../../../lib/pagination.ts";
@@ -20,7 +21,7 @@ import { statesOf } from "../states.ts";
 import { type Highlight, highlightsOf } from "./highlights.ts";
 import { type Hits, openHits, type Places, scoresOf } from "./hits.ts";
 import { placeOf } from "./places.ts";
-import { asksForNothing, parseQuery, type SearchQuery } from "./query.ts";
+import { asksForNothing, asksForTags, fromTerm, parseQuery, type SearchQuery } from "./query.ts";
 import { findWaiting } from "./waiting.ts";
 
 /** The most hits that one page looks at where its other filters leave many of them out. */
@@ -63,19 +64,34 @@ export async function searchMessages(
 }
 
 async function findPage(app: App, user: UserRow, wanted: WantedPage): Promise<Page<FoundMessage>> {
-  const query = parseQuery(wanted.q, user);
-  const search = { app, user, query, filters: wanted };
-  const page = asksForNothing(query)
+  const typed = parseQuery(wanted.q, user);
+  const search = { app, user, query: amongOwn(typed, wanted), filters: wanted };
+  const page = asksForNothing(typed)
     ? { ids: [], next_cursor: null }
     : await (wanted.sort === "rank" ? pageByRank : pageByDate)(search, wanted);
   const rows = await readActivity(app, user, page.ids);
   const order = new Map(page.ids.map((id, at) => [id, at]));
   rows.sort((one, other) => (order.get(one.message_id) ?? 0) - (order.get(other.message_id) ?? 0));
-  const found = await highlightsIn(search, page.ids);
+  const found = await highlightsIn({ app, user, query: typed }, page.ids);
   return {
     items: rows.map((row) => Object.assign(row, { highlights: found.get(row.message_id) ?? [] })),
     next_cursor: page.next_cursor,
   };
+}
+
+/**
+ * A search as the index is asked. Among the messages of one sender it looks for their address as well, so that those of others are
+ * neither looked through nor counted. Tags are marks of the owner, by which nobody else finds anything.
+ */
+function amongOwn(typed: SearchQuery, { answered_to }: SearchFilters): SearchQuery {
+  if (answered_to === undefined) return typed;
+  if (asksForTags(typed))
+    throw invalid(
+      "query.q",
+      "not_yours",
+      "tag: is for the owner of the inbox alone. Look for words instead.",
+    );
+  return { ...typed, terms: [fromTerm(answered_to), ...typed.terms] };
 }
 
 interface Search {
@@ -90,7 +106,10 @@ interface Wanted {
   cursor?: string;
 }
 
-async function highlightsIn({ app, user, query }: Search, ids: string[]): Promise<Map<string, Highlight[]>> {
+async function highlightsIn(
+  { app, user, query }: Omit<Search, "filters">,
+  ids: string[],
+): Promise<Map<string, Highlight[]>> {
   if (ids.length === 0) return new Map();
   const known = ["id", "subject", "sender", "instruction", "result", "command", "tags"] as const;
   const rows = await app.db.selectFrom("messages").select(known).where("id", "in", ids).execute();
