@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { ERROR_CODES } from "../../src/errors.ts";
 import type { ConfigOverrides } from "../../src/config/config.ts";
@@ -6,7 +6,7 @@ import { CATALOGUE } from "../../src/http/error-catalogue.ts";
 import { STATUS, TITLES } from "../../src/http/errors.ts";
 import { until } from "../support/until.ts";
 import { type TestApp, testApp } from "../support/app.ts";
-import { hasChromium, launchChromium, watch } from "../support/chromium.ts";
+import { hasChromium, sharedChromium, watch } from "../support/chromium.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
 const PAGES = ["/docs", "/docs/errors", "/docs/webhooks"];
@@ -160,9 +160,8 @@ describe("/docs/errors", () => {
 describe.skipIf(!hasChromium)("in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await sharedChromium();
   }, BROWSER_MS);
-  afterAll(() => browser?.close());
 
   /** A page of a server, as on that screen. Its end fails if the browser had anything to complain of. */
   async function open(door: string, path: string, { width = 1_280, dark = false } = {}) {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { textFile } from "../../src/pipeline/made-files.ts";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { hasChromium, sharedChromium } from "../support/chromium.ts";
 
 /** A run that has read what others wrote. */
 const TAINTED = { tainted: true, trusted_text: "", material: "" };
@@ -44,12 +44,9 @@ describe.skipIf(!hasChromium)("XML of a run that acts in a browser", () => {
   let browser: Browser;
   const folder = mkdtempSync(join(tmpdir(), "made-xml-"));
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await sharedChromium();
   });
-  afterAll(async () => {
-    await browser.close();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   test.each(ACTIVE)("is not made: a namespace %s", async (_, form) => {
     const asked: string[] = [];

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { hasChromium, sharedChromium } from "../support/chromium.ts";
 import { toolRoom, type Wanted } from "../support/tool-room.ts";
 
 const CODE = "77-41-19";
@@ -128,9 +128,8 @@ const LOADED: [string, (url: string) => string][] = [
 describe.skipIf(!hasChromium)("a picture of Eve's in a mail that an obedient model has sent", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await sharedChromium();
   });
-  afterAll(() => browser.close());
 
   test.each(LOADED)("is not sent: %s", async (_, form) => {
     const asked: string[] = [];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import axe, { type AxeResults } from "axe-core";
 import type { Browser, BrowserContext, ConsoleMessage, Page } from "playwright-core";
 import { builtBinary } from "../support/binary.ts";
-import { launchChromium, watch } from "../support/chromium.ts";
+import { sharedChromium, watch } from "../support/chromium.ts";
 
 export { hasChromium } from "../support/chromium.ts";
 
@@ -110,8 +110,11 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   const said = await startServer(stack, dir, env);
   const setup = await said(/(https?:\S+\/app\/setup\?token=\S+)/);
   const url = await said(/ready http=(\S+)/);
-  const browser = await launchChromium();
-  stack.defer(() => browser.close());
+  const browser = await sharedChromium();
+  const contexts: BrowserContext[] = [];
+  stack.defer(async () => {
+    await Promise.all(contexts.map((context) => context.close()));
+  });
   const free: Tabs[] = [];
   let cookie = "";
 
@@ -143,6 +146,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   }: VisitOptions = {}): Promise<Visit> {
     const tabs = (alone ? undefined : free.pop()) ?? (await openTabs(browser, url));
     const { context } = tabs;
+    if (!contexts.includes(context)) contexts.push(context);
     await context.addCookies(signed_out ? [] : sessionCookies());
     const watching = watch(context, [url, ...elsewhere], (line) => isFault(line, refusals));
     const page = await context.newPage();

@@ -25,7 +25,7 @@ import { storeMail } from "../support/mail-files.ts";
 import { closing } from "./load.ts";
 import { memoryDisk, whyNoMounts } from "./disks.ts";
 
-const ROUNDS = Number(process.env["DAMAGE_ROUNDS"] ?? 2);
+const ROUNDS = Number(process.env["DAMAGE_ROUNDS"] ?? 1);
 const MESSAGES = 120;
 const never = new AbortController().signal;
 

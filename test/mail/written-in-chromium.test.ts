@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { simpleParser } from "mailparser";
 
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { hasChromium, sharedChromium } from "../support/chromium.ts";
 import { everyMail } from "../support/every-mail.ts";
 
 const MAILS = await everyMail();
@@ -39,9 +39,8 @@ const PALE = (canvas: number[]): string => `(() => {
 describe.skipIf(!hasChromium)("in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await sharedChromium();
   });
-  afterAll(() => browser.close());
 
   test.each([
     ["light", [255, 255, 255]],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createApiKey } from "../../src/resources/accounts/api-keys.ts";
 import { createVerifiedUser, type User } from "../../src/resources/accounts/accounts.ts";
 import { type App, type AppOverrides, createApp } from "../../src/app.ts";
-import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { createFileReader } from "../../src/files/reader.ts";
 import { jobHandlers } from "../../src/operation/jobs.ts";
 import { openApiOf } from "../../src/http/openapi.ts";
@@ -20,6 +20,7 @@ import { type Contract, contractOf } from "./contract.ts";
 import { layKeys, spareKey } from "./keys.ts";
 import { migratedImage } from "./migrated-image.ts";
 import "./savings.ts";
+import { testConfig } from "./test-config.ts";
 
 /** One for all tests of a process: the document does not depend on the configuration. */
 let contract: Contract | undefined;
@@ -86,21 +87,23 @@ export async function testApp(
   built.defer(() => rm(dir, { recursive: true, force: true }));
   await layKeys(dir);
   const clock = testClock();
-  const config = defaultConfig({
-    ...overrides,
-    data: { dir },
-    database: { url: "sqlite::memory:", ...overrides.database },
-    smtp: {
-      listen: "127.0.0.1:0",
-      domain: "mw.test",
-      hostname: "mx.mw.test",
-      early_talker_ms: 0,
-      ...overrides.smtp,
+  const config = testConfig(
+    {
+      ...overrides,
+      database: { url: "sqlite::memory:", ...overrides.database },
+      smtp: {
+        listen: "127.0.0.1:0",
+        domain: "mw.test",
+        hostname: "mx.mw.test",
+        early_talker_ms: 0,
+        ...overrides.smtp,
+      },
+      security: { master_key: Buffer.alloc(32, 7).toString("base64"), ...overrides.security },
+      // What a run costs shows in numbers; a test of accounts without a cap says so.
+      plans: { ...overrides.plans, team: { credits: 10_000, ...overrides.plans?.team } },
     },
-    security: { master_key: Buffer.alloc(32, 7).toString("base64"), ...overrides.security },
-    // What a run costs shows in numbers; a test of accounts without a cap says so.
-    plans: { ...overrides.plans, team: { credits: 10_000, ...overrides.plans?.team } },
-  });
+    dir,
+  );
   const log = createLog({ level: process.env["TEST_LOG"] ?? "silent", format: "text" });
   const app = built.use(
     await createApp(config, {

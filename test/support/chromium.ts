@@ -30,6 +30,17 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM ?? "", args: ARGUMENTS });
 }
 
+let launched: Promise<Browser> | undefined;
+
+/** One for all tests of a process, with which it ends: each closes the contexts that it opens. */
+export function sharedChromium(): Promise<Browser> {
+  launched ??= launchChromium().then((browser) => {
+    browser.on("disconnected", () => (launched = undefined));
+    return browser;
+  });
+  return launched;
+}
+
 export interface Watch extends Disposable {
   /** What was seen until the watch ended. */
   strange: string[];
