@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)("the test set", () => {
       await page.getByRole("status").getByText("1 of 2 passed, 1 failed").waitFor();
       const table = page.getByRole("group", { name: "What became of each message" });
       await table.getByText("Expected “The dinner is at eight.”, but it says").waitFor();
-      await page.getByRole("button", { name: "other, today's contexts" }).waitFor();
+      await page.getByRole("button", { name: "other, today’s contexts" }).waitFor();
       await table.getByRole("button", { name: "Compare the answers to When is lunch?" }).click();
       await page.getByText("It says the very same.").waitFor();
       await visit.look("test-set");

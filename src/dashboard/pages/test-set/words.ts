@@ -34,7 +34,7 @@ export function outcomeWords({ messages, passed, failed, errors, processing }: T
   return [`${passed} of ${messages} passed`, ...rest].join(", ");
 }
 
-/** With what a run was made: "gpt-4.1, today's contexts"; `labelOf`: what a connection is called. */
+/** With what a run was made: "gpt-4.1, today’s contexts"; `labelOf`: what a connection is called. */
 export function askedWords({ asked }: TestRunCard, labelOf: (connection_id: string) => string): string {
   const { connection_id, model, instruction, contexts, context_versions, tag } = asked;
   const given = Object.keys(context_versions).length > 0;
@@ -42,7 +42,7 @@ export function askedWords({ asked }: TestRunCard, labelOf: (connection_id: stri
     ...(connection_id === null ? [] : [labelOf(connection_id)]),
     ...(model === null ? [] : [model]),
     ...(connection_id === null && model === null ? ["the inbox's model"] : []),
-    contexts === "now" ? "today's contexts" : "contexts of then",
+    contexts === "now" ? "today’s contexts" : "contexts of then",
     ...(given ? ["other versions of some"] : []),
     ...(instruction === null ? [] : ["other words"]),
     ...(tag === null ? [] : [`only #${tag.replace(/^[#+]/, "")}`]),
