@@ -1,13 +1,21 @@
 import { type Extract, Unreadable } from "./reading.ts";
 import { MB } from "../lib/sizes.ts";
+import { countScans } from "./jpeg-scans.ts";
 
 const MAX_PIXELS = 50_000_000;
+/**
+ * Pixels that all scans of a JPEG together go through: twenty times those of the largest picture. Cameras and programs make ten scans.
+ * The system's decoder cannot be ended, and works where the whole server reads its files and looks up names.
+ */
+const MAX_SCANNED_PIXELS = 20 * MAX_PIXELS;
 /** Longer side of a picture for a model: every provider scales larger ones down. */
 const MAX_SIDE_PX = 1_568;
 const MAX_IMAGE_BYTES = 5 * MB;
 const JPEG_QUALITY = 85;
 
 const TOO_LARGE = "has more than 50 megapixels";
+const TOO_MANY_SCANS =
+  "is a JPEG that is put together from far more scans than any program makes; save it again as an ordinary JPEG";
 const UNKNOWN_FORMAT =
   "is in a picture format that can't be converted on this server; send it as JPEG or PNG";
 
@@ -17,6 +25,7 @@ type Drawn = NonNullable<Extract["image"]>;
 export async function readImage(bytes: Uint8Array): Promise<Extract> {
   try {
     const { width, height, format } = await open(bytes).metadata();
+    if (format === "jpeg") refuseManyScans(bytes, width * height);
     const sharp = format === "png" || format === "gif" ? await drawnSharp(bytes) : undefined;
     return extractOf(width, height, sharp ?? (await drawnAsPhoto(bytes)));
   } catch (error) {
@@ -25,6 +34,11 @@ export async function readImage(bytes: Uint8Array): Promise<Extract> {
     if (code === "ERR_IMAGE_FORMAT_UNSUPPORTED") return readHeic(bytes);
     throw error;
   }
+}
+
+function refuseManyScans(bytes: Uint8Array, pixels: number): void {
+  const most = Math.floor(MAX_SCANNED_PIXELS / Math.max(1, pixels));
+  if (countScans(bytes, most) > most) throw new Unreadable(TOO_MANY_SCANS);
 }
 
 /** Reads HEIC, the format of many phone photos, where the system has no decoder. */

@@ -164,6 +164,34 @@ export function pngOf(width: number, height: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.concat(parts));
 }
 
+/**
+ * A square grey progressive JPEG (ITU-T T.81), put together from so many scans of which each says in a few bytes that nothing changes.
+ */
+export function jpegOf(side: number, scans: number): Uint8Array<ArrayBuffer> {
+  const segment = (marker: number, body: number[]): Buffer =>
+    Buffer.from([0xff, marker, (body.length + 2) >> 8, (body.length + 2) & 0xff, ...body]);
+  const size = [side >> 8, side & 0xff];
+  const blocks = Math.ceil(side / 8) ** 2;
+  // Each run is the code 0 (EOB14) and fourteen bits, and goes over 32,767 blocks without a change.
+  const bits = `0${"1".repeat(14)}`.repeat(Math.ceil(blocks / 32_767));
+  const runs = (bits.padEnd(Math.ceil(bits.length / 8) * 8, "1").match(/.{8}/g) ?? []).flatMap((octet) =>
+    octet === "11111111" ? [0xff, 0] : [Number.parseInt(octet, 2)],
+  );
+  const scan = Buffer.concat([segment(0xda, [1, 1, 0, 1, 63, 0]), Buffer.from(runs)]);
+  const parts = [
+    Buffer.from([0xff, 0xd8]),
+    segment(0xdb, [0, ...Array<number>(64).fill(1)]),
+    segment(0xc2, [8, ...size, ...size, 1, 1, 0x11, 0]),
+    segment(0xc4, [0, 1, ...Array<number>(16).fill(0)]),
+    segment(0xc4, [0x10, 1, 1, ...Array<number>(14).fill(0), 0xe0, 0]),
+    segment(0xda, [1, 1, 0, 0, 0, 0]),
+    Buffer.alloc(Math.ceil(blocks / 8)),
+    ...Array<Buffer>(scans - 1).fill(scan),
+    Buffer.from([0xff, 0xd9]),
+  ];
+  return new Uint8Array(Buffer.concat(parts));
+}
+
 const BOMB_BLOCK = (() => {
   const bytes = new Uint8Array(16 * 1_048_576).fill(0x20);
   // A full flush ends on a whole byte and forgets what came before, so that the block can be repeated.

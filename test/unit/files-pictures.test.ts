@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { countScans } from "../../src/files/jpeg-scans.ts";
 import { unpackHeic } from "../../src/files/heic.ts";
 import { createFileReader } from "../../src/files/reader.ts";
 import type { FileReading, FileToRead } from "../../src/files/reading.ts";
-import { fileOf, fixture, pngOf } from "../support/files.ts";
+import { fileOf, fixture, jpegOf, pngOf } from "../support/files.ts";
 
 const NEVER = new AbortController().signal;
 const LIMITS = { maxPixels: 1_000_000, enoughPx: 1_568 };
@@ -15,6 +16,26 @@ async function read(file: FileToRead): Promise<FileReading> {
   if (!reading) throw new Error("there should be a reading");
   return reading;
 }
+
+describe("the scans of a JPEG", () => {
+  const scan = (marker: number) => [0xff, marker, 0, 2];
+
+  test("of its thumbnail, and behind its end, are not counted", () => {
+    const thumbnail = [0xff, 0xe1, 0, 10, ...scan(0xda), ...scan(0xda)];
+    const bytes = new Uint8Array([0xff, 0xd8, ...thumbnail, ...scan(0xda), 1, 0xff, 0xd9, ...scan(0xda)]);
+    expect(countScans(bytes, 100)).toBe(1);
+  });
+
+  test.each([
+    ["behind bytes that fill up", [0xff, 0xff, ...scan(0xda)]],
+    ["behind a table with what would end the picture", [0xff, 0xdb, 0, 4, 0xff, 0xd9, ...scan(0xda)]],
+    ["behind a table with what would hide them", [0xff, 0xc4, 0, 6, 0xff, 0xe1, 0xff, 0xff, ...scan(0xda)]],
+    ["behind a marker that nobody knows", [0xff, 0x02, 0xff, 0xff, ...scan(0xda)]],
+    ["behind a stuffed byte and a restart", [0xff, 0, 0xff, 0xd0, ...scan(0xda)]],
+  ])("are counted %s", (_what, bytes) => {
+    expect(countScans(new Uint8Array([0xff, 0xd8, ...bytes]), 100)).toBe(1);
+  });
+});
 
 describe("pictures", () => {
   test.each([
@@ -54,6 +75,25 @@ describe("pictures", () => {
   test("a picture of more than 50 megapixels is not opened", async () => {
     const { note, image } = await read(fileOf("big.png", pngOf(10_000, 10_000)));
     expect(note).toBe("Not read: big.png has more than 50 megapixels.");
+    expect(image).toBeUndefined();
+  });
+
+  test.each([
+    [7_000, 12],
+    [800, 1_000],
+  ])("a JPEG of %i pixels in %i scans is read", async (side, scans) => {
+    const { image, note } = await read(fileOf("photo.jpg", jpegOf(side, scans)));
+    expect(note).toBe("");
+    expect(image).toBeDefined();
+  });
+
+  test.each([
+    [7_000, 21],
+    [800, 2_000],
+    [7_000, 40_000],
+  ])("one of %i pixels in %i scans is not opened: its decoder could not be ended", async (side, scans) => {
+    const { image, note } = await read(fileOf("photo.jpg", jpegOf(side, scans)));
+    expect(note).toStartWith("Not read: photo.jpg is a JPEG that is put together from far more scans");
     expect(image).toBeUndefined();
   });
 });
