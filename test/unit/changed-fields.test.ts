@@ -187,3 +187,16 @@ describe("an old value that somebody has written on purpose", () => {
 function lines(word: string): string {
   return Array.from({ length: 200 }, (_, at) => `${word} ${at}`).join("\n");
 }
+
+test.each([
+  ["a comment of the same number", { comments: [{ id: 7, title: "Lunch" }] }],
+  ["an attendee of the same number", { attendees: [{ id: 7, title: "Supper" }] }],
+])("is not said where it is not clear which item is meant, because of %s", (_what, more) => {
+  expect(changes({ id: 7, title: "Lunch" }, { id: 7, title: "Dinner", ...more })).toBeNull();
+  expect(changes({ id: 7, title: "Lunch" }, { id: 7, title: "Dinner" }, { id: 7, ...more })).toBeNull();
+});
+
+test("an item that one answer has twice, the same both times, is clear", () => {
+  const item = { id: 7, title: "Dinner" };
+  expect(changes({ id: 7, title: "Lunch" }, { first: item, all: [item] })).toContain("Dinner");
+});

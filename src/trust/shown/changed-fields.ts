@@ -91,15 +91,17 @@ function wrappersIn(args: Record<string, unknown>): [string, Record<string, unkn
   );
 }
 
-/** What was answered about an item, each field as it was answered last. */
+/** What was answered about an item, each field as it was answered last. Null where one answer has several of that id, such as a comment. */
 function itemIn(
   answers: Answered[],
   args: Record<string, unknown>,
   named: Named,
 ): Record<string, unknown> | null {
-  const found = answers.flatMap((answer) =>
+  const told = answers.map((answer) =>
     objectsIn(answer.text).filter((item) => isNamed(item, named) && isOfSamePlace(item, args, answer.args)),
   );
+  if (told.some(([first, ...others]) => others.some((other) => !isSame(first, other)))) return null;
+  const found = told.flat();
   return found.length === 0 ? null : Object.fromEntries(found.flatMap((item) => Object.entries(item)));
 }
 
