@@ -146,6 +146,7 @@ export function forgetBody(request: Request): void {
  */
 async function readBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffer>> {
   const { request } = sent;
+  refuseCoding(request);
   const declared = declaredBytes(request);
   if (declared === undefined) return readUndeclared(sent, cap);
   if (declared > cap) throw tooLarge(cap);
@@ -170,6 +171,13 @@ async function readUndeclared(sent: Sent, cap: number): Promise<Buffer<ArrayBuff
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Refuses a packed body (RFC 9110 §8.4): its size says nothing of what would be unpacked from it. */
+function refuseCoding({ headers }: Request): void {
+  const coding = headers.get("content-encoding") ?? "identity";
+  if (coding.toLowerCase() !== "identity")
+    throw badJson("The body must not be packed: send it as it is, without the header Content-Encoding.");
 }
 
 /** Returns the Content-Length; undefined for a chunked body. */
@@ -199,6 +207,7 @@ function hold({ app, request, who }: Sent, bytes: number): void {
  * `request_timeout`.
  */
 export async function* chunksOf(request: Request, cap: number): AsyncGenerator<Uint8Array> {
+  refuseCoding(request);
   const declared = declaredBytes(request) ?? cap;
   if (declared > cap) throw tooLarge(cap);
   if (!request.body) return;

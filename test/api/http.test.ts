@@ -282,6 +282,24 @@ test("a chunked body that grows over the cap is refused with 413, and one below 
   expect(await small.until(/"label":"Desk"/)).toStartWith("HTTP/1.1 201");
 });
 
+test.each(["gzip", "br", "identity, gzip"])(
+  "a body that is packed by %s is refused in words",
+  async (coding) => {
+    await using t = await testApp();
+    const ada = await t.as("ada@example.com");
+    const { key } = ada;
+    const body = Bun.gzipSync(JSON.stringify({ instruction: "Hi" }));
+    const headers = { "x-api-key": key, "content-type": "application/json", "content-encoding": coding };
+    const packed = await t.request("/v1/messages", { method: "POST", headers, body });
+    expect(packed.status).toBe(422);
+    expect(packed.body.errors[0].message).toBe(
+      "The body must not be packed: send it as it is, without the header Content-Encoding.",
+    );
+    const plain = await ada.post("/v1/messages", { instruction: "Hi" }, { "content-encoding": "Identity" });
+    expect(plain.status).toBe(200);
+  },
+);
+
 test("a body to a stranger is refused with 401 before it is read", async () => {
   await using t = await testApp({ server: LISTEN });
   await using door = await openDoor(t);
