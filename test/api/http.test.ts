@@ -288,15 +288,15 @@ test.each(["gzip", "br", "identity, gzip"])(
     await using t = await testApp();
     const ada = await t.as("ada@example.com");
     const { key } = ada;
-    const body = Bun.gzipSync(JSON.stringify({ instruction: "Hi" }));
+    const body = Bun.gzipSync(JSON.stringify({ label: "Desk" }));
     const headers = { "x-api-key": key, "content-type": "application/json", "content-encoding": coding };
-    const packed = await t.request("/v1/messages", { method: "POST", headers, body });
+    const packed = await t.request("/inboxes", { method: "POST", headers, body });
     expect(packed.status).toBe(422);
     expect(packed.body.errors[0].message).toBe(
       "The body must not be packed: send it as it is, without the header Content-Encoding.",
     );
-    const plain = await ada.post("/v1/messages", { instruction: "Hi" }, { "content-encoding": "Identity" });
-    expect(plain.status).toBe(200);
+    const plain = await ada.post("/inboxes", { label: "Desk" }, { "content-encoding": "Identity" });
+    expect(plain.status).toBe(201);
   },
 );
 

@@ -157,7 +157,7 @@ export async function verifyCode(app: App, input: Verification): Promise<{ user:
   const tried = await app.write((tx) => takeTry(app, tx, { email, asker_token: input.asker_token }));
   if (!tried || !equalBytes(tried.code_hmac, hmacOfCode(app, tried.user, input.code))) throw wrongCode();
   // Passwords are compared only for the right code, or the time that it takes would tell who has an account.
-  const settlement = await judgeRegistration(app, tried.user, input.proof);
+  const settlement = await judgeRegistration(app, tried.user, { ...input.proof, client: input.client });
   if (!settlement.works) throw passwordWouldNotWork();
   const settled = { ...tried, ...settlement };
   const tellOwner = await passwordNotice(app, settled);

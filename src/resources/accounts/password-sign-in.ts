@@ -28,7 +28,7 @@ export async function register(
 ): Promise<{ retry_after: number; registration_token: string }> {
   const email = normalizeEmail(input.email);
   const name = input.name === undefined ? null : checkedName(input.name);
-  const password_hash = await hashNewPassword(input.password, email);
+  const password_hash = await hashNewPassword(input.password, email, asker.client);
   const token = newRegistrationToken();
   const { retry_after } = await app.write(async (tx) => {
     const user = mayRegister(app) ? await ensureUser(app, tx, email) : await findUserByEmail(tx, email);
@@ -52,8 +52,8 @@ export async function login(app: App, input: Login): Promise<{ user: User; value
   const key = `login-failures:${emailFingerprint(app, email)} ${clientNetwork(client)}`;
   countAttempt(app, key);
   const user = await findUserByEmail(app.db, email);
-  if (!(await isPassword(input.password, user?.password_hash))) {
-    await refuseWaiting(app, user, input.password);
+  if (!(await isPassword(input.password, user?.password_hash, client))) {
+    await refuseWaiting(app, user, input);
     if (user) noteRefusal(app, { user_id: user.id, kind: "password_failed", client });
     throw wrong();
   }
@@ -73,10 +73,14 @@ export async function login(app: App, input: Login): Promise<{ user: User; value
  * Tells a client that has just chosen this password that the address is still to be proven. Where nobody may register,
  * a password waits only for those who have an account, so that nothing may be said of it.
  */
-async function refuseWaiting(app: App, user: User | undefined, password: string): Promise<void> {
+async function refuseWaiting(
+  app: App,
+  user: User | undefined,
+  { password, client }: Pick<Login, "password" | "client">,
+): Promise<void> {
   const pending = user && mayRegister(app) ? await findPending(app, app.db, user.id) : undefined;
   // A password is compared in any case, or the time would tell that somebody registers.
-  if (!(await isPassword(password, pending?.password_hash))) return;
+  if (!(await isPassword(password, pending?.password_hash, client))) return;
   throw new AppError(
     "email_not_verified",
     "The mail address has to be verified before this password works.",

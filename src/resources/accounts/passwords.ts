@@ -6,6 +6,7 @@ import { AppError, invalid } from "../../errors.ts";
 import { preparePasswordLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, userOfEmail, type User } from "./accounts.ts";
 import { BREACHED } from "./breached-passwords.ts";
+import { hasHash, hashPassword } from "./password-hashing.ts";
 import { dropPending } from "./registration.ts";
 import { noteRefusal, noteSecurityEvent } from "./security-events.ts";
 import { endOtherSessions, refuseEnded } from "./sessions.ts";
@@ -16,8 +17,6 @@ const MAX_CHARS = 128;
 /** How long after a sign-in a password may be set; after a sign-in by code, without the old one. */
 const FRESH_SECONDS = 600;
 const FAILURES_SECONDS = 900;
-/** OWASP's choice for argon2id: 19 MiB, two passes. */
-const HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 /**
  * The hash of a random text that nobody knows. It is compared where there is no password, so that the answer takes as
  * long.
@@ -25,8 +24,8 @@ const HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as co
 const NOBODYS =
   "$argon2id$v=19$m=19456,t=2,p=1$bJTljIRzxSAOy3AQ9E6uj1CWV5KD+9qwqRNvdvDa+Lc$xlmCnh16RuXkt7OGQOhi5XBTllZ61ftC35L5Nr+p+no";
 
-/** The hash of a new password for the account of `email`; throws `validation_error` for a bad one. */
-export async function hashNewPassword(password: string, email: string): Promise<string> {
+/** The hash of a new password for the account of `email`; throws `validation_error` for a bad one. `client` as in `hashPassword`. */
+export async function hashNewPassword(password: string, email: string, client: string): Promise<string> {
   const text = normalForm("NFKC", password);
   const chars = Array.from(text).length;
   if (chars < MIN_CHARS)
@@ -38,15 +37,19 @@ export async function hashNewPassword(password: string, email: string): Promise<
     throw invalid("body.password", "is_email", "A password must not be the mail address.");
   if (BREACHED.has(plain) || new Set(plain).size === 1)
     throw invalid("body.password", "breached", "This password is among the first ones that anybody tries.");
-  return Bun.password.hash(text, HASHING);
+  return hashPassword(text, client);
 }
 
 /**
  * Whether a password is right. That takes as long for an account without one, or for no account, as for a wrong
  * password.
  */
-export async function isPassword(password: string, hash: string | null | undefined): Promise<boolean> {
-  const same = await Bun.password.verify(normalForm("NFKC", password), hash ?? NOBODYS);
+export async function isPassword(
+  password: string,
+  hash: string | null | undefined,
+  client: string,
+): Promise<boolean> {
+  const same = await hasHash(normalForm("NFKC", password), hash ?? NOBODYS, client);
   return same && hash !== null && hash !== undefined;
 }
 
@@ -86,7 +89,7 @@ export async function refuseWithoutPassword(
   if (given === undefined) throw passwordRequired("This needs the current password of the account.", member);
   const key = `current-password:${user.id}`;
   countAttempt(app, key);
-  if (await isPassword(given, user.password_hash)) return app.limiter.forget(key);
+  if (await isPassword(given, user.password_hash, client)) return app.limiter.forget(key);
   noteRefusal(app, { user_id: user.id, kind: "password_failed", client });
   throw passwordRequired("That is not the current password of the account.", member);
 }
@@ -98,7 +101,7 @@ export async function setPassword(
   input: { password: string; current_password?: string | undefined },
 ): Promise<User> {
   refuseStale(app, session);
-  const password_hash = await hashNewPassword(input.password, user.email);
+  const password_hash = await hashNewPassword(input.password, user.email, client);
   const member = "current_password";
   if (!isFresh(app, session.code_login_at))
     await refuseWithoutPassword(app, { user, client }, { member, given: input[member] });
@@ -121,7 +124,7 @@ export async function setPassword(
 /** Sets a password for the command line. Nobody stays signed in, since whoever runs it knows the password. */
 export async function resetPassword(app: App, input: { email: string; password: string }): Promise<User> {
   const email = normalizeEmail(input.email);
-  const password_hash = await hashNewPassword(input.password, email);
+  const password_hash = await hashNewPassword(input.password, email, "");
   return app.write(async (tx) => {
     const user = await userOfEmail(tx, email);
     await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();

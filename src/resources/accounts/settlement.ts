@@ -31,16 +31,16 @@ export interface Settlement {
 export async function judgeRegistration(
   app: App,
   user: User,
-  { tokens, password }: RegistrationProof,
+  { tokens, password, client }: RegistrationProof & { client: string },
 ): Promise<Settlement> {
   const waiting = await findPending(app, app.db, user.id);
   if (user.password_hash !== null)
     return {
-      works: password === undefined || (await isPassword(password, user.password_hash)),
+      works: password === undefined || (await isPassword(password, user.password_hash, client)),
       pending: undefined,
     };
   if (password !== undefined) {
-    const works = await isPassword(password, waiting?.password_hash);
+    const works = await isPassword(password, waiting?.password_hash, client);
     return { works, pending: works ? waiting : undefined };
   }
   const known = waiting && tokens.some((token) => equalBytes(hashSecret(token), waiting.token_hash));

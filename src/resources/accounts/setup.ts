@@ -59,7 +59,8 @@ export async function setUp(app: App, input: SetupInput): Promise<{ user: User; 
   const email = normalizeEmail(input.email);
   refuseOthers(app, email);
   const name = input.name === undefined ? null : checkedName(input.name);
-  const password_hash = input.password === undefined ? null : await hashNewPassword(input.password, email);
+  const password_hash =
+    input.password === undefined ? null : await hashNewPassword(input.password, email, input.client);
   const made = await app.write(async (tx) => {
     // Somebody may have been faster, here or by a login code.
     if (!(await needsSetup(tx))) throw alreadySetUp();
