@@ -49,6 +49,8 @@ export function createFileReader({
 }: { read_file_within_ms?: number; read_all_within_ms?: number } = {}): FileReader {
   const limits = { size: THREADS_FOR_ALL, memory_bytes: MAX_MEMORY_BYTES };
   const pool = createFairPool<WorkerReading>("files/read-worker.ts", limits);
+  // The system's decoders work on the threads of the process that also read its own files: pictures take them one at a time.
+  const pictures = createFairPool<WorkerReading>("files/read-worker.ts", { ...limits, size: 1 });
 
   const readOne = async (
     file: FileToRead,
@@ -57,7 +59,8 @@ export function createFileReader({
     if (file.bytes.byteLength > MAX_FILE_BYTES)
       return { reading: unread(file, `is larger than ${MAX_FILE_BYTES / MB} MB`), took_ms: 0 };
     if (limit_ms <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
-    const outcome = await pool.run(turn, async () => ({ input: await share(file), limit_ms }));
+    const readers = isPicture(file.bytes) ? pictures : pool;
+    const outcome = await readers.run(turn, async () => ({ input: await share(file), limit_ms }));
     return outcome.ok
       ? outcome.output
       : { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limit_ms };
@@ -80,8 +83,16 @@ export function createFileReader({
       }
       return readings;
     },
-    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([pool[Symbol.asyncDispose](), pictures[Symbol.asyncDispose]()]);
+    },
   };
+}
+
+/** Whether a file begins like a picture that is decoded, as far as its first bytes tell. */
+function isPicture(bytes: Uint8Array): boolean {
+  const begins = Buffer.from(bytes.subarray(0, 12)).toString("latin1");
+  return /^(?:\xff\xd8\xff|\x89PNG|GIF8|BM|RIFF....WEBP|II\*\0|MM\0\*|....ftyp)/s.test(begins);
 }
 
 /** Copies a file to shared memory in pieces, because one large copy would block the event loop. */

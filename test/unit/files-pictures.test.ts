@@ -72,6 +72,22 @@ describe("pictures", () => {
       expect(await read(file)).toMatchObject({ kind: "other", text: "" });
   });
 
+  test("pictures are decoded one at a time, while other files are read", async () => {
+    const done: string[] = [];
+    const begin = async (account: string, file: FileToRead): Promise<void> => {
+      const [reading] = await reader.read([file], NEVER, { account });
+      expect(reading?.note).toBe("");
+      done.push(account);
+    };
+    const large = begin("large", fileOf("large.png", pngOf(7_000, 7_000)));
+    const others = [
+      begin("small", fileOf("small.png", pngOf(10, 10))),
+      begin("text", fileOf("a.txt", "Words.")),
+    ];
+    await Promise.all([large, ...others]);
+    expect(done.filter((account) => account !== "text")).toEqual(["large", "small"]);
+  });
+
   test("a picture of more than 50 megapixels is not opened", async () => {
     const { note, image } = await read(fileOf("big.png", pngOf(10_000, 10_000)));
     expect(note).toBe("Not read: big.png has more than 50 megapixels.");
