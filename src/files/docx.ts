@@ -1,6 +1,7 @@
 import mammoth from "mammoth";
 import { readableHtml } from "../trust/own-words/reply-text.ts";
-import { counted, type Extract } from "./reading.ts";
+import { withShortBlanks } from "../lib/short-blanks.ts";
+import { counted, DAMAGED, type Extract, Unreadable } from "./reading.ts";
 import { plainWords, type ShownXml, withoutHiddenRuns } from "./word-xml.ts";
 import { checkZip, unpackEntry } from "./zip.ts";
 
@@ -46,12 +47,19 @@ function shownParts(bytes: Uint8Array): Parts {
     read: (name) => {
       const entry = entries.get(name);
       if (entry === undefined) throw new Error(`There is no part ${name}.`);
-      const part = shown.get(name) ?? withoutHiddenRuns(new TextDecoder().decode(unpackEntry(bytes, entry)));
+      const part = shown.get(name) ?? withoutHiddenRuns(textOf(unpackEntry(bytes, entry)));
       shown.set(name, part);
       return part.xml;
     },
     hidden: () => shown.values().reduce((sum, part) => sum + part.hidden, 0),
   };
+}
+
+/** Returns the XML of a part. Throws `Unreadable` for declarations, which no Word document has, and which define texts to repeat. */
+function textOf(part: Uint8Array): string {
+  const xml = new TextDecoder().decode(part);
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) throw new Unreadable(DAMAGED);
+  return withShortBlanks(xml);
 }
 
 /**

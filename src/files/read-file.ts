@@ -7,6 +7,7 @@ import {
   type FileToRead,
   MAX_FILE_CHARS,
   notRead,
+  DAMAGED,
   Unreadable,
 } from "./reading.ts";
 import { shownName } from "./shown-name.ts";
@@ -38,7 +39,6 @@ const NAMED: [RegExp, string][] = [
   [/\.xlsx$/i, "Excel workbook"],
   [/\.(?:png|jpe?g|gif|webp|heic|tiff?)$/i, "picture"],
 ];
-const DAMAGED = "is damaged or built in a way that can't be read";
 
 /** Reads one file, whatever it contains. Runs on a thread that may be ended at any moment. */
 export async function readFile(file: FileToRead): Promise<FileReading> {

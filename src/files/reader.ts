@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { createFairPool, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
 import type { WorkProblem } from "../lib/worker-pool.ts";
-import { counted, type FileReading, type FileToRead, notRead } from "./reading.ts";
+import { counted, DAMAGED, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
 import { MB } from "../lib/sizes.ts";
 
@@ -110,7 +110,7 @@ const OUT_OF_TIME = "(reading the other files took too long)";
 const PROBLEMS: Record<WorkProblem, string> = {
   too_slow: "takes too long to read",
   too_much_memory: "takes too much memory to read",
-  crashed: "is damaged or built in a way that can't be read",
+  crashed: DAMAGED,
 };
 
 function unread({ filename, content_type, bytes }: FileToRead, reason: string): FileReading {

@@ -54,6 +54,9 @@ export class Unreadable extends Error {
   override name = "Unreadable";
 }
 
+/** What `Unreadable` says of a file that no program makes so. */
+export const DAMAGED = "is damaged or built in a way that can't be read";
+
 export function notRead(filename: string, reason: string): string {
   return `Not read: ${filename} ${reason}.`;
 }

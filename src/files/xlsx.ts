@@ -1,12 +1,17 @@
 import readXlsxFile from "read-excel-file/universal";
 import { counted, type Extract, MAX_FILE_CHARS } from "./reading.ts";
-import { checkZip } from "./zip.ts";
+import { refuseSlowXml } from "./xlsx-xml.ts";
+import { checkZip, unpackEntry } from "./zip.ts";
 
 type Cell = string | number | boolean | Date | null;
 
+/** Entries that the library reads. */
+const XML = /\.xml(?:\.rels)?$/;
+
 /** Returns the sheets of a workbook by name, their rows as comma-separated values. */
 export async function readXlsx(bytes: Uint8Array): Promise<Extract> {
-  checkZip(bytes);
+  for (const entry of checkZip(bytes))
+    if (XML.test(entry.name)) refuseSlowXml(new TextDecoder().decode(unpackEntry(bytes, entry)));
   const sheets = await readXlsxFile(new Blob([new Uint8Array(bytes)]));
   let text = "";
   let rows = 0;

@@ -1,3 +1,4 @@
+import { withShortBlanks } from "../lib/short-blanks.ts";
 import type { Answer, DecodedPacket } from "dns-packet";
 import { HOUR_SECONDS } from "../lib/durations.ts";
 
@@ -101,7 +102,7 @@ function ttlOf(record: Answer): number {
 function valueOf(record: Answer): unknown {
   switch (record.type) {
     case "TXT":
-      return [record.data].flat().map((part) => part.toString());
+      return shownTexts([record.data].flat().map((part) => part.toString()));
     case "MX":
       return { exchange: record.data.exchange, priority: record.data.preference ?? 0 };
     case "TLSA":
@@ -120,6 +121,13 @@ function valueOf(record: Answer): unknown {
     default:
       throw new Error(`a ${record.type} record was taken for an answer`);
   }
+}
+
+/** The strings of a TXT record, as one where it has long runs of blanks: they may go over the ends of strings. */
+function shownTexts(parts: string[]): string[] {
+  const text = parts.join("");
+  const short = withShortBlanks(text);
+  return short === text ? parts : [short];
 }
 
 function sizeOf(record: Answer): number {

@@ -5,6 +5,7 @@ import { refuseOwnFault } from "../../lib/own-faults.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import type { Log } from "../../lib/log.ts";
 import { messageOf } from "../../errors.ts";
+import { withShortBlanks } from "../../lib/short-blanks.ts";
 import { timeoutSignal } from "../../lib/wait-limit.ts";
 
 /**
@@ -109,7 +110,11 @@ async function fetchPolicy(fetch: SafeFetch, domain: string): Promise<TransportP
   const type = response.headers.get("content-type") ?? "";
   if (!/^text\/plain\s*(;|$)/i.test(type)) throw new Error(`the answer is ${type || "of no type"}`);
   const { parsePolicy } = await import("mailauth/lib/mta-sts");
-  const { mode, mx = [], maxAge = 0 } = parsePolicy(await boundedText(response), { strict: true });
+  const {
+    mode,
+    mx = [],
+    maxAge = 0,
+  } = parsePolicy(withShortBlanks(await boundedText(response)), { strict: true });
   return { mode, mx, max_age: maxAge };
 }
 
