@@ -31,12 +31,15 @@ export const passedTime: Measure = () => {
   return () => performance.now() - began_ms;
 };
 
-/** Reads the first of the three numbers of `schedstat`: nanoseconds on the processor. */
+/**
+ * Reads the first of the three numbers of `schedstat`, nanoseconds on the processor. A kernel that does not count them
+ * says 0.
+ */
 function threadMs(task: string | undefined): number | undefined {
   if (!task) return undefined;
   try {
     const ns = Number.parseInt(readFileSync(`${task}/schedstat`, "latin1"), 10);
-    return Number.isNaN(ns) ? undefined : ns / 1_000_000;
+    return ns > 0 ? ns / 1_000_000 : undefined;
   } catch {
     return undefined;
   }

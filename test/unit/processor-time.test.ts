@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
 import { readlinkSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ownMs, processorTime } from "../../src/lib/processor-time.ts";
 import { createWorkerPool } from "../../src/lib/worker-pool.ts";
 
@@ -31,10 +34,13 @@ test("the time of a thread is its own, that of a busy one beside it left out", a
   if (process.platform === "linux") expect(own).toBeLessThan(BURNT_MS / 2);
 });
 
-test("where the system does not tell that of a thread, that of the process counts", () => {
-  for (const task of ["", "/proc/0/task/0", undefined]) {
+test("where the system does not tell that of a thread, that of the process counts", async () => {
+  const uncounted = await mkdtemp(join(tmpdir(), "processor-time-"));
+  await writeFile(join(uncounted, "schedstat"), "0 0 0\n");
+  for (const task of ["", "/proc/0/task/0", uncounted, undefined]) {
     const used = processorTime(task);
     burn();
     expect(used()).toBeGreaterThan(BURNT_MS * 0.8);
   }
+  await rm(uncounted, { recursive: true });
 });
