@@ -62,10 +62,12 @@ export function endpointOf(connection: Pick<ModelConnection, "kind" | "base_url"
   };
 }
 
-/** Returns the label of a kind, with the host where the label does not tell it. */
+/** Returns the label of a kind, with the host where the label does not tell it, as for one of one's own machine. */
 export function nameAt(kind: { label: string; base_url: string | null }, base_url: string): string {
-  const url = base_url === "" || base_url === kind.base_url ? null : urlOf(base_url);
-  return url === null ? kind.label : `${kind.label} at ${url.host}`;
+  const own = kind.base_url ?? "";
+  const url = urlOf(base_url || own);
+  const is_known = (base_url || own) === own && !own.startsWith("http://");
+  return url === null || is_known ? kind.label : `${kind.label} at ${url.host}`;
 }
 
 /** Adds the path of the kind's default URL to a base URL without one. */

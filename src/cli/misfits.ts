@@ -1,11 +1,11 @@
 import { readFile, stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import type { Config, Misfit } from "../config/config.ts";
+import { dirname, isAbsolute, resolve, sep } from "node:path";
+import { type Config, type Misfit, programPath } from "../config/config.ts";
 import { INTEGRATION_KINDS } from "../config/integrations.ts";
 import { PRICES } from "../config/rules.ts";
 import { messageOf } from "../errors.ts";
 import { missingKeys } from "../resources/integrations/providers.ts";
-import { pairFault } from "../tls/pem.ts";
+import { nameFault, pairFault } from "../tls/pem.ts";
 
 /** Returns what the configuration names but does not exist, is not what it should be, or is incomplete. */
 export async function misfits(config: Config): Promise<Misfit[]> {
@@ -17,11 +17,26 @@ export async function misfits(config: Config): Promise<Misfit[]> {
   });
   return [
     ...found,
-    ...pairMisfit(texts),
+    ...pairMisfit(config, texts),
     ...(await folderMisfit(backup.dir, config.data.dir)),
+    ...missingPrograms(config),
     ...halfClients(config),
     ...halfPayments(config),
   ];
+}
+
+/** Finds programs of tool servers that are not there, or may not be run. One with a relative path begins in its own folder. */
+function missingPrograms({ mcp: { stdio } }: Config): Misfit[] {
+  return Object.entries(stdio).flatMap(([name, { command, env }]) => {
+    if (!isAbsolute(command) && command.includes(sep)) return [];
+    const path = env["PATH"] ?? programPath();
+    if (Bun.which(command, { PATH: path }) !== null) return [];
+    const why = isAbsolute(command)
+      ? "there is no program of that name that this user may run"
+      : `no such program is in ${path}`;
+    const words = `is ${command}, and ${why}. Install it, or name the right one by its whole path`;
+    return [{ path: `mcp.stdio.${name}.command`, words }];
+  });
 }
 
 /** Finds incomplete OAuth clients: the server runs, but cannot connect accounts there. */
@@ -78,8 +93,15 @@ function unreadable(error: unknown, place: string): string {
   return `is ${place}, which cannot be read (${messageOf(error)}). Name a file in PEM form`;
 }
 
-function pairMisfit({ "server.cert": cert, "server.key": key }: Record<string, string>): Misfit[] {
-  const fault = cert === undefined || key === undefined ? undefined : pairFault({ cert, key });
+function pairMisfit(
+  { server }: Config,
+  { "server.cert": cert, "server.key": key }: Record<string, string>,
+): Misfit[] {
+  if (cert === undefined || key === undefined) return [];
+  const fault = pairFault({ cert, key });
+  const misnamed = fault === undefined && server.tls === "files" ? nameFault(cert, server) : undefined;
+  if (misnamed !== undefined)
+    return [{ path: "server.cert", words: `${misnamed}. Name one for that name, or mend server.base_url` }];
   if (fault === undefined) return [];
   const mend = "Name the chain in server.cert, and in server.key the private key it was made for";
   return [{ path: "server.cert", words: `is of no use with server.key. ${fault} ${mend}` }];

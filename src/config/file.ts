@@ -33,10 +33,27 @@ function fileProblem(file: string, text: string, error: unknown): string {
   if ((error as NodeJS.ErrnoException).code === "ENOENT")
     return `There is no file ${file}. Name the right one with --config or MAILWRIGHT_CONFIG`;
   if (!(error instanceof TomlError)) return `${file}: the file cannot be read (${messageOf(error)})`;
-  const mend = lacksQuotes(text.split("\n")[error.line - 1] ?? "")
-    ? "; put the text after the = in quotes"
-    : "";
+  const mend = mendOf(text.split("\n")[error.line - 1] ?? "");
   return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}${mend}`;
+}
+
+/** Returns what may be missing on a line that TOML refuses. */
+function mendOf(line: string): string {
+  if (lacksQuotes(line)) return "; put the text after the = in quotes";
+  return lacksEnd(line) ? "; a text begins with a quote there and has none at its end" : "";
+}
+
+/** Whether a text on a line begins with a quote and goes on to the end of the line. */
+function lacksEnd(line: string): boolean {
+  let quote = "";
+  for (let at = 0; at < line.length; at += 1) {
+    const sign = line[at] ?? "";
+    if (quote === '"' && sign === "\\") at += 1;
+    else if (quote !== "") quote = sign === quote ? "" : quote;
+    else if (sign === "#") return false;
+    else if (sign === '"' || sign === "'") quote = sign;
+  }
+  return quote !== "";
 }
 
 /** Whether the value on a line that TOML refuses is a text as other formats let it be written. */

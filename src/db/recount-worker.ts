@@ -1,3 +1,4 @@
+import { sayReady } from "../lib/worker-says.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import { STORED_SUM } from "./stored-sum.ts";
 
@@ -10,4 +11,4 @@ self.addEventListener("message", ({ data }: MessageEvent<{ path: string; user_id
   postMessage(wrong.pluck().get(data.user_id) ?? 0);
   database.close();
 });
-postMessage("ready");
+sayReady();

@@ -1,8 +1,9 @@
 import { getDocumentProxy } from "unpdf";
+import { ownMs } from "../lib/processor-time.ts";
 import { counted, type Extract, MAX_FILE_CHARS, Unreadable } from "./reading.ts";
 
 const MAX_PAGES = 200;
-/** Time after which reading stops, well before the thread would be ended, so that the pages read until then count. */
+/** Time of the processor after which reading stops, well before the thread would be ended, so that the pages read until then count. */
 const STOP_AFTER_MS = 7_000;
 /**
  * Predefined encodings of Chinese, Japanese and Korean (ISO 32000-2 table 116), for which a reader must have the
@@ -14,7 +15,7 @@ type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
 /** Returns the text of a PDF, page by page. Ignores pictures. */
 export async function readPdf(bytes: Uint8Array): Promise<Extract> {
-  const started = performance.now();
+  const began_ms = ownMs();
   // Done first, because the library takes ownership of the bytes.
   const hasLost = LOST_ENCODING.test(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"),
@@ -23,7 +24,7 @@ export async function readPdf(bytes: Uint8Array): Promise<Extract> {
   const last = Math.min(pdf.numPages, MAX_PAGES);
   const pages: (string | null)[] = [];
   let chars = 0;
-  while (pages.length < last && chars <= MAX_FILE_CHARS && performance.now() - started < STOP_AFTER_MS) {
+  while (pages.length < last && chars <= MAX_FILE_CHARS && ownMs() - began_ms < STOP_AFTER_MS) {
     const text = await pageText(pdf, pages.length + 1);
     pages.push(text);
     chars += text?.length ?? 0;

@@ -13,24 +13,30 @@ import {
 import { shownName } from "./shown-name.ts";
 import { textExtract } from "./text.ts";
 
-type Reader = (file: FileToRead, content_type: string) => Promise<Extract>;
+type Reader = (file: FileToRead, content_type: string) => Extract | Promise<Extract>;
 
-/** Readers by kind, loaded at first use: some of the libraries are large. */
-const READERS: Record<FileKind, Reader> = {
-  pdf: async ({ bytes }) => (await import("./pdf.ts")).readPdf(bytes),
-  docx: async ({ bytes }) => (await import("./docx.ts")).readDocx(bytes),
-  xlsx: async ({ bytes }) => (await import("./xlsx.ts")).readXlsx(bytes),
-  open_document: async ({ bytes }) => (await import("./open-document.ts")).readOpenDocument(bytes),
-  html: async (file) => (await import("./html.ts")).readHtmlFile(file),
-  text: async (file) => textExtract(file),
-  mail: async ({ bytes }) => (await import("./mail.ts")).readMailFile(bytes),
-  calendar: async (file) => (await import("./calendar.ts")).readCalendar(file),
-  contact: async (file) => (await import("./contact.ts")).readContact(file),
-  image: async ({ bytes }) => (await import("./image.ts")).readImage(bytes),
-  archive: async ({ bytes }) => (await import("./archive.ts")).listArchive(bytes),
-  other: ({ filename }, content_type) =>
-    Promise.reject(new Unreadable(otherThanNamed(filename) ?? unreadable(content_type))),
+/** Loaders of the readers by kind, called at first use: some of the libraries are large. */
+const READERS: Record<FileKind, () => Promise<Reader>> = {
+  pdf: async () => ofBytes((await import("./pdf.ts")).readPdf),
+  docx: async () => ofBytes((await import("./docx.ts")).readDocx),
+  xlsx: async () => ofBytes((await import("./xlsx.ts")).readXlsx),
+  open_document: async () => ofBytes((await import("./open-document.ts")).readOpenDocument),
+  html: async () => (await import("./html.ts")).readHtmlFile,
+  text: async () => textExtract,
+  mail: async () => ofBytes((await import("./mail.ts")).readMailFile),
+  calendar: async () => (await import("./calendar.ts")).readCalendar,
+  contact: async () => (await import("./contact.ts")).readContact,
+  image: async () => ofBytes((await import("./image.ts")).readImage),
+  archive: async () => ofBytes((await import("./archive.ts")).listArchive),
+  other:
+    async () =>
+    ({ filename }, content_type) =>
+      Promise.reject(new Unreadable(otherThanNamed(filename) ?? unreadable(content_type))),
 };
+
+function ofBytes(read: (bytes: Uint8Array) => Extract | Promise<Extract>): Reader {
+  return ({ bytes }) => read(bytes);
+}
 
 /** What people take a file for by its name, of those that are recognized by their bytes. */
 const NAMED: [RegExp, string][] = [
@@ -40,8 +46,11 @@ const NAMED: [RegExp, string][] = [
   [/\.(?:png|jpe?g|gif|webp|heic|tiff?)$/i, "picture"],
 ];
 
-/** Reads one file, whatever it contains. Runs on a thread that may be ended at any moment. */
-export async function readFile(file: FileToRead): Promise<FileReading> {
+/**
+ * Reads one file, whatever it contains. Runs on a thread that may be ended at any moment. Calls `onLoaded` before its
+ * reader begins.
+ */
+export async function readFile(file: FileToRead, onLoaded: () => void): Promise<FileReading> {
   const filename = shownName(file.filename);
   const size = file.bytes.byteLength;
   const found = await kindOf(file);
@@ -50,7 +59,9 @@ export async function readFile(file: FileToRead): Promise<FileReading> {
     // An empty text file is not an error.
     if (size === 0 && found.kind === "text") return { ...about, text: "", note: "", summary: "empty" };
     if (size === 0) throw new Unreadable("is empty");
-    const extract = await READERS[found.kind](file, found.content_type);
+    const read = await READERS[found.kind]();
+    onLoaded();
+    const extract = await read(file, found.content_type);
     if (extract.text.trim() === "" && extract.image === undefined) throw new Unreadable("has no text in it");
     return { ...about, ...shownPart(filename, extract) };
   } catch (error) {

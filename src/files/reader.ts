@@ -1,15 +1,16 @@
 import { setImmediate } from "node:timers/promises";
-import { createFairPool, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
+import { createFairPool, type FairLimits, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
 import type { WorkProblem } from "../lib/worker-pool.ts";
 import { counted, DAMAGED, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
 import { MB } from "../lib/sizes.ts";
 
-/** Time for one file, after which its thread is ended, and for all files of a message together. */
+/** Time of the processor for one file, after which its thread is ended, and for all files of a message together. */
 const READ_FILE_WITHIN_MS = 10_000;
 const READ_ALL_WITHIN_MS = 30_000;
 /** Bytes that the process may grow by while one file is read. */
 const MAX_MEMORY_BYTES = 512 * MB;
+const THREADS = { size: THREADS_FOR_ALL, memory_bytes: MAX_MEMORY_BYTES };
 const MAX_FILE_BYTES = 30 * MB;
 const COPIED_AT_ONCE_BYTES = MB;
 /** Characters of text from all files of a message that a model is shown. */
@@ -36,7 +37,7 @@ export interface SharedFile {
   shared: SharedArrayBuffer;
 }
 
-/** The thread's answer: the reading of a file, and how long it took. */
+/** The thread's answer: the reading of a file, and how much time of the processor it took. */
 export interface WorkerReading {
   reading: FileReading;
   took_ms: number;
@@ -46,11 +47,11 @@ export interface WorkerReading {
 export function createFileReader({
   read_file_within_ms = READ_FILE_WITHIN_MS,
   read_all_within_ms = READ_ALL_WITHIN_MS,
-}: { read_file_within_ms?: number; read_all_within_ms?: number } = {}): FileReader {
-  const limits = { size: THREADS_FOR_ALL, memory_bytes: MAX_MEMORY_BYTES };
-  const pool = createFairPool<WorkerReading>("files/read-worker.ts", limits);
+  ...limits
+}: { read_file_within_ms?: number; read_all_within_ms?: number } & FairLimits = {}): FileReader {
+  const pool = createFairPool<WorkerReading>("files/read-worker.ts", { ...THREADS, ...limits });
   // The system's decoders work on the threads of the process that also read its own files: pictures take them one at a time.
-  const pictures = createFairPool<WorkerReading>("files/read-worker.ts", { ...limits, size: 1 });
+  const pictures = createFairPool<WorkerReading>("files/read-worker.ts", { ...THREADS, ...limits, size: 1 });
 
   const readOne = async (
     file: FileToRead,
@@ -109,6 +110,7 @@ async function share({ filename, content_type, bytes }: FileToRead): Promise<Sha
 const OUT_OF_TIME = "(reading the other files took too long)";
 const PROBLEMS: Record<WorkProblem, string> = {
   too_slow: "takes too long to read",
+  held_up: "could not be read, because the server was too busy; send it again later",
   too_much_memory: "takes too much memory to read",
   crashed: DAMAGED,
 };

@@ -111,7 +111,12 @@ export async function readCallBody(sent: Sent): Promise<object | null> {
 async function readOnThread({ app, who }: Sent, bytes: Buffer<ArrayBuffer>): Promise<ReadCall> {
   const job = { input: bytes, limit_ms: READ_WITHIN_MS, transfer: [bytes.buffer] };
   const outcome = await app.bodies.run({ who }, () => job);
-  return outcome.ok ? (outcome.output as ReadCall) : { refusal: "The body takes too long to read." };
+  if (outcome.ok) return outcome.output as ReadCall;
+  if (outcome.problem !== "held_up") return { refusal: "The body takes too long to read." };
+  throw new AppError("unavailable", "The server is too busy to read the body.", {
+    fix: `Send it again in ${CROWDED_RETRY_SECONDS} seconds.`,
+    retry_after_seconds: CROWDED_RETRY_SECONDS,
+  });
 }
 
 const files = new WeakMap<Request, SentFile[]>();

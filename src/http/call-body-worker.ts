@@ -1,5 +1,6 @@
 import { readCall } from "./call-body.ts";
 import { MB } from "../lib/sizes.ts";
+import { sayReady } from "../lib/worker-says.ts";
 
 declare const self: Worker;
 
@@ -13,4 +14,4 @@ self.addEventListener("message", ({ data }: MessageEvent<Uint8Array<ArrayBuffer>
   // Without this the thread keeps about three copies of a large body until its next collection.
   if (data.byteLength > LARGE_BYTES) Bun.gc(true);
 });
-postMessage("ready");
+sayReady();

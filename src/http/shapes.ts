@@ -10,7 +10,7 @@ export const pageQuery = {
 
 /** The last second of the year 9999, the latest time a query may name. */
 export const LAST_SECOND = 253_402_300_799;
-const EXAMPLE_SECOND = 1_768_478_400;
+export const EXAMPLE_SECOND = 1_768_478_400;
 
 /** Returns the schema of a time in an answer. */
 export function moment(what: string) {

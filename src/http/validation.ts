@@ -1,6 +1,7 @@
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
 import { AppError, type FieldFault } from "../errors.ts";
+import { EXAMPLE_SECOND, LAST_SECOND } from "./shapes.ts";
 import { badJson } from "./json-text.ts";
 
 const MAX_FAULTS = 20;
@@ -115,7 +116,10 @@ function innermost(fault: SchemaFault): SchemaFault {
   return inner === undefined ? fault : innermost(inner);
 }
 
+const MOMENT = `must be a moment in whole seconds since 1970 in UTC, such as ${EXAMPLE_SECOND} for ${new Date(EXAMPLE_SECOND * 1_000).toISOString().replace(".000", "")}; \`date -d yesterday +%s\` prints one`;
+
 function explainChoice({ anyOf = [], minimum, maximum }: SchemaFault["schema"]): Explained {
+  if (maximum === LAST_SECOND) return { code: "invalid", message: MOMENT };
   if (maximum !== undefined)
     return { code: "invalid", message: `must be a whole number from ${minimum} to ${maximum}` };
   return {

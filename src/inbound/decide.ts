@@ -17,7 +17,7 @@ import type { Author, Examination } from "./examine.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
 import { leaveOut, traceDuplicate } from "./left-out.ts";
-import { logRefusal, type Refusal, tellOfRefusals } from "./refusals.ts";
+import { logRefusal, type Refusal, refusalOfSender, tellOfRefusals } from "./refusals.ts";
 import { addTags } from "../resources/messages/tags.ts";
 import { countRole, isNewToRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./sender-caps.ts";
@@ -241,8 +241,7 @@ async function refuseSender(
     Pick<Refusal, "reason" | "shown"> & { inbox: InboxRow },
 ): Promise<Reception> {
   const { inbox, mail, delivery, reason, refused } = given;
-  const answer = refusalFor(reason);
-  const refusal = { ...answer, shown: given.shown ?? answer.text };
+  const refusal = refusalOfSender(app, delivery, given);
   const { subject, rfc_message_id, from_address: sender, identity } = mail;
   noteRefusal(app, delivery, reason);
   const known = { ...refusal, subject, rfc_message_id, sender, identity };

@@ -4,7 +4,9 @@ import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { tellSenderLater } from "../jobs/tell-later.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
-import type { RefusalReason } from "../reasons.ts";
+import { relayAt } from "../mail/reading/front-relay.ts";
+import { isPrivateAddress } from "../net/networks.ts";
+import { refusalFor, type RefusalReason } from "../reasons.ts";
 import { countMore } from "../resources/messages/more-mails.ts";
 import { logRefusedMail } from "./accept.ts";
 import type { Delivery, Examined, Reception } from "./decide.ts";
@@ -64,4 +66,29 @@ export async function tellOfRefusals(
     if (takeTurn(app, tx, { key: `refusal-told:${mail.from_address}`, rule: REFUSALS_TOLD }).ok)
       await tellSenderLater(app, tx, id);
   }
+}
+
+const UNPROVEN = new Set<RefusalReason>(["auth_failed", "sender_unauthenticated"]);
+
+/** Returns the refusal of a mail because of its sender, in words for them and for the owner of the inbox. */
+export function refusalOfSender(
+  app: App,
+  delivery: Delivery,
+  { reason, shown }: Pick<Refusal, "reason" | "shown">,
+): Refusal {
+  const { text } = refusalFor(reason);
+  const hint = UNPROVEN.has(reason) && comesFromNear(app, delivery) ? ` ${OWN_MACHINE}` : "";
+  return { ...refusalFor(reason, `${text}${hint}`), shown: `${shown ?? text}${hint}` };
+}
+
+/**
+ * The mend for mail of one's own machines, which nothing signs. Where all mail comes through one such address, as
+ * through the gateway of a container, it would have everybody believed.
+ */
+const OWN_MACHINE =
+  "It came from a private address: if that is a machine of your own, and mail from elsewhere does not come through it, name it in smtp.trusted_networks.";
+
+function comesFromNear({ config }: App, { remote_address }: Delivery): boolean {
+  const is_relay = relayAt(remote_address, config.smtp.trusted_relays) !== undefined;
+  return !is_relay && isPrivateAddress(remote_address);
 }

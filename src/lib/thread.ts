@@ -1,5 +1,6 @@
 import { ASK, type NumberedInput, type NumberedOutput } from "./answer-inputs.ts";
 import { createFairPool } from "./fair-pool.ts";
+import { passedTime } from "./processor-time.ts";
 import { startWorker } from "./worker.ts";
 import type { WorkOutcome } from "./worker-pool.ts";
 import { MB } from "./sizes.ts";
@@ -46,7 +47,7 @@ export function createThread<Input, Output>(
   path: string,
   { idle_ms = IDLE_MS, ask_ms = ASK_MS, alone_ms = ALONE_MS, nowMs = () => performance.now() } = {},
 ): Thread<Input, Output> {
-  const alone = createFairPool<NumberedOutput<Output>[]>(path, { idle_ms });
+  const alone = createFairPool<NumberedOutput<Output>[]>(path, { idle_ms, measure: passedTime });
   const underWay = new Set<Promise<unknown>>();
   /** Isolated parties, with the time in milliseconds until which they are. */
   const suspects = new Map<string, number>();

@@ -9,6 +9,13 @@ export function inNetworks(address: string, networks: string[]): boolean {
   return inRanges(parsed(address), rangesOf(networks));
 }
 
+/** Returns whether an address is one of a machine's or a household's own network, which the internet does not route. */
+export function isPrivateAddress(address: string): boolean {
+  return isIP(address) !== 0 && PRIVATE.has(parsed(address).range());
+}
+
+const PRIVATE = new Set(["loopback", "private", "uniqueLocal", "linkLocal"]);
+
 /** The last parsed address, because one connection asks several times. */
 let latest: { address: string; client: ipaddr.IPv4 | ipaddr.IPv6 } | undefined;
 

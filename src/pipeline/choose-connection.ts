@@ -12,7 +12,7 @@ import type { RunSettings } from "./settings.ts";
 
 const MOST_NAMED = 20;
 
-const NO_CONNECTION = "Inbox has no LLM connection";
+const NO_CONNECTION = "This inbox has no model";
 const NO_CONNECTION_FIX = "Choose one on the page of the inbox, under “Settings”, and send the mail again.";
 
 const GONE = (rule: string): string =>

@@ -8,7 +8,7 @@ import { AppError } from "../errors.ts";
 import { AcmeError, reasonOf } from "./acme-error.ts";
 import { certificateNames } from "./names.ts";
 import { orderOnThread } from "./order-thread.ts";
-import { type Certificate, factsOf, pairFault } from "./pem.ts";
+import { type Certificate, factsOf, nameFault, pairFault } from "./pem.ts";
 import { forgetOrder, readStoredCertificate, type StoredCertificate } from "./store.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 
@@ -70,6 +70,8 @@ export async function keepCertificateNow(
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, nextLook(app, certificate)));
 }
 
+const WRONG_NAME = "Put one for that name in its place, or mend server.base_url.";
+
 /** Returns a warning about the certificate; undefined when all is well. */
 export async function certificateWarning(app: App): Promise<string | undefined> {
   const { tls, cert } = app.config.server;
@@ -80,8 +82,11 @@ export async function certificateWarning(app: App): Promise<string | undefined> 
       : "Put new files in place of the old ones.";
   if (tls === "acme" && !(await fittingCertificate(app)))
     return `There is no certificate for ${certificateNames(app.config).join(", ")} yet. ${why}`.trim();
-  const { names, until } = factsOf((await app.certificates.current()).cert);
+  const shown = (await app.certificates.current()).cert;
+  const { names, until } = factsOf(shown);
   const left = until - app.now();
+  const misnamed = tls === "files" ? nameFault(shown, app.config.server) : undefined;
+  if (misnamed !== undefined) return `The certificate in server.cert ${misnamed}. ${WRONG_NAME}`;
   if (left > NOTICE_SECONDS) return undefined;
   const when = left > 0 ? `ends on ${dayOf(until)}` : `has ended on ${dayOf(until)}`;
   return `The certificate for ${names.join(", ")} ${when}. ${why}`.trim();

@@ -1,6 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
 import { messageOf } from "../errors.ts";
+import { urlOf } from "../lib/web-address.ts";
 
 /** A certificate chain and its key, both PEM. */
 export interface Certificate {
@@ -18,6 +20,19 @@ export function pairFault({ cert, key }: Certificate): string | undefined {
   } catch (error) {
     return `It cannot be read: ${messageOf(error)}.`;
   }
+}
+
+/** Returns why browsers refuse a certificate at `base_url`; undefined where they do not, or where a proxy has another. */
+export function nameFault(
+  cert: string,
+  { base_url, trusted_proxies }: { base_url: string; trusted_proxies: string[] },
+): string | undefined {
+  const url = urlOf(base_url);
+  if (url?.protocol !== "https:" || trusted_proxies.length > 0) return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const leaf = new X509Certificate(cert);
+  if ((isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) !== undefined) return undefined;
+  return `is for ${leaf.subjectAltName?.replaceAll("DNS:", "") ?? leaf.subject}, and not for ${host}, the host of server.base_url: browsers refuse it there`;
 }
 
 /** Facts of the first certificate of a chain; times are unix seconds. */

@@ -212,7 +212,20 @@ test("a foreign, an unknown and a malformed connection are all refused at their 
     const listed = await ada.post("/inboxes", { mcp_connection_ids: [id] });
     expect([listed.status, listed.body.errors[0].path]).toEqual([422, "body.mcp_connection_ids"]);
   }
-  // A model is no tool server.
+  // A tool server is no model, and a model no tool server.
+  const tools = { kind: "mcp", label: "Files", base_url: "https://tools.example.com/mcp" };
+  const tool_server = (await ada.post("/connections", tools)).body.id;
+  const no_model = await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: tool_server });
+  expect([no_model.status, no_model.body.errors[0]]).toEqual([
+    422,
+    {
+      path: "body.default_connection_id",
+      code: "no_model",
+      message: 'The connection "Files" is to a tool server, not to a model. Name one to a model.',
+    },
+  ]);
+  const fallbacks = await ada.patch(`/connections/${own}`, { fallback_connection_ids: [tool_server] });
+  expect([fallbacks.status, fallbacks.body.errors[0].code]).toEqual([422, "no_model"]);
   expect((await ada.patch(`/inboxes/${inbox_id}`, { mcp_connection_ids: [own] })).status).toBe(422);
   expect((await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: "own" })).status).toBe(422);
   expect((await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: own })).status).toBe(200);

@@ -43,6 +43,18 @@ test("a long call is read by a thread, a short one at once, and the files of bot
   expect(response.body === BYTES.toString()).toBe(true);
 });
 
+test("a long call that the machine gives no time to be read can be sent again", async () => {
+  await using t = await testApp();
+  const { ada } = await deskOf(t);
+  t.app.bodies = { ...t.app.bodies, run: async () => ({ ok: false, problem: "held_up" }) };
+  const { status, body } = await ada.post("/v1/messages", { instruction: "x", content: "y".repeat(MB) });
+  expect([status, body.code, body.detail]).toEqual([
+    503,
+    "unavailable",
+    "The server is too busy to read the body.",
+  ]);
+});
+
 test("a long call that is wrong is refused in the words for a short one", async () => {
   await using t = await testApp(DEMO);
   const { ada } = await deskOf(t);

@@ -257,6 +257,17 @@ test.each([
   expect([status, body.code, body.errors[0].path]).toEqual([422, "validation_error", path]);
 });
 
+test.each(["/messages?since=yesterday", "/usage?until=2026-03-01"])(
+  "%s is told what a moment is",
+  async (path) => {
+    await using t = await testApp(DEMO);
+    const ada = await t.as("ada@example.com");
+    expect((await ada.get(path)).body.errors[0].message).toBe(
+      "must be a moment in whole seconds since 1970 in UTC, such as 1768478400 for 2026-01-15T12:00:00Z; `date -d yesterday +%s` prints one",
+    );
+  },
+);
+
 test("a filter that is not known is ignored", async () => {
   await using t = await testApp(DEMO);
   const ada = await t.as("ada@example.com");

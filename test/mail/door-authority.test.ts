@@ -190,6 +190,28 @@ describe("authentication", () => {
     expect(await room.send({ from: OWNER, raw })).toStartWith("550 5.7.1 ");
   });
 
+  describe("that is wanting in mail from a private address", () => {
+    const HINT = "name it in smtp.trusted_networks.";
+
+    test.each([OWNER, OTHER])("says how mail of one's own machines is taken: %s", async (from) => {
+      await using room = await realRoom();
+      expect(await room.send({ from, raw: rawMail({ from }) })).toEndWith(HINT);
+      const [entry] = await room.activity();
+      expect(entry.error).toEndWith(HINT);
+    });
+
+    test.each([
+      ["that a relay of ours hands on", "127.0.0.1=relay.mw.test", [], OWNER],
+      ["that the list leaves out", "192.0.2.1=relay.mw.test", LIST, OTHER],
+    ])("does not for a mail %s", async (_what, relay, allowlist_senders, from) => {
+      await using room = await realRoom({ inbox: { allowlist_senders } });
+      room.app.config.smtp.trusted_relays = [relay];
+      const answer = await room.send({ from, raw: rawMail({ from }) });
+      expect(answer).toStartWith("550 5.7.1 ");
+      expect(answer).not.toContain("smtp.trusted_networks");
+    });
+  });
+
   test("fails when the signed text was changed on its way", async () => {
     await using room = await realRoom();
     const raw = await mailOf({ from: OWNER, signed: "example.com" }, room.inbox.address);

@@ -125,6 +125,17 @@ test("a mail that takes too long is given up, and those behind it are read", asy
   expect(texts).toEqual(["mail 1", "mail 2", "mail 3"]);
 });
 
+test("a mail that the machine gives no time is said to be so", async () => {
+  const limits = { read_within_ms: 1, more_ms_per_mb: 0, measure: () => () => 0, pause_ms: 0 };
+  await using hasty = createMailParser(limits);
+  const page = `Content-Type: text/html\r\n\r\n${"<p></p>".repeat((4 * MB) / 7)}`;
+  const outcome = await hasty.parse(Buffer.from(head + multipart("mixed", "b", [page, page])));
+  expect(outcome).toMatchObject({ ok: false, problem: "held_up" });
+  expect(outcome.ok ? "" : outcome.message).toBe(
+    "The server was too busy to read the mail, so nothing of it was read. Send it again later.",
+  );
+});
+
 test("mutated mails never throw and never hang", async () => {
   const seeds = [
     rawMail({

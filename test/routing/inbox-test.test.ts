@@ -103,7 +103,7 @@ test("an inbox without a model says so, with 200", async () => {
     200,
     {
       status: "failed",
-      error: "Inbox has no LLM connection",
+      error: "This inbox has no model",
       result: "",
       credits: { charged: 0 },
       reply: { to: "ada@example.com", subject: "Re: Test mail" },

@@ -52,6 +52,19 @@ describe("a mail that says when", () => {
     expect((await room.owner.get("/auth/me")).body.credits.used).toBe(2);
   });
 
+  test("says of its contexts only in the runs that are given them", async () => {
+    await using room = await roomAt({ model: { reply: () => "Hello." } });
+    const { id } = (
+      await room.owner.post("/contexts", { kind: "instruction", title: "House", body: "Be brief." })
+    ).body;
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { context_ids: [id] });
+    await room.send({ text: "--every=hourly\nSay hello." });
+    await room.drain();
+    expect((await room.newest()).steps).not.toContain("was given to the model");
+    await pass(room, "61m");
+    expect((await room.newest()).steps).toContain("Context house was given to the model.");
+  });
+
   test("makes one run up after the server was away, and not twenty", async () => {
     await using room = await roomAt();
     await room.send({ text: "--every=hourly\nSay hello." });

@@ -68,6 +68,15 @@ async function reload(server: ServerProcess, words: string): Promise<string> {
 }
 
 describe("certificate files", () => {
+  test("for another name than that of base_url are said so at the start", async () => {
+    await using at = await files(await pair());
+    const base_url = "https://mail.mw.test";
+    await using home = await house({ server: { ...at.settings, tls: "files", base_url } });
+    await using server = await home.start();
+    const words = `The certificate in server.cert is for ${NAME}, and not for mail.mw.test, the host of server.base_url: browsers refuse it there. Put one for that name in its place, or mend server.base_url.`;
+    await until(async () => server.log().includes(words));
+  });
+
   test("that were replaced are shown at both doors after SIGHUP, and a pair that does not fit never", async () => {
     const [first, second, third] = [await pair(), await pair(), await pair()];
     await using at = await files(first);

@@ -283,12 +283,21 @@ describe("problems", () => {
     expect(problem).toEndWith("; put the text after the = in quotes");
   });
 
-  test.each(['"127.0.0.1:80', "08", "True", '["a", b', "[", "", '"a" b'])(
+  test.each([`"127.0.0.1:80`, `'127.0.0.1:80`, '["a", "b]', String.raw`"a \" b`])(
+    "of %s it is said that its last quote is missing",
+    (value) => {
+      const [problem] = problemsOf(() => load(`[server]\nlisten = ${value}\nbase_url = ""\n`));
+      expect(problem).toStartWith("config.toml line 2, column ");
+      expect(problem).toEndWith("; a text begins with a quote there and has none at its end");
+    },
+  );
+
+  test.each(["08 # it's one", "08", "True", '["a", b', "[", "", '"a" b'])(
     "quotes are not said to be missing where %s is wrong for another reason",
     (value) => {
       const [problem] = problemsOf(() => load(`[server]\nlisten = ${value}\n`));
       expect(problem).toStartWith("config.toml line ");
-      expect(problem).not.toContain("quotes");
+      expect(problem).not.toContain("quote");
     },
   );
 
@@ -682,6 +691,47 @@ describe("mailwright config", () => {
     folder.write("note.txt", one.key);
     const right = await run(folder.path, ["check"]);
     expect(right).toEqual({ out: "Configuration is valid. File: config.toml\n", err: "" });
+  });
+
+  test("check looks for the programs of tool servers", async () => {
+    using folder = emptyFolder();
+    folder.write(
+      "config.toml",
+      [
+        "[mcp.stdio.files]",
+        'command = "/nonexistent/program"',
+        "[mcp.stdio.names]",
+        'command = "no-such-program"',
+        'env = { PATH = "/nowhere" }',
+        "[mcp.stdio.right]",
+        `command = "${process.execPath}"`,
+        "[mcp.stdio.own]",
+        'command = "./in-its-own-folder"',
+      ].join("\n"),
+    );
+    const { out } = await run(folder.path, ["check", "--json"]);
+    expect(JSON.parse(out).problems).toEqual([
+      "config.toml line 2: mcp.stdio.files.command is /nonexistent/program, and there is no program of that name that this user may run. Install it, or name the right one by its whole path",
+      "config.toml line 4: mcp.stdio.names.command is no-such-program, and no such program is in /nowhere. Install it, or name the right one by its whole path",
+    ]);
+  });
+
+  test.each([
+    ["https://mx.test", "", true],
+    ["https://other.test:8443", "", false],
+    ["https://192.0.2.7", "", false],
+    ["http://other.test", "", true],
+    ["https://other.test", 'trusted_proxies = ["127.0.0.1"]', true],
+  ])("check says whether a certificate for mx.test is one for %s, with %p", async (base_url, more, fits) => {
+    using folder = emptyFolder();
+    const { cert, key } = await (await createAuthority()).issue("mx.test");
+    folder.write("cert.pem", cert);
+    folder.write("key.pem", key);
+    const server = `[server]\ntls="files"\ncert="cert.pem"\nkey="key.pem"\nbase_url="${base_url}"\n${more}\n`;
+    folder.write("config.toml", server);
+    const { out } = await run(folder.path, ["check", "--json"]);
+    const words = `config.toml line 3: server.cert is for mx.test, and not for ${new URL(base_url).hostname}, the host of server.base_url: browsers refuse it there. Name one for that name, or mend server.base_url`;
+    expect(JSON.parse(out).problems).toEqual(fits ? [] : [words]);
   });
 
   test("check says what is set only by half, with which a server starts all the same", async () => {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFairPool, THREADS_FOR_ALL } from "../../src/lib/fair-pool.ts";
+import { messageOf } from "../../src/errors.ts";
+import { createFairPool, type FairLimits, THREADS_FOR_ALL } from "../../src/lib/fair-pool.ts";
 
 const MOODY = "../test/mail/fixtures/moody-worker.ts";
 const LIMIT_MS = 60_000;
@@ -51,4 +52,59 @@ test("each input is packed when its turn has come", async () => {
   await release();
   await Promise.all([...eve, ada]);
   expect(packed).toEqual(["eve 0", "ada 1", "eve 2", "eve 3"]);
+});
+
+describe("an input that the machine gives no time", () => {
+  const measure = () => () => 0;
+
+  /** Runs one input of each attempt, and says how many there were. */
+  async function runs(attempts: string[], limits: FairLimits, signal?: AbortSignal) {
+    await using pool = createFairPool<{ said: string }>(MOODY, { pause_ms: 0, measure, ...limits });
+    let packed = 0;
+    const turn = { who: "ada", ...(signal && { signal }) };
+    const pack = () => {
+      const input = attempts[packed++] ?? "one too many";
+      return { input, limit_ms: input === "hang" ? 10 : LIMIT_MS };
+    };
+    return { outcome: await pool.run(turn, pack), packed };
+  }
+
+  test("is worked on once more", async () => {
+    const { outcome, packed } = await runs(["hang", "a"], { pause_ms: 5 });
+    expect(outcome).toMatchObject({ ok: true, output: { said: "a" } });
+    expect(packed).toBe(2);
+  });
+
+  test("is given up after that", async () => {
+    const { outcome, packed } = await runs(["hang", "hang", "a"], {});
+    expect(outcome).toEqual({ ok: false, problem: "held_up" });
+    expect(packed).toBe(2);
+  });
+
+  test("but not one that has used it", async () => {
+    const { outcome, packed } = await runs(["hang", "a"], { measure: () => () => Infinity });
+    expect(outcome).toEqual({ ok: false, problem: "too_slow" });
+    expect(packed).toBe(1);
+  });
+
+  test("holds no thread meanwhile", async () => {
+    await using pool = createFairPool<{ said: string }>(MOODY, { pause_ms: LIMIT_MS, measure });
+    const heldUp = pool.run({ who: "eve" }, () => ({ input: "hang", limit_ms: 10 }));
+    expect(await pool.run({ who: "ada" }, () => ({ input: "a", limit_ms: LIMIT_MS }))).toMatchObject({
+      ok: true,
+    });
+    // Closing the pool ends the pause as well.
+    void pool[Symbol.asyncDispose]();
+    expect(await heldUp.then(() => "not refused", messageOf)).toContain("closed");
+  });
+
+  test("is not waited for by who has given it up", async () => {
+    const given_up = new AbortController();
+    const used = () => {
+      setTimeout(() => given_up.abort(new Error("given up")), 200);
+      return 0;
+    };
+    const run = runs(["hang"], { pause_ms: LIMIT_MS, measure: () => used }, given_up.signal);
+    expect(await run.then(() => "not refused", messageOf)).toBe("given up");
+  });
 });

@@ -1,7 +1,17 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { deflateSync } from "node:zlib";
 import { createFileReader } from "../../src/files/reader.ts";
 import type { FileReading, FileToRead } from "../../src/files/reading.ts";
-import { docxParts, fileOf, fixture, paragraph, pdfOfPages, words, zipOf } from "../support/files.ts";
+import {
+  docxParts,
+  fileOf,
+  fixture,
+  paragraph,
+  pdfOfPages,
+  words,
+  zipOf,
+  zlibBlanks,
+} from "../support/files.ts";
 
 const reader = createFileReader();
 const WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
@@ -341,4 +351,14 @@ describe("a file's name", () => {
 test("reads no more for a caller who has gone", async () => {
   const gone = AbortSignal.abort(new Error("gone"));
   expect(await reader.read([fileOf("a.txt", "x")], gone).catch((error: Error) => error.message)).toBe("gone");
+});
+
+test("a file that the machine gives no time is said to be so", async () => {
+  const limits = { read_file_within_ms: 1, measure: () => () => 0, pause_ms: 0 };
+  await using hasty = createFileReader(limits);
+  const slow = fileOf("slow.pdf", pdfOfPages([deflateSync(zlibBlanks(400))], "[/FlateDecode /FlateDecode]"));
+  const [reading] = await hasty.read([slow], NEVER);
+  expect(reading?.note).toBe(
+    "Not read: slow.pdf could not be read, because the server was too busy; send it again later.",
+  );
 });

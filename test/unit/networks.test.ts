@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientNetwork, networksAround, spreadByNetwork } from "../../src/net/networks.ts";
+import { clientNetwork, isPrivateAddress, networksAround, spreadByNetwork } from "../../src/net/networks.ts";
 
 const around: [string, string[]][] = [
   ["192.0.2.77", ["192.0.2.0", "192.0.2.77"]],
@@ -11,6 +11,20 @@ const around: [string, string[]][] = [
 test.each(around)("the networks around %p are, from the largest on, %p", (address, networks) => {
   expect(networksAround(address)).toEqual(networks);
   expect(clientNetwork(address)).toBe(networks.at(-1) ?? "");
+});
+
+test.each([
+  ["127.0.0.1", true],
+  ["192.168.1.5", true],
+  ["172.17.0.1", true],
+  ["::ffff:10.0.0.1", true],
+  ["fd00::1", true],
+  ["fe80::1%eth0", true],
+  ["192.0.2.77", false],
+  ["2001:4860::1", false],
+  ["nonsense", false],
+])("whether %s is of a network of one's own: %p", (address, is_private) => {
+  expect(isPrivateAddress(address)).toBe(is_private);
 });
 
 test("turns go round the networks, and within each of them round its own", () => {

@@ -48,6 +48,34 @@ test.each(["after:yesterday", "before:2026-02-30", "before:", "-after:2026-01-01
   },
 );
 
+test.each([
+  [
+    "frm:bob",
+    "A search has no field frm:. Did you mean from:? Put quotes around it to look for it as words.",
+  ],
+  ["Form:bob", "no field Form:. Did you mean from:?"],
+  ['subjct:"a b"', "Did you mean subject:?"],
+  ["-sender:bob", "Did you mean from:?"],
+  ["since:2026-03-01", "Did you mean after:?"],
+  ["in:desk", "There are from:, to:, subject:, tag:, has:file, before: and after:."],
+])("a field that there is not, as in %s, is named", (typed, words) => {
+  expect(() => parse(typed)).toThrow(words);
+});
+
+test.each([
+  "http://x.org",
+  "10:30",
+  "localhost:3000",
+  "Re:Invoice",
+  "in: x",
+  "std::vector",
+  '"frm:bob"',
+  "mailto:a@b.org",
+  "x:y",
+])("%s is words", (typed) => {
+  expect(parse(typed).terms.every((term) => term.in === null)).toBe(true);
+});
+
 test("has at most 32 words, those of phrases included, and knows when nothing is asked for", () => {
   expect(() => parse("a ".repeat(33))).toThrow(AppError);
   expect(() => parse(`"${"a ".repeat(33)}"`)).toThrow(AppError);

@@ -1,5 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { messageOf } from "../../src/errors.ts";
+import type { Measure } from "../../src/lib/processor-time.ts";
 import { createWorkerPool } from "../../src/lib/worker-pool.ts";
 
 const MOODY = "../test/mail/fixtures/moody-worker.ts";
@@ -28,6 +33,46 @@ test("ends a worker that never answers, and loses no other work", async () => {
   const next = pool.run("after", LIMIT_MS);
   expect(await stuck).toEqual({ ok: false, problem: "too_slow" });
   expect(await next).toMatchObject({ ok: true, output: { said: "after" } });
+});
+
+describe("of work", () => {
+  /** Counts nothing of what is measured, calls `onLook` each time, and names whose use is measured. */
+  function noTime(onLook: (looks: number) => void = () => undefined) {
+    const tasks: (string | undefined)[] = [];
+    let looks = 0;
+    const measure: Measure = (task) => {
+      tasks.push(task);
+      return () => {
+        onLook(++looks);
+        return 0;
+      };
+    };
+    return { tasks, measure };
+  }
+
+  test("that the machine gives no time the limit by the clock is not the end", async () => {
+    const path = join(tmpdir(), `go-on-${crypto.randomUUID()}`);
+    // It is looked at a second time only if it was not given up the first time.
+    const { measure } = noTime((looks) => looks === 2 && writeFileSync(path, ""));
+    await using pool = createWorkerPool<Said>(MOODY, { measure });
+    expect(await pool.run(`until ${path}`, 500)).toMatchObject({ ok: true });
+    await rm(path);
+  });
+
+  test("that is never given its time the end is another one", async () => {
+    await using pool = createWorkerPool<Said>(MOODY, { measure: noTime().measure });
+    expect(await pool.run("hang", 10)).toEqual({ ok: false, problem: "held_up" });
+  });
+
+  test("the loading does not count", async () => {
+    const { tasks, measure } = noTime();
+    await using pool = createWorkerPool<Said>(MOODY, { measure });
+    expect(await pool.run("load", LIMIT_MS)).toMatchObject({ ok: true, output: { said: "load" } });
+    // The start of the thread, the input, and the input once more from where it was loaded.
+    expect(tasks.length).toBe(3);
+    expect(tasks[0]).toBeUndefined();
+    expect(new Set(tasks.slice(1)).size).toBe(1);
+  });
 });
 
 test.each(["throw", "exit"])("a worker that dies by %s costs only the input that killed it", async (how) => {

@@ -1,8 +1,27 @@
+import { sayReady } from "../../lib/worker-says.ts";
 import type { ParseOutcome } from "./parse.ts";
 import { readMail } from "./parse-mail.ts";
 import type { SignedForm } from "./signed-form.ts";
 
 declare const self: Worker;
+
+const SMALL_MAIL = [
+  "From: ann@example.com",
+  "Subject: =?iso-8859-1?Q?Gr=FC=DFe?=",
+  'Content-Type: multipart/alternative; boundary="b"',
+  "",
+  "--b",
+  "Content-Type: text/plain; charset=iso-8859-1",
+  "Content-Transfer-Encoding: quoted-printable",
+  "",
+  "Gr=FC=DFe",
+  "--b",
+  "Content-Type: text/html; charset=utf-8",
+  "",
+  '<p>Gr&uuml;&szlig;e</p><blockquote type="cite"><a href="https://example.com/">Words</a></blockquote>',
+  "--b--",
+  "",
+].join("\r\n");
 
 interface Input {
   raw: Uint8Array;
@@ -14,7 +33,9 @@ self.addEventListener("message", async ({ data: { raw, form, ours } }: MessageEv
   const outcome = await readMail(raw, { form, ours });
   postMessage(outcome, buffersOf(outcome));
 });
-postMessage("ready");
+// What is loaded and compiled only with the first mail must not count as the time of that mail.
+await readMail(Buffer.from(SMALL_MAIL), { ours: false });
+sayReady();
 
 function buffersOf(outcome: ParseOutcome): ArrayBuffer[] {
   if (!outcome.ok) return [];

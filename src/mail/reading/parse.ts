@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createFairPool, THREADS_FOR_ALL } from "../../lib/fair-pool.ts";
+import { createFairPool, type FairLimits, THREADS_FOR_ALL } from "../../lib/fair-pool.ts";
 import type { WorkProblem } from "../../lib/worker-pool.ts";
 import type { Doubt } from "../../trust/own-words/reply-doubt.ts";
 import type { SignedForm } from "./signed-form.ts";
@@ -7,11 +7,17 @@ import { MB } from "../../lib/sizes.ts";
 
 /** Bytes of a mail that are copied in one turn of the event loop: allocating 30 MB at once can take 100 ms. */
 const COPIED_AT_ONCE = MB;
-/** Milliseconds after which reading a mail is given up, and its thread ended. */
+/** Milliseconds of the processor after which reading a mail is given up, and its thread ended. */
 const READ_WITHIN_MS = 2_000;
 const MORE_MS_PER_MB = 100;
 
-export type ParseProblem = "too_slow" | "too_many_parts" | "too_deep" | "headers_too_large" | "crashed";
+export type ParseProblem =
+  | "too_slow"
+  | "held_up"
+  | "too_many_parts"
+  | "too_deep"
+  | "headers_too_large"
+  | "crashed";
 
 export interface MailAttachment {
   /** Safe to show and to store: no folders, no control characters, 1-255 characters. */
@@ -97,8 +103,9 @@ export function createMailParser({
   workers = THREADS_FOR_ALL,
   read_within_ms = READ_WITHIN_MS,
   more_ms_per_mb = MORE_MS_PER_MB,
-}: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } = {}): MailParser {
-  const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", { size: workers });
+  ...limits
+}: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } & FairLimits = {}): MailParser {
+  const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", { size: workers, ...limits });
   return {
     async parse(raw, { form, account = "", strangers = false, ours = false } = {}) {
       const limit_ms = read_within_ms + (raw.byteLength / MB) * more_ms_per_mb;
@@ -122,9 +129,14 @@ async function copyOf(raw: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 function refusal(problem: WorkProblem): ParseOutcome {
-  const message =
-    problem === "too_slow"
-      ? "Reading the mail took too long, so nothing of it was read. Send it again in a simpler form, such as plain text."
-      : "The mail is built in a way that could not be read. Send it again in a simpler form, such as plain text.";
-  return { ok: false, problem: problem === "too_slow" ? problem : "crashed", message, text: "" };
+  const known = problem === "too_much_memory" ? "crashed" : problem;
+  return { ok: false, problem: known, message: REFUSALS[known], text: "" };
 }
+
+const REFUSALS = {
+  too_slow:
+    "Reading the mail took too long, so nothing of it was read. Send it again in a simpler form, such as plain text.",
+  held_up: "The server was too busy to read the mail, so nothing of it was read. Send it again later.",
+  crashed:
+    "The mail is built in a way that could not be read. Send it again in a simpler form, such as plain text.",
+};

@@ -3,7 +3,7 @@ import type { ConnectionRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
 import { storedJson } from "../../lib/stored-json.ts";
 import type { ConnectionBody, ConnectionInput } from "./body-shapes.ts";
-import { isModelKind } from "./kinds.ts";
+import { isModelKind, notOfModel } from "./kinds.ts";
 
 /**
  * Returns the list of fallbacks that a body asks for, and undefined where it leaves them as they are. The single member is
@@ -40,12 +40,13 @@ export async function refuseBadFallbacks(tx: Db, row: ConnectionRow): Promise<vo
     throw invalid(path, "repeated", "A fallback is asked once; name each connection once.");
   const others = await tx
     .selectFrom("connections")
-    .select("kind")
+    .select(["kind", "label"])
     .where("id", "in", ids)
     .where("user_id", "=", row.user_id)
     .execute();
-  if (others.filter(({ kind }) => isModelKind(kind)).length < ids.length)
-    throw invalid(path, "connection_not_found", "connection not found");
+  const other = others.find(({ kind }) => !isModelKind(kind));
+  if (other) throw invalid(path, "no_model", notOfModel(other));
+  if (others.length < ids.length) throw invalid(path, "connection_not_found", "connection not found");
 }
 
 /** Takes a connection that is deleted out of the fallbacks of the account's others. */

@@ -42,3 +42,9 @@ export function ownBaseUrl(app: App, kind: ConnectionKind): string {
 function integration(label: string, base_url: string): ConnectionKindInfo {
   return { label, category: "integration", base_url, needs_credential: true, needs_base_url: false };
 }
+
+/** Says of a connection that is there what it is in place of a model. */
+export function notOfModel({ kind, label }: { kind: string; label: string }): string {
+  const what = kind === "mcp" ? "to a tool server" : `of the kind ${kind}`;
+  return `The connection "${label}" is ${what}, not to a model. Name one to a model.`;
+}

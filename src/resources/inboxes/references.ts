@@ -2,6 +2,7 @@ import { MODEL_KINDS } from "../../ai/providers.ts";
 import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { invalid } from "../../errors.ts";
+import { notOfModel } from "../connections/kinds.ts";
 
 /** Where something is named that is not there, and what is said of it. */
 interface Refused {
@@ -19,12 +20,12 @@ export async function refuseNoModel(
   if (id === null) return;
   const row = await tx
     .selectFrom("connections")
-    .select("id")
+    .select(["kind", "label"])
     .where("user_id", "=", user.id)
     .where("id", "=", id)
-    .where("kind", "in", Object.keys(MODEL_KINDS))
     .executeTakeFirst();
   if (!row) throw invalid(path, "connection_not_found", words);
+  if (!Object.hasOwn(MODEL_KINDS, row.kind)) throw invalid(path, "no_model", notOfModel(row));
 }
 
 /** Throws `validation_error` for the first id that is no context of the user's own. */

@@ -36,6 +36,26 @@ const PLACES: Record<string, Exclude<Place, null>> = {
   subject: "subject",
   tag: "tag",
 };
+const FILTERS = new Set(["has", "before", "after"]);
+/** Fields of other searches that are none here, by what comes nearest to them. */
+const ELSEWHERE: Record<string, string | undefined> = {
+  sender: "from:",
+  recipient: "to:",
+  title: "subject:",
+  label: "tag:",
+  tags: "tag:",
+  attachment: "has:file",
+  filename: "has:file",
+  newer: "after:",
+  since: "after:",
+  older: "before:",
+  until: "before:",
+  ...Object.fromEntries(
+    ["in", "is", "cc", "bcc", "body", "inbox", "status"].map((name) => [name, undefined]),
+  ),
+};
+/** Names that are long enough for a typing error in them to be known. */
+const MISTYPED = ["from", "subject", "before", "after"];
 
 /**
  * Reads what somebody types into a search: words, "phrases", begin*, -without, from:, to:, subject:, tag:, has:file,
@@ -101,6 +121,7 @@ function piecesOf(typed: string): Piece[] {
       const text = until((sign) => QUOTES.has(sign));
       at += 1;
       const starred = typed[at] === "*";
+      refuseMisnamed(begins[2], text);
       pieces.push({ without: begins[1] === "-", key: keyOf(begins[2]), text, quoted: true, starred });
     } else if (head !== "") pieces.push(bareOf(head));
     else at += 1;
@@ -117,13 +138,49 @@ function bareOf(head: string): Piece {
   const rest = without ? head.slice(1) : head;
   const colon = rest.indexOf(":");
   const key = keyOf(rest.slice(0, colon + 1));
+  refuseMisnamed(rest.slice(0, colon + 1), rest.slice(colon + 1));
   const text = key === "" ? rest : rest.slice(colon + 1);
   return { without, key, text, quoted: false, starred: text.endsWith("*") };
 }
 
 function keyOf(written = ""): string {
   const key = written.slice(0, -1).toLowerCase();
-  return Object.hasOwn(PLACES, key) || ["has", "before", "after"].includes(key) ? key : "";
+  return Object.hasOwn(PLACES, key) || FILTERS.has(key) ? key : "";
+}
+
+/**
+ * Refuses what is meant for a field that there is not. Anything else with a colon is words, such as an address, a time, or
+ * what ends with one.
+ */
+function refuseMisnamed(written = "", text: string): void {
+  const name = written.slice(0, -1);
+  if (text === "" || keyOf(written) !== "" || !/^[a-z]{2,12}$/i.test(name)) return;
+  const key = name.toLowerCase();
+  const near = MISTYPED.find((known) => isTypingErrorOf(known, key));
+  if (near === undefined && !Object.hasOwn(ELSEWHERE, key)) return;
+  const meant = near === undefined ? ELSEWHERE[key] : `${near}:`;
+  const mend = meant === undefined ? `There are ${ALL_FIELDS}.` : `Did you mean ${meant}?`;
+  throw invalid(
+    "query.q",
+    "unknown_field",
+    `A search has no field ${name}:. ${mend} Put quotes around it to look for it as words.`,
+  );
+}
+
+const ALL_FIELDS = "from:, to:, subject:, tag:, has:file, before: and after:";
+
+/** Whether one letter is missing, too many, another one, or has changed places with the next. */
+function isTypingErrorOf(known: string, typed: string): boolean {
+  let same = 0;
+  while (same < known.length && known[same] === typed[same]) same += 1;
+  const [rest, left] = [known.slice(same), typed.slice(same)];
+  const swapped = `${rest.charAt(1)}${rest.charAt(0)}${rest.slice(2)}`;
+  return [
+    left.slice(1) === rest,
+    left === rest.slice(1),
+    left.slice(1) === rest.slice(1),
+    left === swapped,
+  ].includes(true);
 }
 
 /** Takes in what is no word; false for words. */
