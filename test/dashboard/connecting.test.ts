@@ -210,6 +210,26 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
     LOOK_MS,
   );
 
+  test.each(LOOKS)(
+    "a tool server whose address lacks its /mcp is offered the whole one (%s)",
+    async (name, look) => {
+      await using tools = startProvider("mcp");
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await begin(visit, /^Connect a tool server/);
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Name").fill(`Lab tools ${name}`);
+      await dialog.getByLabel("Address").fill(tools.origin);
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText(`but at ${tools.origin}/mcp.`).waitFor();
+      await visit.look("connect-tool-moved");
+      await dialog.getByRole("button", { name: `Use ${tools.origin}/mcp` }).click();
+      await page.getByRole("heading", { name: `Lab tools ${name}`, level: 1 }).waitFor();
+      await page.getByRole("list", { name: "What it can do" }).waitFor();
+    },
+    LOOK_MS,
+  );
+
   test(
     "an Ollama that is not there is told where it was looked for, and a tool server how it will be called",
     async () => {
