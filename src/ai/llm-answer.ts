@@ -119,7 +119,7 @@ function noText(connection: ModelConnection, finishReason: string, refusal: unkn
   }
   if (finishReason === "length") {
     const what = "used up its tokens before it wrote any text. Raise --max-tokens, or use another model.";
-    return failure(connection, "bad_response", what);
+    return failure(connection, "bad_response", what, { of_request: true });
   }
   const what = "answered without any text. Try again, or use another model.";
   return {

@@ -19,6 +19,8 @@ export interface CompletionFailure {
   retry_after_seconds: number | null;
   /** Whether the answer was valid but had no text. */
   empty?: true;
+  /** Whether it may lie in what was asked, where the code does not say so: another message may be answered. */
+  of_request?: boolean;
   /** What was read and written for an answer that was of no use, where its provider says so. */
   usage?: Bill | null;
 }
@@ -28,6 +30,7 @@ interface FailureExtras {
   said?: string;
   retryable?: boolean;
   retry_after_seconds?: number | null;
+  of_request?: boolean;
 }
 
 interface Refusal {
@@ -131,6 +134,7 @@ export function failure(
     message: `${name} ${sentence}${said === "" ? "" : `${SAID}${said}`}`,
     retryable: extras.retryable ?? false,
     retry_after_seconds: extras.retry_after_seconds ?? null,
+    ...(extras.of_request === true ? { of_request: true } : {}),
   };
 }
 
@@ -157,6 +161,7 @@ export function refusalFailure(
     {
       said: errorTextOf(body),
       retryable,
+      of_request: refusal === undefined,
       retry_after_seconds: retryable ? retryAfterSeconds(headers) : null,
     },
   );
@@ -170,7 +175,14 @@ export function unreadable(connection: ModelConnection, what: string): Completio
 
 /** Returns the failure for an answer that is too large. */
 export function tooMuch(connection: ModelConnection, what: string): CompletionFailure {
-  return failure(connection, "bad_response", `sent an answer of ${what}. Ask for less, or set --max-tokens.`);
+  return failure(
+    connection,
+    "bad_response",
+    `sent an answer of ${what}. Ask for less, or set --max-tokens.`,
+    {
+      of_request: true,
+    },
+  );
 }
 
 export function redirectFailure(connection: ModelConnection, location: string | null): CompletionFailure {

@@ -22,7 +22,10 @@ const TYPES = [
     "A run is done. If its answer goes out by mail, the first attempt to send it has been made.",
   ],
   ["message.failed", "A run failed, or its mail was refused; `error` says why."],
-  ["message.skipped", "Nothing was run: a rule left the mail out, or the credits are used up."],
+  [
+    "message.skipped",
+    "Nothing was run: a rule left the mail out, or, with the status `limited`, the credits or a monthly budget are used up.",
+  ],
 ];
 
 const HEADERS = [

@@ -33,13 +33,15 @@ export async function brokenCap(
   const hour = recent.filter((row) => row.created > app.calmNow() - HOUR_SECONDS);
   const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
   const [perHour, perDay] = sendersCaps(app, mail);
-  if (reached(hour.length, perHour)) return `more than ${perHour} mails of one sender in an hour`;
-  if (reached(recent.length, perDay)) return `more than ${perDay} mails of one sender in a day`;
+  if (reached(hour.length, perHour))
+    return overCap(perHour, "mails of one sender in an hour", "replies_per_sender_hour");
+  if (reached(recent.length, perDay))
+    return overCap(perDay, "mails of one sender in a day", "replies_per_sender_day");
   // Such answers are the same word again and again. No loop goes that way: each letter has an address of its own, and an
   // account gets twenty of them in an hour at most.
   if (mail.decides) return null;
   if (reached(sameBody, caps.same_body_per_hour))
-    return `the same text more than ${caps.same_body_per_hour} times in an hour`;
+    return `the same text ${overCap(caps.same_body_per_hour, "times in an hour", "same_body_per_hour")}`;
   if (mail.conversation_id === null) return null;
   const { conversation_id } = mail;
   const since_hour = app.calmNow() - HOUR_SECONDS;
@@ -53,7 +55,7 @@ export async function brokenCap(
     limit: cap,
   });
   return reached(turns.length, cap)
-    ? `more than ${caps.replies_per_conversation_hour} mails in one conversation in an hour`
+    ? overCap(cap, "mails in one conversation in an hour", "replies_per_conversation_hour")
     : null;
 }
 
@@ -73,6 +75,11 @@ function sendersCaps(
     atDoor(limits.replies_per_sender_hour, limits.inbound_per_sender_hour),
     atDoor(limits.replies_per_sender_day, limits.inbound_per_sender_day),
   ];
+}
+
+/** What was too much, and which setting of the operator's bounds it. */
+function overCap(cap: number, what: string, setting: keyof App["config"]["limits"]): string {
+  return `more than ${cap} ${what} (limits.${setting})`;
 }
 
 function reached(count: number, cap: number): boolean {

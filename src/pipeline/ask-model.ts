@@ -5,6 +5,7 @@ import type { InboxRow } from "../db/schema.ts";
 import { type Deadline, deadline } from "../lib/deadline.ts";
 import { NEVER_MS } from "../lib/wait-limit.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
+import { noteUse } from "../resources/connections/note-use.ts";
 import { askFallbacks } from "./ask-fallbacks.ts";
 import { askWithinBudget } from "./ask-within-budget.ts";
 import type { Run } from "./close.ts";
@@ -73,6 +74,7 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
       const now = { signal: part.signal, waits: others.length === 0, messages: said, offers };
       const next = await askAble(app, asked, { ...request, ...now });
       noteUsage(run, next);
+      await noteUse(app, { user_id: run.inbox.user_id, connection: asked, answer: next });
       return next;
     };
     const answer = await askOne(connection, messages);

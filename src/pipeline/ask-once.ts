@@ -5,6 +5,7 @@ import { AppError } from "../errors.ts";
 import { deadline } from "../lib/deadline.ts";
 import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
 import type { Whose } from "../resources/billing/storage.ts";
+import { noteUse } from "../resources/connections/note-use.ts";
 import { askWithinBudget } from "./ask-within-budget.ts";
 
 /** A question beside the work of a run, which is answered without tools. */
@@ -45,7 +46,7 @@ export async function askOnce(
 ): Promise<Completion> {
   using cap = deadline(signal, within_ms);
   // Waited for here, as the time ends with this function.
-  return await askWithinBudget(app, inbox, connection, {
+  const answer = await askWithinBudget(app, inbox, connection, {
     messages: [
       { role: "system", content: system },
       { role: "user", content: user },
@@ -55,4 +56,6 @@ export async function askOnce(
     brief,
     ...spending,
   });
+  await noteUse(app, { user_id: inbox.user_id, connection, answer });
+  return answer;
 }

@@ -1,4 +1,3 @@
-import { noteUse } from "../resources/connections/note-use.ts";
 import { closeMessage, type Closing } from "./close-message.ts";
 import { OF_ITS_TEXTS } from "./tell-owner.ts";
 import type { FailureReason } from "../reasons.ts";
@@ -178,7 +177,6 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
     if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
     await noteWhatWasRead(app, tx, run, ending);
     if (kept.run !== run) await forgetMaterial(app, tx, message);
-    await noteConnection(app, tx, run, ending);
     await tellOfUndone(app, tx, row);
     await (kept.ending.state === "done"
       ? settleTurn(app, tx, run, kept.ending)
@@ -215,19 +213,6 @@ async function noteWhatWasRead(
   // A run without mail is not mailed: else nobody would hear of a mail that holds up all others.
   if (held_up !== undefined) await noteHeldUp(tx, { id: schedule_id, reason: held_up });
 }
-
-/** Shows on a connection what the run says of it. A model that only this message, or a rule, asked for says no more than that a key is refused. */
-async function noteConnection(app: App, tx: Db, run: Run, ending: Ending): Promise<void> {
-  const { connection, settings } = run;
-  if (connection === undefined || settings.dry_run) return;
-  if (ending.state === "limited") return;
-  const fault = ending.state === "failed" ? ending : null;
-  if (settings.model !== null && (fault === null || OF_ITS_MODEL.has(fault.reason))) return;
-  await noteUse(app, tx, connection, fault);
-}
-
-/** Faults that another model of the same connection need not have: it may be one that a key may not ask for. */
-const OF_ITS_MODEL = new Set<FailureReason>(["model_not_found", "forbidden", "quota_exceeded"]);
 
 function tellLog(app: App, { inbox, connection, message }: Run, ending: Ending): void {
   const ms = app.nowMs() - message.accepted_ms;

@@ -11,7 +11,7 @@ import { waitIfPaused } from "../resources/inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob, returnJob } from "../jobs/queue.ts";
 import { backToLane, waitForTime } from "../jobs/waits.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
-import { rulesFound } from "../resources/messages/rules-found.ts";
+import { rulesFound, withoutWait } from "../resources/messages/rules-found.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
@@ -317,9 +317,9 @@ async function hasWaited(
   if (rulesFound({ rules }).until === undefined) return false;
   await app.write(async (tx) => {
     const [message] = await messageById(tx, { id });
-    const { until: _, ...found } = message ? rulesFound(message) : {};
+    const rules = message ? withoutWait(message, app.nowMs()) : { waited: true };
     await backToLane(tx, job, { lane: conversation_id, now: app.now() });
-    await noteRules(tx, { id, rules: JSON.stringify({ ...found, waited: true }) });
+    await noteRules(tx, { id, rules: JSON.stringify(rules) });
   });
   app.worker?.wake(job.kind);
   return true;

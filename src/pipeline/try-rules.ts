@@ -4,7 +4,7 @@ import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { allText } from "../mail/reading/mail-text.ts";
 import { checkedRules } from "../resources/inboxes/rules/check.ts";
 import type { RuleBody } from "../resources/inboxes/rules/rule-shapes.ts";
-import { type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
+import { type Actions, type Rule, rulesOf } from "../resources/inboxes/rules/rules.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { storedAuth } from "../resources/messages/stored-auth.ts";
 import { isLost } from "../resources/messages/stored-bytes.ts";
@@ -22,6 +22,8 @@ interface Tried {
   created: number;
   rules: string[];
   becomes: "worked_on" | "skipped" | "kept" | "waits";
+  /** What they would have given it together. */
+  do: Actions;
   /** Questions that would be asked of the model, and were not now: the rules of these, and those below, are left open. */
   asks: string[];
 }
@@ -99,12 +101,38 @@ async function readFacts(
 async function tried(message: Mail, rules: Rule[], { facts, as_came }: Read): Promise<Tried> {
   const { id: message_id, subject, sender, created } = message;
   const asks: string[] = [];
-  const { names, end, wait } = await gather(rules, {
+  const ruled = await gather(rules, {
     facts,
     as_came,
     answer: answeredBefore(message, (question) => asks.push(question)),
   });
-  return { message_id, subject, sender, created, rules: names, becomes: outcomeOf({ end, wait }), asks };
+  return {
+    message_id,
+    subject,
+    sender,
+    created,
+    rules: ruled.names,
+    becomes: outcomeOf(ruled),
+    do: givenBy(ruled),
+    asks,
+  };
+}
+
+/** What counts of all that rules say about a mail: one that ends with them is only tagged and forwarded. */
+function givenBy({ end, wait, do: acts }: Ruled): Actions {
+  const { tags = [], forward_to, context_ids = [], options = {}, ...rest } = acts;
+  return {
+    ...(forward_to === undefined ? {} : { forward_to }),
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(end === null
+      ? {
+          ...rest,
+          ...(context_ids.length === 0 ? {} : { context_ids }),
+          ...(Object.keys(options).length === 0 ? {} : { options }),
+          ...(wait === null ? {} : { wait: wait.for }),
+        }
+      : {}),
+  };
 }
 
 function outcomeOf({ end, wait }: Pick<Ruled, "end" | "wait">): Tried["becomes"] {

@@ -179,6 +179,32 @@ test("a base URL that lacks its /v1 is told where the interface is, and only if 
   expect(body).not.toHaveProperty("suggested_base_url");
 });
 
+test.each(["json", "sse", "stateless"] as const)(
+  "an address of a tool server (%s) that lacks its /mcp is told where the interface is, and only if it is there",
+  async (mcp) => {
+    await using t = await testApp(LOCAL);
+    const ada = await t.as("ada@example.com");
+    await using provider = startProvider("mcp", { mcp, credential: KEY });
+    for (const base_url of [provider.origin, `${provider.origin}/`]) {
+      const { body } = await ada.post("/connections/test", { kind: "mcp", base_url, credential: KEY });
+      expect(body).toMatchObject({ ok: false, suggested_base_url: `${provider.origin}/mcp` });
+      expect(body.error.message).toContain(`but at ${provider.origin}/mcp. Use that address.`);
+    }
+    const headers = { "www-authenticate": "Bearer" };
+    const answer = ({ path }: { path: string }) =>
+      new Response(null, path === "/mcp" ? { status: 401, headers } : { status: 404 });
+    await using guarded = startProvider("mcp", { answer });
+    const asked = await ada.post("/connections/test", { kind: "mcp", base_url: guarded.origin });
+    expect(asked.body.suggested_base_url).toBe(`${guarded.origin}/mcp`);
+    const right = { kind: "mcp", base_url: `${provider.origin}/mcp`, credential: KEY };
+    expect((await ada.post("/connections/test", right)).body.ok).toBe(true);
+    await using nothing = startProvider("mcp", { fault: "not_found" });
+    const { body } = await ada.post("/connections/test", { kind: "mcp", base_url: nothing.origin });
+    expect(body).not.toHaveProperty("suggested_base_url");
+    expect(body.error.message).toContain("Check the address.");
+  },
+);
+
 test("no two connections of an account have one name, and nobody is refused for it", async () => {
   await using t = await testApp();
   const [ada, bob] = [await t.as("ada@example.com"), await t.as("bob@example.com")];

@@ -12,6 +12,8 @@ import type { Targets } from "../../src/operation/doctor/check.ts";
 import { judgeSpace, judgeSync } from "../../src/operation/doctor/machine-checks.ts";
 import { judgeSendingAddress } from "../../src/operation/doctor/mail-checks.ts";
 import { examine } from "../../src/operation/doctor/doctor.ts";
+import { ensureUser } from "../../src/resources/accounts/accounts.ts";
+import { newConnection } from "../../src/resources/connections/connections.ts";
 import { judgeAddresses } from "../../src/resources/domains/service-check.ts";
 import { serviceRecords } from "../../src/resources/domains/service-records.ts";
 import { holdKinds } from "../../src/jobs/holds.ts";
@@ -347,6 +349,35 @@ describe("what is wrong is found", () => {
     const finding = (await desk.look()).find((one) => one.name === name && one.verdict === verdict);
     expect(finding?.found).toMatch(found);
     if (verdict !== "skip") expect(finding?.mend?.length).toBeGreaterThan(10);
+  });
+
+  test("models of accounts are told of as they were last found, and none is asked", async () => {
+    const { app } = desk;
+    const seen = async () => (await desk.look()).find(({ name }) => name === "models of accounts");
+    expect(await seen()).toMatchObject({ verdict: "skip" });
+    const user = await app.write((tx) => ensureUser(app, tx, "cleo@example.com"));
+    const row = newConnection(app, user, "openai_compatible");
+    const base_url = `${desk.web.url}/v1`;
+    const model = { ...row, label: "Lab", base_url, model: "m" };
+    await app.db.insertInto("connections").values(model).execute();
+    const untested = await seen();
+    expect([untested?.verdict, untested?.found]).toEqual(["ok", expect.stringContaining("1 of them")]);
+    const failed = {
+      status: "error" as const,
+      last_tested_at: 1_768_478_400,
+      last_error: "Lab (500) has a fault of its own. It said: the words of a mail",
+    };
+    await app.db.updateTable("connections").set(failed).execute();
+    const { verdict, found, mend } = (await seen()) ?? {};
+    expect(verdict).toBe("warn");
+    expect(found).toContain(
+      "1 of 1 model connections of accounts did not work when last tested or asked. “Lab” of cleo@example.com, at least since Thursday, 2026-01-15, 12:00 (UTC): Lab (500) has a fault of its own.",
+    );
+    expect(found).not.toContain("the words of a mail");
+    expect(mend).toContain("Connections");
+    await app.db.updateTable("connections").set({ status: "ok", last_error: null }).execute();
+    expect(await seen()).toMatchObject({ verdict: "ok" });
+    await app.db.deleteFrom("connections").execute();
   });
 
   test("a schedule that is set is not asked for, and what it will do or could not do is said", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Connection } from "../../src/dashboard/api/shapes.ts";
+import type { Connection, Inbox } from "../../src/dashboard/api/shapes.ts";
+import { startModelServer } from "../support/model-server.ts";
 import { type ProviderServer, startProvider } from "../support/provider-server.ts";
 import { until } from "../support/until.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, type Visit } from "./house.ts";
@@ -138,6 +139,49 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
   );
 
   test.each(LOOKS)(
+    "a model that lists and answers nothing says so from the first message on, and what its test has tried (%s)",
+    async (name, look) => {
+      await using model = startModelServer({ models: ["m"] });
+      const label = `Silent ${name}`;
+      const kind = "openai_compatible";
+      const { id } = await at.api<Connection>("POST", "/connections", {
+        kind,
+        label,
+        model: "m",
+        credential: "key",
+        base_url: model.base_url,
+      });
+      const inbox = await at.api<Inbox>("POST", "/inboxes", { label, default_connection_id: id });
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/connections/${id}`);
+      await page.getByRole("button", { name: "Test it" }).click();
+      await page.getByText("The model was asked nothing").waitFor();
+      await page.getByText("Connected", { exact: true }).waitFor();
+      await visit.look("connection-tested");
+      model.fault = "html_502";
+      const ask = () =>
+        at
+          .api("POST", "/v1/messages", { inbox_id: inbox.id, instruction: "Hello", wait: true })
+          .catch(String);
+      await ask();
+      await page.reload();
+      await page.getByText("Does not work", { exact: true }).waitFor();
+      await page.getByText("at least since").waitFor();
+      await page.getByText("(502) has a fault of its own").waitFor();
+      await visit.look("connection-silent");
+      model.fault = "none";
+      await ask();
+      await page.reload();
+      await page.getByText("Connected", { exact: true }).waitFor();
+      expect(await page.getByText("has a fault of its own").count()).toBe(0);
+      await at.api("DELETE", `/inboxes/${inbox.id}`);
+      await at.api("DELETE", `/connections/${id}`);
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
     "an address that is refused says at its field what is wrong, and what mends it (%s)",
     async (_name, look) => {
       await using visit = await at.visit({ look, refusals: [422] });
@@ -162,6 +206,26 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await refused.waitFor();
       await dialog.getByLabel("Address").fill(`${server.origin}/v1`);
       await refused.waitFor({ state: "detached" });
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "a tool server whose address lacks its /mcp is offered the whole one (%s)",
+    async (name, look) => {
+      await using tools = startProvider("mcp");
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await begin(visit, /^Connect a tool server/);
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Name").fill(`Lab tools ${name}`);
+      await dialog.getByLabel("Address").fill(tools.origin);
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText(`but at ${tools.origin}/mcp.`).waitFor();
+      await visit.look("connect-tool-moved");
+      await dialog.getByRole("button", { name: `Use ${tools.origin}/mcp` }).click();
+      await page.getByRole("heading", { name: `Lab tools ${name}`, level: 1 }).waitFor();
+      await page.getByRole("list", { name: "What it can do" }).waitFor();
     },
     LOOK_MS,
   );

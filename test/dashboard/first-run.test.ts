@@ -104,6 +104,7 @@ describe.skipIf(!hasChromium)("the first run", () => {
       ])
         await page.getByRole("heading", { name: `Done: ${name}` }).waitFor();
       await page.getByText(`@${DOMAIN}`).waitFor();
+      await page.getByText("connected, and tested without asking it anything.").waitFor();
       await page.getByText("Your server answers.").waitFor();
       await page.goto(at.setup);
       await page.getByText("its first account has been made", { exact: false }).waitFor();

@@ -469,6 +469,28 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     await until(async () => (await domainNamed(domain)).status === "active");
   }
 
+  test.each(LOOKS)(
+    "a recipe of which nothing is missing offers its inbox, and nothing to make (%s)",
+    async (_name, look) => {
+      type Applied = { created: { inboxes: Made[]; contexts: Made[] } };
+      const { created } = await at.api<Applied>("POST", "/recipes/translate/apply");
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Recipes");
+      await press(page, "See what it makes: Translate");
+      const had = page.getByRole("dialog");
+      await had.getByText("You have all of it already.").waitFor();
+      await had.getByRole("link", { name: "Open the inbox and try it" }).waitFor();
+      expect(await had.getByRole("button", { name: /Make/ }).count()).toBe(0);
+      await visit.look("recipe-had");
+      await had.getByRole("button", { name: "Close" }).last().click();
+      await had.waitFor({ state: "detached" });
+      for (const { id } of created.inboxes) await at.api("DELETE", `/inboxes/${id}`);
+      for (const { id } of created.contexts) await at.api("DELETE", `/contexts/${id}`);
+    },
+    LOOK_MS,
+  );
+
   test.each(TASK_LOOKS)(
     "a recipe shows what it makes, makes it, and takes it back (%s)",
     async (_name, look) => {

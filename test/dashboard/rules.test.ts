@@ -90,4 +90,66 @@ describe.skipIf(!hasChromium)("rules of an inbox", () => {
     },
     60_000,
   );
+
+  test.each(LOOKS)(
+    "say whose clock they go by, and what they would have given each mail (%s)",
+    async (_, look) => {
+      const rules = [
+        {
+          name: "Night",
+          when: [{ field: "time", from: "00:00", to: "23:59", zone: "Europe/Berlin" }],
+          do: { tags: ["late"], instruction: "Sum it up", wait: { until: "08:00", zone: "Asia/Tokyo" } },
+        },
+      ];
+      await at.api("PATCH", `/inboxes/${inbox.id}`, { rules });
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/inboxes/${inbox.id}#rules`);
+      await page.getByRole("button", { name: "Change “Night”" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText("By the clock of Europe/Berlin.").waitFor();
+      await dialog.getByText("By the clock of Asia/Tokyo.").waitFor();
+      expect(await dialog.getByText("your time zone").count()).toBe(0);
+      await dialog.getByRole("button", { name: "Try on the last 100 mails" }).click();
+      await dialog
+        .getByText(
+          "Night: let it wait until 08:00 (Asia/Tokyo), ask for “Sum it up” where it asks for nothing and tag it #late",
+        )
+        .first()
+        .scrollIntoViewIfNeeded();
+      await visit.look("rules-given");
+    },
+    60_000,
+  );
+
+  test.each(LOOKS)(
+    "that were changed meanwhile leave what was typed where it is, and take it in all the same (%s)",
+    async (_, look) => {
+      const rule = (name: string, tag: string) => ({ name, when: [], do: { tags: [tag] } });
+      const path = `/inboxes/${inbox.id}`;
+      await at.api("PATCH", path, { rules: [rule("One", "one"), rule("Two", "two")] });
+      await using visit = await at.visit({ look, refusals: [409] });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/inboxes/${inbox.id}#rules`);
+      await page.getByRole("button", { name: "Change “Two”" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Tags that it gets").fill("mine");
+      await at.api("PATCH", path, { rules: [rule("Two", "theirs"), rule("Three", "three")] });
+      await dialog.getByRole("button", { name: "Save the rule" }).click();
+      await dialog.getByText("have been changed since you read them").waitFor();
+      await dialog.getByText("it takes the place of “Two”").waitFor();
+      expect(await dialog.getByLabel("Tags that it gets").inputValue()).toBe("mine");
+      await dialog.getByRole("button", { name: "Save mine all the same" }).scrollIntoViewIfNeeded();
+      await visit.look("rules-conflict");
+      await dialog.getByRole("button", { name: "Save the rule" }).click();
+      await dialog.getByRole("button", { name: "Save mine all the same" }).click();
+      await dialog.waitFor({ state: "detached" });
+      const now = async () => (await at.api<Inbox>("GET", path)).rules;
+      expect(await now()).toMatchObject([rule("Two", "mine"), rule("Three", "three")]);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await page.getByText("It is as it was before.").waitFor();
+      expect(await now()).toMatchObject([rule("Two", "theirs"), rule("Three", "three")]);
+    },
+    60_000,
+  );
 });

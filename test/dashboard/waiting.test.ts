@@ -45,6 +45,8 @@ describe.skipIf(!hasChromium)("what waits, and what is tried again", () => {
       await visit.look("waits");
       await page.getByRole("button", { name: "Do it now" }).click();
       await page.getByText("Answered at last.").waitFor();
+      await page.getByText(/^waited .*, then took /).waitFor();
+      await visit.look("waited");
     },
   );
 

@@ -163,7 +163,9 @@ describe("caps", () => {
     await send(room, "4");
     expect(await states(room)).toEqual(["received", "received", "loop_cap", "received", "received"]);
     const [, , skipped] = (await room.activity()).toReversed();
-    expect(skipped.error).toBe("skipped: more than 2 mails of one sender in an hour");
+    expect(skipped.error).toBe(
+      "skipped: more than 2 mails of one sender in an hour (limits.replies_per_sender_hour)",
+    );
   });
 
   test("end at so many mails of one sender in a day", async () => {

@@ -56,7 +56,12 @@ describe("mail that meets a cap of loops", () => {
   ])("of %s is told to the owner, once a day at most, and to nobody else", async (_who, from, sender) => {
     await using room = await mailroom({ config, inbox: LISTED });
     await sentTwice(room, from);
-    await expectLetters(room, sender, "Milk", "the same text more than 1 times in an hour");
+    await expectLetters(
+      room,
+      sender,
+      "Milk",
+      "the same text more than 1 times in an hour (limits.same_body_per_hour)",
+    );
     await sentTwice(room, from);
     await sentTwice(room, from);
     expect(await letters(room)).toHaveLength(1);

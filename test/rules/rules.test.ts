@@ -515,6 +515,27 @@ describe("rules are tried", () => {
     expect(saved.body.items.map(({ rules }: { rules: string[] }) => rules)).toEqual([[], [], []]);
   });
 
+  test("with what each mail would have been given, as all rules say it together", async () => {
+    await using room = await mailroom();
+    for (const subject of ["Hello", "A bill", "Later"])
+      await room.send({ subject, text: "Hi", headers: { "Message-ID": `<${subject.replace(" ", "")}@x>` } });
+    await room.drain();
+    const subject = (word: string) => [{ field: "subject", contains: [word] }];
+    const rules = [
+      { name: "Any", when: [], do: { tags: ["seen"] } },
+      { name: "Greeting", when: subject("hello"), do: { instruction: "Greet", model: "m2", tags: ["hi"] } },
+      { name: "Bill", when: subject("bill"), do: { keep: true, model: "m3", tags: ["money"] } },
+      { name: "Later", when: subject("later"), do: { wait: { until: "08:00", zone: "Europe/Berlin" } } },
+    ];
+    const { body } = await room.owner.post(`/inboxes/${room.inbox.id}/rules/try`, { rules });
+    const shown = body.items.map((item: { becomes: string; do: object }) => [item.becomes, item.do]);
+    expect(shown).toEqual([
+      ["waits", { tags: ["seen"], wait: { until: "08:00", zone: "Europe/Berlin" } }],
+      ["kept", { tags: ["seen", "money"] }],
+      ["worked_on", { instruction: "Greet", model: "m2", tags: ["seen", "hi"] }],
+    ]);
+  });
+
   test("with a clear error for bad ones, and never on somebody else's inbox", async () => {
     await using room = await mailroom();
     const path = `/inboxes/${room.inbox.id}/rules/try`;

@@ -40,6 +40,29 @@ describe("a message that a rule has wait", () => {
     expect((await room.activity())[0]).toMatchObject({ waits_until, may_retry: "now" });
   });
 
+  test("says how much of its time it waited, which is no work", async () => {
+    await using room = await waitingRoom();
+    const { id } = await sendWaiting(room);
+    const story = async () => (await room.owner.get(`/messages/${id}`)).body;
+    expect((await story()).waited_ms).toBe(null);
+    room.clock.advance("5h");
+    await room.owner.post(`/messages/${id}/retry`);
+    await room.drain();
+    const hours = 5 * 3_600_000;
+    const { waited_ms, duration_ms, status } = await story();
+    expect(status).toBe("done");
+    expect(waited_ms).toBeGreaterThanOrEqual(hours);
+    expect(duration_ms).toBeGreaterThanOrEqual(waited_ms);
+    expect(duration_ms - waited_ms).toBeLessThan(60_000);
+    await room.send({ text: "Say hello again", headers: { "Message-ID": "<second@x>" } });
+    await room.drain();
+    const second = await room.newest();
+    room.clock.advance("8d");
+    await room.drain();
+    const ended = (await room.owner.get(`/messages/${second.id}`)).body;
+    expect([ended.status, ended.waited_ms >= 8 * 24 * 3_600_000]).toEqual(["done", true]);
+  });
+
   test("is begun at once when it is tried again, and does not wait a second time", async () => {
     await using room = await waitingRoom();
     const { id } = await sendWaiting(room);

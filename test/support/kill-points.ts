@@ -207,6 +207,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/accounts/codes.ts voidCode",
       "resources/accounts/security-events.ts noteRefusal",
       "resources/billing/notices.ts tellFull",
+      "resources/connections/note-use.ts noteUse",
       "resources/billing/routes.ts noted",
       "db/account-storage.ts recountStorage",
       "db/database.ts openDatabase",

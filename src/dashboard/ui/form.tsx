@@ -12,6 +12,8 @@ interface FormProps {
   /** In a window: how it is left with nothing done, and the word for that. */
   onCancel?: () => void;
   cancel?: string;
+  /** What can be done about what the server says. */
+  mend?: ReactNode;
   children: ReactNode;
 }
 
@@ -23,12 +25,14 @@ export function Form({
   disabled,
   onCancel,
   cancel = "Cancel",
+  mend,
   children,
 }: FormProps) {
   return (
     <FormFrame error={change.error} onSubmit={() => change.mutate()} className="grid max-w-xl gap-4">
       {children}
       <RestOfFaults />
+      {mend}
       <div className={`flex flex-wrap gap-2 ${onCancel ? "justify-end" : ""}`}>
         {onCancel && <Button onClick={onCancel}>{cancel}</Button>}
         <Button look={look} type="submit" busy={change.isPending} disabled={disabled}>

@@ -4,6 +4,9 @@ import {
   NAME_ADMINISTRATOR,
   NO_ADMINISTRATOR,
 } from "../../resources/accounts/administrator.ts";
+import { withoutQuote } from "../../ai/llm-faults.ts";
+import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
+import { writtenMoment } from "../../lib/written-moment.ts";
 import { strandedInboxes } from "../../resources/inboxes/leave-domain.ts";
 import { isPublicAddress } from "../../net/guarded-fetch.ts";
 import { inNetworks } from "../../net/networks.ts";
@@ -11,6 +14,10 @@ import { isPublicName } from "../../net/domain-owner.ts";
 import { readPeers } from "../../smtp/peers.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 import { dayAt } from "../../lib/durations.ts";
+
+const MODELS = (Object.keys(MODEL_KINDS) as ModelKind[]).filter((kind) => kind !== "demo");
+/** The most connections that are named. */
+const MAX_NAMED = 3;
 
 /** Fewer mails could be the operator's own tests. */
 const MIN_MAILS = 8;
@@ -23,6 +30,7 @@ export const SETTINGS_CHECKS: Check[] = [
   { name: "registration", run: checkRegistration },
   { name: "administrator", run: checkAdministrator },
   { name: "where mail comes from", run: checkPeers },
+  { name: "models of accounts", run: checkModels },
 ];
 
 async function checkServer({ app, running }: Bench): Promise<Outcome> {
@@ -108,4 +116,33 @@ async function checkPeers({ app }: Bench): Promise<Outcome> {
       `Take it out there. ${mend}`,
     );
   return warn(found, mend);
+}
+
+/** Looks at how the models that accounts have connected were last found. Asking them is what those accounts pay for. */
+async function checkModels({ app }: Bench): Promise<Outcome> {
+  const rows = await app.db
+    .selectFrom("connections")
+    .innerJoin("users", "users.id", "connections.user_id")
+    .select(["label", "connections.status", "last_error", "last_tested_at", "users.email"])
+    .where("kind", "in", MODELS)
+    .orderBy("connections.id")
+    .execute();
+  if (rows.length === 0) return skip("No account has connected a model, other than the demo.");
+  const bad = rows.filter(({ status }) => status === "error" || status === "needs_auth");
+  const untested = rows.filter(({ status }) => status === "untested").length;
+  const never = untested === 0 ? "" : ` ${untested} of them were never tested or asked as they are now.`;
+  const asked = `${never} None is asked here.`;
+  if (bad.length === 0)
+    return ok(
+      `Nothing is known against any model connection of an account; there are ${rows.length} of them.${asked}`,
+    );
+  const named = bad.slice(0, MAX_NAMED).map(({ label, email, last_error, last_tested_at }) => {
+    const since = last_tested_at === null ? "" : `, at least since ${writtenMoment(last_tested_at, "UTC")}`;
+    return `“${label}” of ${email}${since}: ${withoutQuote(last_error ?? "")}`;
+  });
+  const more = bad.length > MAX_NAMED ? ` And ${bad.length - MAX_NAMED} more.` : "";
+  return warn(
+    `${bad.length} of ${rows.length} model connections of accounts did not work when last tested or asked. ${named.join(" ")}${more}${asked}`,
+    "It is mended on its page of the dashboard, under “Connections”, by whoever has it; the next message then shows whether it answers.",
+  );
 }

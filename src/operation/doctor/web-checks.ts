@@ -149,7 +149,10 @@ async function checkClock({ app, targets }: Bench): Promise<Outcome> {
 
 async function checkProvider({ app }: Bench): Promise<Outcome> {
   const { kind, base_url, api_key, model, models } = app.config.llm;
-  if (kind === "") return skip("There is no model under [llm]: every account needs a connection of its own.");
+  if (kind === "")
+    return skip(
+      'There is no model under [llm]: every account needs one of its own, see "models of accounts".',
+    );
   if (kind === "demo")
     return warn("The model under [llm] is the demo, which is no AI.", "Set llm.kind to a real provider.");
   const { label } = KIND_INFO[kind];

@@ -44,8 +44,6 @@ export interface OpenConnection {
   fallback_connection_ids: string[];
   /** What it may cost in a month, in millionths of the currency; null without a limit. */
   monthly_budget: number | null;
-  /** Whether it failed when it was last tested or used. */
-  failed: boolean;
 }
 
 export async function listConnections(app: App, user: UserRow) {
@@ -238,8 +236,8 @@ export async function openConnectionOf(
 ): Promise<OpenConnection | undefined> {
   if (inbox.default_connection_id === null) return operatorConnection(app);
   const { default_connection_id: id, user_id } = inbox;
-  const [row] = await connectionOf(app.db, { id, user_id });
-  return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
+  const [row] = await rowOf(app.db, { id, user_id });
+  return row && openConnection(app, row);
 }
 
 /** The user's own model connection of this id, or else of this label; undefined when there is none. */
@@ -257,10 +255,11 @@ export async function openConnectionNamed(
   // Compared here, because SQLite knows the case of ASCII letters alone.
   const called = rows.filter(({ label }) => label.toLowerCase() === name.toLowerCase());
   const row = rows.find(({ id }) => id === name) ?? called.find(({ kind }) => isModelKind(kind));
-  return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
+  return row && openConnection(app, row);
 }
 
-const connectionOf = remembered((db, key: { id: string; user_id: string }) =>
+/** The row of a connection of an account's, for what every run asks. */
+export const rowOf = remembered((db, key: { id: string; user_id: string }) =>
   db.selectFrom("connections").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
 );
 
@@ -278,11 +277,13 @@ function operatorConnection(app: App): OpenConnection | undefined {
     trusted: true,
     fallback_connection_ids: [],
     monthly_budget: null,
-    failed: false,
   };
 }
 
-function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConnection {
+/** A row as what it takes to ask its model; undefined for one that is no model's. */
+export function openConnection(app: App, row: ConnectionRow): OpenConnection | undefined {
+  const { kind } = row;
+  if (!isModelKind(kind)) return undefined;
   const info = MODEL_KINDS[kind];
   const { credential, headers } = openSealed(app, row);
   return {
@@ -295,7 +296,6 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
     trusted: false,
     fallback_connection_ids: fallbacksOf(row),
     monthly_budget: row.monthly_budget,
-    failed: row.status === "error",
   };
 }
 

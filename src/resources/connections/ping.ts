@@ -148,7 +148,7 @@ export async function* readEvents(target: PingTarget, response: Response): Async
 
 /** The fault of a good status whose answer is not that of this kind of server. */
 export function notUnderstood(target: PingTarget, status: number, what: string): PingFault {
-  const message = `${target.name} answered with ${what}. Check that the base URL is the one of its interface.`;
+  const message = `${target.name} answered with ${what}. Check that the address is the one of its interface.`;
   return new PingFault("bad_response", message, status);
 }
 
@@ -187,7 +187,7 @@ function refusalFault(target: PingTarget, response: Response, body: string): Pin
   const { status } = response;
   if (status < 400) {
     const where = quote(response.headers.get("location") ?? "another address", secretsOf(target));
-    const message = `${target.name} redirects to ${where}. Enter the final address as the base URL.`;
+    const message = `${target.name} redirects to ${where}. Enter the final address instead.`;
     return new PingFault("bad_response", message, status);
   }
   const [code, sentence] = judge(target, response, body);
@@ -207,9 +207,9 @@ function judge(target: PingTarget, { status, headers }: Response, body: string):
   if (status === 403) return ["forbidden", "does not allow this. Check what the credential may do."];
   if (status === 402) return ["forbidden", "has no credit left for this account. Top it up there."];
   if (status === 404 || status === 405)
-    return ["bad_response", "has no such interface at this address. Check the base URL."];
+    return ["bad_response", "has no such interface at this address. Check the address."];
   if (status >= 500) return ["bad_response", "has a fault of its own. If it lasts, see its status page."];
-  return ["bad_response", "refused the request. Check the base URL and the headers."];
+  return ["bad_response", "refused the request. Check the address and the headers."];
 }
 
 function judgeUnauthorized(target: PingTarget, headers: Headers): [PingCode, string] {

@@ -81,7 +81,7 @@ const DESCRIBED = {
     tag: "Connections",
     summary: "Test a connection",
     description:
-      "Asks the provider for something that costs nothing (its models, who you are, or its tools). Always 200: the verdict is in the body.",
+      "Asks the provider for something that costs nothing (its models, who you are, or its tools). No model is asked a question, so that `ok` does not say whether it answers: the connection shows what messages find. Always 200: the verdict is in the body.",
     answers: { 200: ConnectionTestShape },
   }),
 };

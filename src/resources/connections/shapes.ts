@@ -63,13 +63,26 @@ export const ConnectionShape = t.Object(
       description:
         "An API key has made it, or changed its address, and nobody who is signed in has saved it since. While any of your connections has `ask_tools`, each change by its tools then waits for your yes.",
     }),
-    status: words("untested", "ok", "error", "needs_auth"),
+    status: t.Union(
+      (["untested", "ok", "error", "needs_auth"] as const).map((name) => t.Literal(name)),
+      {
+        description:
+          "As its last test found it, or, for a model, as messages have found it since. A test of a model lists what models there are and asks none of them, so that it costs nothing: only a message shows whether it answers.",
+      },
+    ),
     credential_hint: t.Nullable(t.String({ description: "The end of the credential.", examples: ["…abcd"] })),
     has_credential: t.Boolean(),
     auth: words("key", "oauth", "none"),
     expires_at: t.Nullable(moment("When the credential ends"), NONE),
-    last_tested_at: t.Nullable(moment("When it was last tested")),
-    last_error: t.Nullable(t.String({ description: "Why the last test failed." }), NONE),
+    last_tested_at: t.Nullable(
+      moment(
+        "When it was last tested, or when messages since then began to find its model otherwise than that test did",
+      ),
+    ),
+    last_error: t.Nullable(
+      t.String({ description: "Why its last test failed, or its model has not answered since." }),
+      NONE,
+    ),
     used_by_inboxes: t.Integer({ minimum: 0 }),
     created: moment("When it was made"),
     updated: moment("When it was last changed"),

@@ -104,16 +104,26 @@ async function outcomeOf(app: App, row: ConnectionRow, { timeout_ms, draft }: Wa
 
 async function findingOf(app: App, row: ConnectionRow, ask: Ask): Promise<Finding> {
   const target = pingTarget(app, row, ask.signal);
-  const found = await ping(target).catch((error: unknown) => {
-    if (!(error instanceof PingFault) || error.fault.code !== "bad_response") throw error;
-    return row.kind === "mcp" ? pingOldServer(app, row, { ask, error }) : lookBelow(target, error);
-  });
+  const found = await ping(target)
+    .catch((error: unknown) => {
+      if (row.kind !== "mcp" || !isNoInterface(error)) throw error;
+      return pingOldServer(app, row, { ask, error });
+    })
+    .catch((error: unknown) => {
+      if (!isNoInterface(error)) throw error;
+      return lookBelow(target, error);
+    });
   const finding = { ...found, tools: firstOf(found.tools) };
   refuseEcho(target, finding);
   const { kind, model } = row;
   if (isModelKind(kind) && kind !== "demo")
     await refuseMissingModel(target, { kind, model: model ?? "" }, finding);
   return finding;
+}
+
+/** Whether something else than what is wanted has answered. */
+function isNoInterface(error: unknown): error is PingFault {
+  return error instanceof PingFault && error.fault.code === "bad_response";
 }
 
 async function ping(target: PingTarget): Promise<Finding> {

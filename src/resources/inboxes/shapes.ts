@@ -1,7 +1,7 @@
 import { t } from "elysia";
 import { RunShape } from "../messages/shapes.ts";
 import { budget } from "../billing/budget-shapes.ts";
-import { rulesShape } from "./rules/rule-shapes.ts";
+import { actsShape, rulesShape } from "./rules/rule-shapes.ts";
 import { moment } from "../../http/shapes.ts";
 
 const ids = (what: string) => t.Array(t.String({ format: "uuid" }), { description: what });
@@ -166,6 +166,7 @@ export const RulesTriedShape = t.Object(
         created: moment("When the mail was accepted"),
         rules: t.Array(t.String(), { description: "The rules that are for it.", examples: [["Invoices"]] }),
         becomes: t.Union(["worked_on", "skipped", "kept", "waits"].map((name) => t.Literal(name))),
+        do: actsShape,
         asks: t.Array(t.String(), {
           description: "Questions that the model would be asked.",
           examples: [[]],

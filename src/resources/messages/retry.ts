@@ -16,7 +16,7 @@ import { sendAgain } from "../../mail/sending/outgoing.ts";
 import { liftSuppression } from "../../mail/sending/suppressions.ts";
 import { ownMessage, readRun } from "./messages.ts";
 import { endWait } from "../../jobs/waits.ts";
-import { rulesFound, waitsUntil } from "./rules-found.ts";
+import { waitsUntil, withoutWait } from "./rules-found.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
 import { UNDER_WAY_OR_DONE } from "../../db/tries.ts";
 import { answersKept, firstTry, retryOf } from "./may-retry.ts";
@@ -104,8 +104,7 @@ export async function goOnNow(app: App, user: UserRow, id: string): Promise<bool
     if (!message) return false;
     const { inbox_id, conversation_id: lane } = message;
     if (!(await endWait(app, tx, { inbox_id, message_id: id, lane }))) return false;
-    const { until: _, ...found } = rulesFound(message);
-    const rules = JSON.stringify({ ...found, waited: true });
+    const rules = JSON.stringify(withoutWait(message, app.nowMs()));
     await tx.updateTable("messages").set({ rules, steps: "[]" }).where("id", "=", id).execute();
     afterCommit(tx, () => app.changes.tell(user.id, id));
     return true;

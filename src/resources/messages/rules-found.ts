@@ -35,6 +35,8 @@ export interface RulesFound {
   until?: number;
   /** Whether it has waited, and is not to wait again. */
   waited?: true;
+  /** From its arrival to the end of that wait. */
+  waited_ms?: number;
   /** The rule that leaves it out, and has it forwarded before: until that is done, its content is kept. */
   left_out_once_forwarded?: string;
 }
@@ -42,6 +44,12 @@ export interface RulesFound {
 /** Until when a message waits that is still to be worked on, in unix seconds; null where it does not. */
 export function waitsUntil(message: Pick<MessageRow, "state" | "rules">): number | null {
   return message.state === "received" ? (rulesFound(message).until ?? null) : null;
+}
+
+/** What is kept of a message whose wait is over. */
+export function withoutWait(message: Pick<MessageRow, "rules" | "accepted_ms">, now_ms: number): RulesFound {
+  const { until: _, ...found } = rulesFound(message);
+  return { ...found, waited: true, waited_ms: Math.max(0, now_ms - message.accepted_ms) };
 }
 
 /** Returns what is stored; nothing where it is damaged. */

@@ -210,7 +210,14 @@ export const ActivityShape = t.Object(
     ),
     created: moment("When it was accepted"),
     completed: t.Nullable(moment("When it ended")),
-    duration_ms: t.Nullable(t.Integer({ minimum: 0 })),
+    duration_ms: t.Nullable(t.Integer({ minimum: 0, description: "From its arrival to its end." })),
+    waited_ms: t.Nullable(
+      t.Integer({
+        minimum: 0,
+        description: "How much of that it waited because a rule of its inbox asked for it.",
+        examples: [0],
+      }),
+    ),
   },
   { $id: "Message" },
 );

@@ -65,6 +65,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,
+    waited_ms: rulesFound(row).waited_ms ?? null,
   };
 }
 

@@ -25,7 +25,7 @@ export function Head({ story }: { story: Story }) {
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <StatusBadge message={story} waits={waits} />
         <Time at={story.created} />
-        {story.duration_ms !== null && <span>took {spanOf(story.duration_ms / 1_000)}</span>}
+        {story.duration_ms !== null && <span>{tookWords(story.duration_ms, story.waited_ms)}</span>}
         {story.model && <span>{story.model}</span>}
         {usage && (
           <span>
@@ -65,6 +65,12 @@ export function Head({ story }: { story: Story }) {
       {(mayReplay(story) || story.expected !== null) && <Star story={story} />}
     </div>
   );
+}
+
+/** How long the work took; what a rule had it wait before is no part of that. */
+function tookWords(duration_ms: number, waited_ms: number | null): string {
+  const took = `took ${spanOf(Math.max(0, duration_ms - (waited_ms ?? 0)) / 1_000)}`;
+  return waited_ms === null ? took : `waited ${spanOf(waited_ms / 1_000)}, then ${took}`;
 }
 
 function Other({ id, children }: { id: string; children: string }) {

@@ -13,7 +13,7 @@ import { DeleteButton } from "../../ui/delete.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Loading, Spinner } from "../../ui/spinner.tsx";
-import { Time } from "../../ui/time.tsx";
+import { ClockTime, Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { InboxLinks } from "../inboxes/inbox-links.tsx";
 import { isProgram } from "./address-field.tsx";
@@ -106,11 +106,7 @@ function StateLine({ connection }: { connection: ConnectionRow }) {
     <div className="grid gap-1 text-sm text-soft">
       <p className="flex flex-wrap items-center gap-2">
         <StatusOf connection={connection} />
-        {last_tested_at !== null && (
-          <span>
-            {status === "untested" ? "Changed since its test" : "Tested"} <Time at={last_tested_at} />
-          </span>
-        )}
+        {last_tested_at !== null && <Since status={status} at={last_tested_at} />}
       </p>
       {target !== null && (
         <p>
@@ -119,6 +115,21 @@ function StateLine({ connection }: { connection: ConnectionRow }) {
         </p>
       )}
     </div>
+  );
+}
+
+/** When a state was found. A failed test says less of its beginning than messages that failed before it. */
+function Since({ status, at }: { status: ConnectionRow["status"]; at: number }) {
+  if (status === "error")
+    return (
+      <span>
+        at least since <ClockTime at={at} />
+      </span>
+    );
+  return (
+    <span>
+      {status === "untested" ? "Changed since it was checked" : "Checked"} <Time at={at} />
+    </span>
   );
 }
 
@@ -192,7 +203,15 @@ function Verdict({ verdict, connection, onMended }: VerdictProps) {
   return (
     <>
       <Notice look="good">
-        {verdict.detail} ({verdict.latency_ms} ms)
+        <p>
+          {verdict.detail} ({verdict.latency_ms} ms)
+        </p>
+        {connection.category === "llm" && connection.kind !== "demo" && (
+          <p className="text-text">
+            The model was asked nothing, so that the test costs nothing: the next message shows whether it
+            answers.
+          </p>
+        )}
       </Notice>
       {verdict.tools.length > 0 && (
         <div>

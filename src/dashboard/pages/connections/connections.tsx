@@ -11,7 +11,7 @@ import { ConnectionForm } from "./connection-form.tsx";
 import { CATEGORIES, connectWords, iconOf, type Provider, PROVIDERS } from "./providers.ts";
 
 const STATES: Record<string, { look: BadgeLook; word: string }> = {
-  ok: { look: "good", word: "Works" },
+  ok: { look: "good", word: "Connected" },
   untested: { look: "plain", word: "Not tested" },
   error: { look: "bad", word: "Does not work" },
   needs_auth: { look: "warn", word: "Sign in again" },

@@ -2,11 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, type FieldFault, faultOf, get, isMissing, patch, post } from "../../api/client.ts";
+import { type FieldFault, faultOf, get, isMissing, patch, post } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Context as ContextRow } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
+import { Conflict } from "../../ui/conflict.tsx";
 import { NotFound } from "../../shell/not-found.tsx";
 import { PageFault } from "../../shell/page-fault.tsx";
 import { Checkbox, Field, Select } from "../../ui/field.tsx";
@@ -117,7 +118,10 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
               />
               <InUse enabled={enabled} onChange={(on) => set({ enabled: on })} />
               <RestOfFaults />
-              <Conflict error={save.error} busy={save.isPending} onKeep={() => save.mutate(undefined)} />
+              <Conflict error={save.error} busy={save.isPending} onKeep={() => save.mutate(undefined)}>
+                What you wrote is still here. You can also keep yours: the other text then goes to the earlier
+                versions.
+              </Conflict>
               <Button look="main" type="submit" busy={save.isPending}>
                 Save
               </Button>
@@ -129,28 +133,6 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
       </FormFrame>
       <Unsaved changed={touched} />
     </Page>
-  );
-}
-
-interface ConflictProps {
-  error: unknown;
-  busy: boolean;
-  onKeep: () => void;
-}
-
-/** What to do where another tab, or somebody else, has saved another text since this one was read. */
-function Conflict({ error, busy, onKeep }: ConflictProps) {
-  if (!(error instanceof ApiError) || error.problem.code !== "conflict") return null;
-  return (
-    <div className="grid gap-2 text-sm">
-      <p>
-        What you wrote is still here. You can also keep yours: the other text then goes to the earlier
-        versions.
-      </p>
-      <Button busy={busy} onClick={onKeep}>
-        Save mine all the same
-      </Button>
-    </div>
   );
 }
 

@@ -5,7 +5,7 @@ import { Checkbox, Field, Select, TextArea } from "../../ui/field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { OtherModel } from "./other-model.tsx";
 import { type Fault, Lines } from "./rule-conditions.tsx";
-import type { Rule } from "./rule-words.ts";
+import { clockWords, type Rule } from "./rule-words.ts";
 
 type Then = Rule["do"];
 
@@ -162,7 +162,7 @@ function ModelFields({ acts, fault, set }: WorkFieldsProps) {
       />
       <TextField
         label="Wait until"
-        hint="By the clock of your time zone. Left empty, it is worked on at once."
+        hint={`${clockWords(acts.wait?.zone)} Left empty, it is worked on at once.`}
         type="time"
         fault={fault("wait")}
         value={acts.wait?.until ?? ""}

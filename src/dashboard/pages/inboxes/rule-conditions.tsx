@@ -10,6 +10,7 @@ import {
   DAY_WORDS,
   type Field as FieldName,
   FIELDS,
+  clockWords,
   FILE_WORDS,
   KB,
 } from "./rule-words.ts";
@@ -229,7 +230,7 @@ function TimeFields({ condition, fault, onChange }: Omit<ConditionProps, "onDele
         chosen={condition.days ?? []}
         onChange={(days) => onChange({ ...condition, days: days as NonNullable<Condition["days"]> })}
       />
-      <p className="text-sm text-soft">No day ticked: every day. By the clock of your time zone.</p>
+      <p className="text-sm text-soft">No day ticked: every day. {clockWords(condition.zone)}</p>
     </>
   );
 }

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
+import { Conflict } from "../../ui/conflict.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextField } from "../../ui/text-field.tsx";
@@ -19,18 +20,31 @@ interface RuleEditorProps {
   index: number;
   change: { isPending: boolean; error: unknown };
   onSave: (rule: Rule) => void;
+  /** Saves it into the rules as they are now. */
+  onKeep: (rule: Rule) => void;
   onCancel: () => void;
 }
 
 /** A rule in a window: what it is called, when it holds, and what it does. */
-export function RuleEditor({ inbox, index, change, onSave, onCancel }: RuleEditorProps) {
-  const [rule, setRule] = useState<Rule>(inbox.rules[index] ?? NEW_RULE);
+export function RuleEditor({ inbox, index, change, onSave, onKeep, onCancel }: RuleEditorProps) {
+  const there = inbox.rules[index];
+  const [rule, setRule] = useState<Rule>(there ?? NEW_RULE);
   const fault = faultOf(change.error);
   const path = `rules.${index}`;
   const set = (part: Partial<Rule>): void => setRule({ ...rule, ...part });
   const conditions = rule.when;
   return (
-    <Form change={{ ...change, mutate: () => onSave(rule) }} act="Save the rule" onCancel={onCancel}>
+    <Form
+      change={{ ...change, mutate: () => onSave(rule) }}
+      act="Save the rule"
+      onCancel={onCancel}
+      mend={
+        <Conflict error={change.error} busy={change.isPending} onKeep={() => onKeep(rule)}>
+          What you wrote is still here. You can also keep yours: among the rules as they are now it{" "}
+          {there === undefined ? "becomes the last one" : `takes the place of “${there.name}”`}.
+        </Conflict>
+      }
+    >
       <TextField
         label="Name"
         required

@@ -95,8 +95,13 @@ function timeWords({ days = [], from, to, zone }: Pick<Condition, "days" | "from
   ].join(" ");
 }
 
-/** What a rule does, as clauses. */
-function actionWords({ do: acts }: Rule): string[] {
+/** Whose clock times are by, as a sentence. */
+export function clockWords(zone: string | undefined): string {
+  return `By the clock of ${zone ?? "your time zone"}.`;
+}
+
+/** What rules do, as clauses. */
+export function actionWords(acts: Partial<Rule["do"]>): string[] {
   const options = Object.entries(acts.options ?? {}).map(([name, value]) =>
     value === false ? `--no-${name}` : value === true ? `--${name}` : `--${name}=${value}`,
   );
@@ -136,5 +141,5 @@ export function ruleWords(rule: Rule): string {
   const joined = rule.match === "any" ? or(all) : and(all);
   const asks = rule.question ? [`the model says yes to “${rule.question}”`] : [];
   const when = and([...(joined === "" ? [] : [joined]), ...asks]);
-  return `${when === "" ? "Every message" : `If ${when}`}: ${and(actionWords(rule))}.`;
+  return `${when === "" ? "Every message" : `If ${when}`}: ${and(actionWords(rule.do))}.`;
 }

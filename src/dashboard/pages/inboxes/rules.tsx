@@ -1,5 +1,7 @@
 import { ArrowDown, ArrowUp, Pencil, Plus, Trash2 } from "lucide-react";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -11,23 +13,46 @@ import { type Rule, ruleWords } from "./rule-words.ts";
 import { TryRules } from "./try-rules.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
+/** The rule in the window, and the rules among which it was opened. */
+interface Edited {
+  /** Null for a new one. */
+  name: string | null;
+  rules_version: string;
+}
+
+interface Saving {
+  version?: string;
+  done?: () => void;
+}
+
 /** The rules of an inbox, in their order: each can be switched off, moved, changed and tried. */
 export function InboxRules({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
   const { rules } = inbox;
-  const [edited, setEdited] = useState<number>();
-  const save = (next: Rule[], done?: () => void): void =>
-    change.mutate({ rules: next, rules_version: inbox.rules_version }, done ? { onSuccess: done } : {});
+  const queries = useQueryClient();
+  const [edited, setEdited] = useState<Edited>();
+  const save = (next: Rule[], { version = inbox.rules_version, done }: Saving = {}): void =>
+    change.mutate(
+      { rules: next, rules_version: version },
+      {
+        ...(done ? { onSuccess: done } : {}),
+        // Another tab may have changed them: what is there now is shown, and what was typed stays.
+        onError: () => void queries.invalidateQueries({ queryKey: inboxList.queryKey }),
+      },
+    );
+  const edit = (name: string | null): void => setEdited({ name, rules_version: inbox.rules_version });
   const close = (): void => {
     change.reset();
     setEdited(undefined);
   };
+  const known = rules.findIndex(({ name }) => name === edited?.name);
+  const place = known === -1 ? rules.length : known;
   return (
     <div className="grid gap-4">
       <Card
         title="Rules"
         actions={
-          <Button icon={<Plus />} onClick={() => setEdited(rules.length)}>
+          <Button icon={<Plus />} onClick={() => edit(null)}>
             Add a rule
           </Button>
         }
@@ -52,7 +77,7 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
                 rule={rule}
                 place={{ index, last: rules.length - 1 }}
                 busy={change.isPending}
-                onEdit={() => setEdited(index)}
+                onEdit={() => edit(rule.name)}
                 onSwitch={(enabled) => save(rules.with(index, { ...rule, enabled }))}
                 onMove={(to) => save(rules.toSpliced(index, 1).toSpliced(to, 0, rule))}
                 onDelete={() => save(rules.toSpliced(index, 1))}
@@ -66,12 +91,15 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
         <TryRules inbox={inbox} rules={rules} />
       </Card>
       {edited !== undefined && (
-        <Dialog title={edited === rules.length ? "A new rule" : "Change the rule"} onClose={close}>
+        <Dialog title={edited.name === null ? "A new rule" : "Change the rule"} onClose={close}>
           <RuleEditor
             inbox={inbox}
-            index={edited}
+            index={place}
             change={change}
-            onSave={(rule) => save(rules.toSpliced(edited, 1, rule), close)}
+            onSave={(rule) =>
+              save(rules.toSpliced(place, 1, rule), { version: edited.rules_version, done: close })
+            }
+            onKeep={(rule) => save(rules.toSpliced(place, 1, rule), { done: close })}
             onCancel={close}
           />
         </Dialog>

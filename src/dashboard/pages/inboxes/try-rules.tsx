@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { allOf } from "../../../lib/lists.ts";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
 import type { Inbox, RulesTried } from "../../api/shapes.ts";
@@ -6,7 +7,9 @@ import { Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
 import { Time } from "../../ui/time.tsx";
-import type { Rule } from "./rule-words.ts";
+import { actionWords, type Rule } from "./rule-words.ts";
+
+type Acts = RulesTried["items"][number]["do"];
 
 const BECOMES: Record<RulesTried["items"][number]["becomes"], string> = {
   worked_on: "worked on",
@@ -14,6 +17,12 @@ const BECOMES: Record<RulesTried["items"][number]["becomes"], string> = {
   kept: "kept",
   waits: "waits",
 };
+
+/** What rules give a mail together, behind their names. */
+function doesWords(acts: Acts): string {
+  const words = actionWords(acts);
+  return words.length === 0 ? "" : `: ${allOf(words, "and")}`;
+}
 
 /** What the rules would have had done with the newest mails of the inbox. */
 export function TryRules({ inbox, rules }: { inbox: Inbox; rules: Rule[] }) {
@@ -49,7 +58,7 @@ function Outcome({ tried: { items, unread } }: { tried: RulesTried }) {
       </p>
       <Scroll label="Mails and what becomes of them" className="max-h-96">
         <ul className="grid gap-2">
-          {items.map(({ message_id, subject, sender, created, rules, becomes, asks }) => (
+          {items.map(({ message_id, subject, sender, created, rules, becomes, do: acts, asks }) => (
             <li key={message_id} className="grid gap-0.5 border-b border-line pb-2">
               <span className="flex flex-wrap justify-between gap-x-3">
                 <Link
@@ -64,7 +73,12 @@ function Outcome({ tried: { items, unread } }: { tried: RulesTried }) {
               <span className="text-sm text-soft">
                 {sender}, <Time at={created} />
               </span>
-              {rules.length > 0 && <span className="text-sm">{rules.join(", ")}</span>}
+              {rules.length > 0 && (
+                <span className="text-sm">
+                  {rules.join(", ")}
+                  {doesWords(acts)}
+                </span>
+              )}
               {asks.map((question) => (
                 <span key={question} className="text-sm text-warn">
                   The model would be asked: {question}

@@ -28,20 +28,42 @@ export function RecipePreview({ recipe, onClose }: { recipe: Recipe; onClose: ()
     <Dialog title={recipe.title} onClose={onClose}>
       {apply.data ? (
         <Applied applied={apply.data} onClose={onClose} />
+      ) : recipe.applied ? (
+        <Had recipe={recipe} onClose={onClose} />
       ) : (
-        <Form
-          change={apply}
-          act={recipe.applied ? "Make what is missing" : "Make it"}
-          onCancel={onClose}
-          cancel="Not now"
-        >
+        <Form change={apply} act="Make it" onCancel={onClose} cancel="Not now">
           <p>{recipe.description}</p>
           <WillBeMade recipe={recipe} />
           <Needs requires={recipe.requires} />
-          {recipe.applied && <Notice look="good">You have all of it already.</Notice>}
         </Form>
       )}
     </Dialog>
+  );
+}
+
+/** A recipe of which nothing is missing. */
+function Had({ recipe, onClose }: { recipe: Recipe; onClose: () => void }) {
+  const { data: inboxes } = useQuery(inboxList);
+  const inbox = inboxes?.find(({ label }) => label === recipe.inbox.label);
+  return (
+    <div className="grid max-w-xl gap-4">
+      <p>{recipe.description}</p>
+      <Notice look="good">You have all of it already.</Notice>
+      <WillBeMade recipe={recipe} />
+      <Needs requires={recipe.requires} />
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        {inbox && <InboxLink id={inbox.id} />}
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </div>
+  );
+}
+
+function InboxLink({ id }: Pick<Inbox, "id">) {
+  return (
+    <Link to="/inboxes/$inbox_id" params={{ inbox_id: id }} className="text-accent underline">
+      Open the inbox and try it
+    </Link>
   );
 }
 
@@ -146,11 +168,7 @@ function Applied({ applied, onClose }: { applied: AppliedRecipe; onClose: () => 
       )}
       <Fault error={undo.error} />
       <div className="flex flex-wrap items-center justify-between gap-2">
-        {inbox && (
-          <Link to="/inboxes/$inbox_id" params={{ inbox_id: inbox.id }} className="text-accent underline">
-            Open the inbox and try it
-          </Link>
-        )}
+        {inbox && <InboxLink id={inbox.id} />}
         {(inbox || contexts.length > 0) && (
           <Button busy={undo.isPending} onClick={() => undo.mutate()}>
             Undo

@@ -34,7 +34,7 @@ export function useFirstSteps(): { steps?: FirstSteps; error: unknown } {
   return { steps: { done, models, inbox, answered }, error: null };
 }
 
-/** Whether the model has answered once. */
+/** Whether nothing is known against a model: its test lists models, and asks none. */
 export function isProven({ status }: Connection): boolean {
   return status === "ok";
 }

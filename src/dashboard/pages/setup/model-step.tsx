@@ -24,8 +24,8 @@ interface ModelStepProps {
 }
 
 /**
- * The step that ends once a model has answered. The server keeps what a test found out, so that it is here after a
- * reload too.
+ * The step that ends once the test of a model found nothing against it. The server keeps what it found out, so that it is here
+ * after a reload too.
  */
 export function ModelStep({ state, models, onDone }: ModelStepProps) {
   const [chosen, setChosen] = useState<Provider>();
@@ -98,9 +98,10 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
 function Models({ models }: { models: Connection[] }) {
   const proven = models.filter(isProven);
   const names = (proven.length === 0 ? models : proven).map(({ label }) => label).join(", ");
-  return proven.length === 0
-    ? `${names}: connected, but not tested yet.`
-    : `${names}: tested, and ${proven.length === 1 ? "it answers" : "they answer"}.`;
+  if (proven.length > 0)
+    return `${names}: connected, and tested without asking ${proven.length === 1 ? "it" : "them"} anything.`;
+  const fails = models.some(({ status }) => status === "error");
+  return `${names}: connected, but ${fails ? "does not work" : "not tested yet"}.`;
 }
 
 function Unproven({ model, busy, onTest }: { model: Connection; busy: boolean; onTest: () => void }) {

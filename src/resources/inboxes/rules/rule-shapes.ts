@@ -151,6 +151,13 @@ const EXAMPLE = {
 const ruleBody = t.Object(ruleMembers);
 const RuleShape = t.Object(ruleMembers, { $id: "Rule", examples: [EXAMPLE] });
 
+/** What rules do together with a message. */
+export const actsShape = t.Object(actionsBody.properties, {
+  description:
+    "What they give it together, as in `do` of a rule. Of mail that is left out or kept, only its tags and where it is forwarded.",
+  examples: [{ tags: ["money"] }],
+});
+
 /** The rules of an inbox as they come in, and as they go out. */
 export const rulesBody = t.Array(ruleBody, {
   maxItems: MAX_RULES,
