@@ -12,6 +12,7 @@ import { hasReplyMark } from "../../trust/own-words/subject-mark.ts";
 import { mayAnswer } from "./thread-fields.ts";
 import type { PackedMail } from "./winmail.ts";
 import { inSignedForm, type SignedForm } from "./signed-form.ts";
+import { withShortRuns } from "./short-runs.ts";
 import { MB } from "../../lib/sizes.ts";
 
 const MAX_TEXT_CHARS = MB;
@@ -40,7 +41,7 @@ interface Reading {
 export async function readMail(came: Uint8Array, reading: Reading = {}): Promise<ParseOutcome> {
   const { form } = reading;
   const signed = form && inSignedForm(came, readHeaders(came), form);
-  const raw = signed ?? came;
+  const raw = withShortRuns(signed ?? came);
   const structure = await readStructure(raw);
   if (form && !signed) structure.doubt = "its body is not the one that was signed";
   const mail = await readParts(structure, reading);
