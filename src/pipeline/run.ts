@@ -7,6 +7,7 @@ import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, fullText } from "../errors.ts";
+import { reserveOwed } from "../inbound/credit.ts";
 import { waitIfPaused } from "../resources/inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob, returnJob } from "../jobs/queue.ts";
 import { backToLane, waitForTime } from "../jobs/waits.ts";
@@ -55,6 +56,7 @@ async function runMessage(app: App, job: Job<"route_message">, signal: AbortSign
   if (!loaded) return endWithoutInbox(app, job);
   if (await endWithoutKey(app, job, loaded.found.message)) return;
   if (await waits(app, job, loaded.found)) return;
+  if (job.payload.owes_until !== undefined) return reserveOwed(app, job, loaded.found.message);
   await runLoaded(app, job, { ...loaded, fresh, signal });
 }
 
