@@ -90,7 +90,8 @@ const CREDITS = `<section id="credit_limit">
 <h2><a href="#credit_limit">Out of credits</a></h2>
 <p class="facts"><code>credit_limit</code> <span>status 429</span></p>
 <p>A routing call over the credits of this period is answered like any other call, with <code>status</code> <code>limited</code> and
-<code>code</code> <code>credit_limit</code>. Nothing was run and nothing was charged. There is no <code>Retry-After</code>: trying again soon does not help.</p>
+<code>code</code> <code>credit_limit</code>. Nothing was run and nothing was charged. There is no <code>Retry-After</code>: trying again soon does not help,
+unless <code>error</code> says that the credits are held for messages that have not ended.</p>
 <h3>What to do</h3>
 <p><code>credits.resets_at</code> says when there are new credits. The operator of the server can give an account a larger plan.</p>
 </section>`;

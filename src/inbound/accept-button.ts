@@ -5,7 +5,7 @@ import { AppError } from "../errors.ts";
 import { resetsAt } from "../resources/billing/ledger.ts";
 import { refuseFull } from "../resources/billing/storage.ts";
 import { blankMessage } from "../resources/messages/blank-message.ts";
-import { CALL_LIMITED, insertAndReserve } from "./accept.ts";
+import { CALL_LIMITED, insertAndReserve } from "./credit.ts";
 import { enqueueRun } from "./enqueue-run.ts";
 
 /** What the owner's button says, as the instruction of the message that it makes. */
@@ -36,7 +36,7 @@ export async function acceptConsent(
     conversation_id: origin.conversation_id,
     approval_id: approval.id,
   };
-  await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
+  const owes = await insertAndReserve(app, tx, row);
   if (row.state === "limited") {
     const until = await resetsAt(app, tx, user);
     throw new AppError("rate_limited", CALL_LIMITED, {
@@ -44,6 +44,6 @@ export async function acceptConsent(
       retry_after_seconds: Math.max(1, until - app.now()),
     });
   }
-  await enqueueRun(app, tx, { row, user, claimed: false, bytes: 0 });
+  await enqueueRun(app, tx, { row, user, claimed: false, bytes: 0, owes });
   return row;
 }

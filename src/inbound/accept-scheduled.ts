@@ -8,14 +8,8 @@ import { blankMessage } from "../resources/messages/blank-message.ts";
 import { storedBrought } from "../resources/messages/brought.ts";
 import { recordState } from "../resources/messages/events.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
-import {
-  type AcceptedRetry,
-  CALL_LIMITED,
-  insertAndReserve,
-  sameAs,
-  storeMaterial,
-  tellOfLimit,
-} from "./accept.ts";
+import { type AcceptedRetry, sameAs, storeMaterial } from "./accept.ts";
+import { insertAndReserve, tellOfLimit } from "./credit.ts";
 import { enqueueRun } from "./enqueue-run.ts";
 
 /**
@@ -39,13 +33,14 @@ export async function acceptScheduled(
     approval_id: null,
     brought: storedBrought(run),
   };
-  await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
+  const owes = await insertAndReserve(app, tx, row);
   if (row.state === "limited") {
     await tellOfLimit(app, tx, row);
     return row;
   }
   await storeMaterial(app, tx, row, run);
-  await enqueueRun(app, tx, { row, user, claimed: false, bytes: run.raw_size + sizeOf(run), material: run });
+  const bytes = run.raw_size + sizeOf(run);
+  await enqueueRun(app, tx, { row, user, claimed: false, bytes, material: run, owes });
   return row;
 }
 

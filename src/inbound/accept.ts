@@ -1,7 +1,6 @@
 import type { App } from "../app.ts";
-import { creditsOf, reserveCredit } from "../resources/billing/ledger.ts";
-import { tellOwnerLater, tellSenderLater } from "../jobs/tell-later.ts";
-import { refuseFull, type Whose } from "../resources/billing/storage.ts";
+import { tellOwnerLater } from "../jobs/tell-later.ts";
+import { refuseFull } from "../resources/billing/storage.ts";
 import { ownConversation, startConversation } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
@@ -15,6 +14,7 @@ import { recordState } from "../resources/messages/events.ts";
 import { inheritCalls } from "../resources/messages/inherit-calls.ts";
 import type { Metadata } from "../resources/messages/metadata.ts";
 import { storedBrought } from "../resources/messages/brought.ts";
+import { insertAndReserve, insertEnded, type Owing, tellOfLimit } from "./credit.ts";
 import { enqueueRun } from "./enqueue-run.ts";
 import { authorityNow } from "./judge-sender.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
@@ -105,7 +105,7 @@ export interface AcceptedRetry {
 }
 
 /**
- * Stores a mail, the credit reserved for it, and its job: this is what `250` promises. If the account is over its
+ * Stores a mail, the credit reserved for it or still owed, and its job: this is what `250` promises. If the account is over its
  * credit cap, or the inbox is beyond the plan, the message ends as `limited` at once, and the owner is told once a day.
  */
 export async function acceptMail(
@@ -141,40 +141,30 @@ export async function acceptMail(
     await tellOwnerLater(app, tx, { user_id: row.user_id, kind: "mail_left_out", message_id: row.id });
     return { row, job: null };
   }
-  if (await hasRoom(app, tx, mail.user, inbox))
-    await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
-  else await insertEnded(app, tx, row, { state: "limited", reason: "plan_limit", error: NO_ROOM });
+  const owes = await insertWithinPlan(app, tx, mail, row);
   if (row.state === "limited") {
     if (row.source === "email") await tellOfLimit(app, tx, row);
     return { row, job: null };
   }
   if (mail.failed_before) await inheritCalls(tx, row);
   const waits = inbox.paused !== null;
-  const claimed = mail.slot && !waits && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRun(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits });
+  const claimed = mail.slot && !waits && !owes && (await mayBegin(tx, conversation_id));
+  const job = await enqueueRun(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits, owes });
   return { row, job: claimed ? job : null };
 }
 
-/**
- * Tells the owner about a limit, by at most one letter a day, for the owner's own mails as well; a listed sender is
- * told too.
- */
-export async function tellOfLimit(app: App, tx: Db, row: MessageRow): Promise<void> {
-  const { id, user_id, authority } = row;
-  await tellOwnerLater(app, tx, { user_id, kind: await limitOf(app, tx, row) });
-  if (authority === "listed") await tellSenderLater(app, tx, id);
-}
+const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
 
-/** What a message was too much for. Credits that strangers may not use are still there for the household's mail. */
-async function limitOf(app: App, tx: Db, row: MessageRow) {
-  if (row.reason === "plan_limit") return "beyond_plan";
-  if (whoseIs(row) === "household") return "credits_used_up";
-  const { remaining } = await creditsOf(app, tx, { id: row.user_id });
-  return remaining > 0 ? "strangers_share" : "credits_used_up";
-}
-
-function whoseIs({ authority }: Pick<MessageRow, "authority">): Whose {
-  return authority === "owner" || authority === "listed" ? "household" : "strangers";
+/** As `insertAndReserve`, where the plan has room for the inbox. */
+async function insertWithinPlan(
+  app: App,
+  tx: Db,
+  { user, inbox }: AcceptedMail,
+  row: MessageRow,
+): Promise<Owing> {
+  if (await hasRoom(app, tx, user, inbox)) return insertAndReserve(app, tx, row);
+  await insertEnded(app, tx, row, { state: "limited", reason: "plan_limit", error: NO_ROOM });
+  return undefined;
 }
 
 /**
@@ -206,7 +196,7 @@ export async function acceptCall(
     metadata,
     brought: storedBrought(call),
   };
-  await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
+  await insertAndReserve(app, tx, row);
   if (row.state === "limited") return { row, job: null };
   await storeMaterial(app, tx, row, call);
   const begins = call.conversation_id === null;
@@ -260,12 +250,12 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     retry_of: firstTry(failed),
     brought: storedBrought(retry),
   };
-  await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
+  const owes = await insertAndReserve(app, tx, row);
   if (row.state === "limited") return row;
   await inheritCalls(tx, row);
   await storeMaterial(app, tx, row, retry);
   const bytes = retry.raw_size + sizeOf(retry);
-  await enqueueRun(app, tx, { row, user, claimed: false, bytes, material: retry });
+  await enqueueRun(app, tx, { row, user, claimed: false, bytes, material: retry, owes });
   return row;
 }
 
@@ -314,38 +304,6 @@ export async function storeMaterial(
   if (content !== null)
     await insertRow(tx, "message_contents", { message_id: row.id, content, purged_at: null });
   await storeFiles(app, tx, { message_id: row.id, direction: "in", files });
-}
-
-const MAIL_LIMITED = "This account has no credits left this month, so the mail was not worked on.";
-const STRANGERS_LIMITED =
-  "None of the credits that mail of unlisted senders may use are left this month: a fifth is kept for the owner and for listed senders. The mail was not worked on.";
-const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
-export const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
-
-export async function insertAndReserve(
-  app: App,
-  tx: Db,
-  { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
-): Promise<void> {
-  const free = row.source === "test";
-  const whose = whoseIs(row);
-  if (!free && !(await reserveCredit(app, tx, user, { message_id: row.id, whose }))) {
-    const error = whose === "household" ? limit_text : STRANGERS_LIMITED;
-    return insertEnded(app, tx, row, { state: "limited", reason: "credit_limit", error });
-  }
-  await insertRow(tx, "messages", row);
-  await recordState(app, tx, row);
-}
-
-async function insertEnded(
-  app: App,
-  tx: Db,
-  row: MessageRow,
-  end: { state: "limited" | "skipped"; reason: "credit_limit" | "plan_limit" | "loop_cap"; error: string },
-): Promise<void> {
-  Object.assign(row, { ...end, completed: app.now(), duration_ms: 0 });
-  await insertRow(tx, "messages", row);
-  await recordState(app, tx, row);
 }
 
 /** Returns whether a message would start at once; a conversation of null has no other message. */

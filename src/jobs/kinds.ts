@@ -5,8 +5,15 @@ import type { SegmentRange } from "../lib/segments.ts";
 
 /** Every kind of job and its payload. */
 export interface JobPayloads {
-  /** `brought`: see `resources/messages/brought.ts`; earlier versions did not write it. */
-  route_message: { message_id: string; brought?: { content: boolean; files: number } };
+  /**
+   * `brought`: see `resources/messages/brought.ts`; earlier versions did not write it. `owes_until`: until when it waits for a credit,
+   * where none is reserved for it yet (`inbound/credit.ts`).
+   */
+  route_message: {
+    message_id: string;
+    brought?: { content: boolean; files: number };
+    owes_until?: number;
+  };
   /**
    * `entrusted`: somebody was told that the content has been accepted; if the mail bounces, it is kept for the
    * operator.

@@ -238,12 +238,16 @@ export const rewriteJob = prepared((db, { id, payload }: { id: string; payload: 
 );
 
 /** Returns a job to the queue until `run_at`, as a failure that `error` describes. */
-export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; error: string }): Promise<void> {
+export async function postponeJob(
+  tx: Db,
+  job: Job,
+  { error, ...later }: { run_at: number; error: string; dedupe_key?: string },
+): Promise<void> {
   await updateHeld(tx, job, {
     ...UNCLAIMED,
     failures: job.failures + 1,
-    run_at: retry.run_at,
-    last_error: retry.error.slice(0, MAX_ERROR_CHARS),
+    ...later,
+    last_error: error.slice(0, MAX_ERROR_CHARS),
   });
 }
 

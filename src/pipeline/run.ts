@@ -2,13 +2,12 @@ import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../resources/conversations/conversations.ts";
-import { afterCommit } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, fullText } from "../errors.ts";
+import { reserveOwed } from "../inbound/credit.ts";
 import { waitIfPaused } from "../resources/inboxes/resume.ts";
-import { buryJob, finishJob, type Job, postponeJob, returnJob } from "../jobs/queue.ts";
+import { buryJob, finishJob, type Job, returnJob } from "../jobs/queue.ts";
 import { backToLane, waitForTime } from "../jobs/waits.ts";
 import { writtenMoment } from "../lib/written-moment.ts";
 import { rulesFound, withoutWait } from "../resources/messages/rules-found.ts";
@@ -25,7 +24,8 @@ import { notedCalls } from "./tool-journal.ts";
 import { withGathered } from "./digest.ts";
 import { readInstruction, type Understanding } from "./read-instruction.ts";
 import { runWithModel } from "./run-with-model.ts";
-import { type Again, againAfter, secondsUntil } from "./model-pause.ts";
+import { askAgainLater, retryLater } from "./ask-again-later.ts";
+import { againAfter } from "./model-pause.ts";
 import { judgeByRules, narrowed, noteRules, type Ruled } from "./rules.ts";
 import { endWithoutInbox } from "./end-without-inbox.ts";
 import { endWithoutKey } from "./end-without-key.ts";
@@ -33,8 +33,6 @@ import { endWithoutModel } from "./end-without-model.ts";
 import { type Loaded, withInbox } from "./with-inbox.ts";
 import type { FreshCall } from "../inbound/accept.ts";
 import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
-
-type Failure = Completion & { ok: false };
 
 /**
  * Works on an accepted message: reads it, asks the model, and closes it in one transaction with its result, its credit,
@@ -55,6 +53,7 @@ async function runMessage(app: App, job: Job<"route_message">, signal: AbortSign
   if (!loaded) return endWithoutInbox(app, job);
   if (await endWithoutKey(app, job, loaded.found.message)) return;
   if (await waits(app, job, loaded.found)) return;
+  if (job.payload.owes_until !== undefined) return reserveOwed(app, job, loaded.found.message);
   await runLoaded(app, job, { ...loaded, fresh, signal });
 }
 
@@ -112,7 +111,7 @@ async function beginByRules(
   const ruled = await judgeByRules(app, { ...loaded, timezone: loaded.owner_timezone, input }, signal);
   const { end, until, again } = ruled;
   if (again !== null) {
-    await askAgainLater(app, job, again);
+    await askAgainLater(app, job, loaded, again);
     return undefined;
   }
   if (until !== null) await waitByRule(app, job, loaded, ruled);
@@ -255,36 +254,6 @@ const ASKED_FOR = (model: string): string =>
 
 const ASKED_BY = (rule: string): string =>
   `The rule “${rule}” of the inbox asks for it: name a model there that there is, or take it out of the rule.`;
-
-/** Puts a run back until its model is asked again, and says so on its message. */
-async function retryLater(
-  app: App,
-  job: Job,
-  { message, owner_timezone }: Run,
-  { failure, seconds }: Again,
-): Promise<void> {
-  app.log.info({ code: failure.code, seconds }, "the model will be asked again");
-  const run_at = app.after(seconds);
-  const told = `${failure.message} It is asked again at ${writtenMoment(run_at, owner_timezone)}.`;
-  await app.write(async (tx) => {
-    await postponeJob(tx, job, { run_at, error: failure.message });
-    await noteSteps(tx, { id: message.id, steps: JSON.stringify(toSteps([warningStep(told)])) });
-    afterCommit(tx, () => app.changes.tell(message.user_id, message.id));
-  });
-  app.worker?.wake(job.kind);
-}
-
-const noteSteps = prepared((db, row: { id: string; steps: string }) =>
-  db.updateTable("messages").set({ steps: row.steps }).where("id", "=", row.id),
-);
-
-/** Puts a message back whose question was not answered: that leaves the run itself as many tries as it has. */
-async function askAgainLater(app: App, job: Job, answer: Failure): Promise<void> {
-  const seconds = secondsUntil(answer);
-  app.log.info({ code: answer.code, seconds }, "a question of a rule will be asked again");
-  await app.write((tx) => returnJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
-  app.worker?.wake(job.kind);
-}
 
 /** Has a message wait as a rule asks, and says so: on the message, and to whoever waits for its end. */
 async function waitByRule(

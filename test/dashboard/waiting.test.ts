@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Activity, Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { until } from "../support/until.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, NARROW_LOOKS } from "./house.ts";
 
 describe.skipIf(!hasChromium)("what waits, and what is tried again", () => {
   const stack = new AsyncDisposableStack();
-  const model = stack.use(startModelServer({ reply: () => "Answered at last." }));
+  const model = stack.use(startModelServer({ reply: () => "Answered at last.", retry_after: "120" }));
   let at: Dashboard;
 
   beforeAll(async () => {
@@ -47,6 +47,25 @@ describe.skipIf(!hasChromium)("what waits, and what is tried again", () => {
       await page.getByText("Answered at last.").waitFor();
       await page.getByText(/^waited .*, then took /).waitFor();
       await visit.look("waited");
+    },
+  );
+
+  test.each([...LOOKS, ...NARROW_LOOKS.slice(0, 1)])(
+    "a message that was tried says that it waits for its next try, and is tried now (%s)",
+    async (name, look) => {
+      const inbox = await at.api<Inbox>("POST", "/inboxes", { label: "Tried" });
+      model.fault = "rate_limited";
+      const { message_id } = await call(inbox, `Tried ${name}`);
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await page.goto(`${at.url}/app/messages/${message_id}`);
+      await page.getByText(/^It was tried, and waits for its next try/).waitFor();
+      await page.getByText(/\. It is asked again at/).waitFor();
+      expect(await page.getByText(/It has not begun|waits for its turn/).count()).toBe(0);
+      await visit.look("next-try");
+      model.fault = "none";
+      await page.getByRole("button", { name: "Try now" }).click();
+      await page.getByText("Answered at last.").waitFor();
     },
   );
 

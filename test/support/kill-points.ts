@@ -72,6 +72,8 @@ const INDEXED =
   'test/faults/search.test.ts › "kill -9 between the end of a message and its indexing leaves none that cannot be found, and none twice"';
 const COSTS =
   'test/faults/costs.test.ts › "kill -9 between setting money aside and the answer gives it back; what was answered counts, each time and once"';
+const HELD_CREDITS =
+  'test/faults/held-credits.test.ts › "kill -9 while mail waits for a credit that is held for others loses none of it, and charges each once"';
 const COMMITS = 'test/unit/group-commit.test.ts › "group commit" › "tells nobody anything before the commit"';
 
 /**
@@ -81,6 +83,7 @@ const COMMITS = 'test/unit/group-commit.test.ts › "group commit" › "tells no
 export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
   commit: {
     [INDEXED]: ["resources/messages/search/keep-indexed.ts store"],
+    [HELD_CREDITS]: ["inbound/credit.ts reserveOwed"],
     [COSTS]: ["resources/billing/budgets.ts reserveCost", "resources/billing/budgets.ts settleCost"],
     [KILLED]: [
       "resources/accounts/deletion.ts deleteAccount",
@@ -127,7 +130,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "pipeline/run.ts beginAnew",
       "pipeline/run.ts hasWaited",
       "pipeline/run.ts waitByRule 2",
-      "pipeline/run.ts retryLater",
+      "pipeline/ask-again-later.ts retryLater",
       "pipeline/tool-journal.ts beginCall",
       "pipeline/tool-journal.ts endCall",
       "serve.ts takeOver",
@@ -199,7 +202,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/look-through.ts areMadeAnew",
       "db/look-through.ts isWrittenAnew",
       "db/look-through.ts isWrittenAnew 2",
-      "pipeline/run.ts askAgainLater",
+      "pipeline/ask-again-later.ts askAgainLater",
       "pipeline/run.ts waitByRule",
       "resources/messages/retry.ts goOnNow",
       "resources/accounts/administrator.ts appointAdministrator",

@@ -4,6 +4,7 @@ import type { JobRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { holdKinds, releaseKinds, restingKinds } from "../../jobs/holds.ts";
 import type { JobKind } from "../../jobs/kinds.ts";
+import { waitsForCredit } from "../../jobs/credit-waits.ts";
 import { PAUSED_AT } from "../../jobs/paused.ts";
 import { decodeCursor, type Page, pageOf } from "../../lib/pagination.ts";
 import { aboutJob } from "../jobs.ts";
@@ -124,6 +125,7 @@ function whyOf(
   if (state === "running") return "being worked on";
   if (held) return held;
   if (row.run_at === PAUSED_AT) return "its inbox is paused";
+  if (waitsForCredit(row)) return "the credits that are left are held for other messages";
   if (failed) return failed;
   if (state === "waiting") return "its time has not come";
   return row.behind === 0 ? "its turn is next" : "an earlier message of its conversation comes first";

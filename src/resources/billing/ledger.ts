@@ -1,6 +1,8 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { insertRow, prepared } from "../../db/prepared.ts";
+import { NOT_DONE } from "../../db/unfinished.ts";
+import { wakeFirst } from "../../jobs/credit-waits.ts";
 import { isStorageFault } from "../../db/storage-faults.ts";
 import type { LedgerRow, UserRow } from "../../db/schema.ts";
 import type { Period } from "./period.ts";
@@ -34,12 +36,50 @@ export async function reserveCredit(
   { message_id, whose = "household" }: { message_id: string; whose?: Whose },
 ): Promise<boolean> {
   const standing = await standingOf(app, tx, user);
-  const kept = whose === "household" || standing.unlimited ? 0 : keptForHousehold(standing.allowance);
-  if (standing.left + standing.bought < RUN_CREDITS + kept) return false;
+  if (lackingFor(standing, whose) > 0) return false;
   const purse = standing.left < RUN_CREDITS ? boughtPurse(user, standing) : await fit(app, tx, standing);
   await append(app, tx, purse, { kind: "reserve", amount: -RUN_CREDITS, message_id });
   return true;
 }
+
+/** The credits that are lacking for a run of theirs. */
+function lackingFor({ unlimited, allowance, left, bought }: Standing, whose: Whose): number {
+  const kept = whose === "household" || unlimited ? 0 : keptForHousehold(allowance);
+  return RUN_CREDITS + kept - left - bought;
+}
+
+/**
+ * Whether there would be a credit for a run of theirs but for what is held for runs that have not ended: that may be given back, as
+ * where a rule leaves them out.
+ */
+export async function isMerelyHeld(app: App, tx: Db, user: Account, whose: Whose): Promise<boolean> {
+  const lacking = lackingFor(await standingOf(app, tx, user), whose);
+  const [held] = await heldFor(tx, { user_id: user.id });
+  return (held?.credits ?? 0) >= lacking;
+}
+
+/** Counts the reserves of runs that have not ended. */
+const heldFor = prepared((db, { user_id }: { user_id: string }) =>
+  db
+    .selectFrom("ledger")
+    .select((eb) => eb.fn.countAll<number>().as("credits"))
+    .where("kind", "=", "reserve")
+    .where("message_id", "in", (eb) =>
+      eb
+        .selectFrom("messages")
+        .select("messages.id")
+        .where("messages.user_id", "=", user_id)
+        .where(NOT_DONE)
+        .where("state", "=", "received")
+        .unionAll(
+          eb
+            .selectFrom("replays")
+            .select("replays.id")
+            .where("replays.user_id", "=", user_id)
+            .where("replays.state", "=", "received"),
+        ),
+    ),
+);
 
 /** Makes the reserve of a run final. */
 export async function settleCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
@@ -225,7 +265,8 @@ interface End {
 /** What a damaged row of the ledger costs is a credit, and never the result of a run, or the notice of its failure. */
 async function end(app: App, tx: Db, how: Omit<End, "now">): Promise<void> {
   try {
-    await endReserve(tx, { ...how, now: app.now() });
+    const [ended] = await endReserve(tx, { ...how, now: app.now() });
+    if (ended) await wakeFirst(app, tx, ended.user_id);
   } catch (error) {
     if (isStorageFault(error)) throw error;
     const words = "the credit of a message stays as it is: its row in the ledger is damaged";
@@ -269,5 +310,6 @@ const endReserve = prepared((db, end: End) =>
             eb(balance, "+", amount).as("balance"),
           ];
         }),
-    ),
+    )
+    .returning("user_id"),
 );

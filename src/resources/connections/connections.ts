@@ -23,6 +23,7 @@ import {
   refuseUnmarked,
 } from "./rules.ts";
 import { openSealed, sealedColumns } from "./sealed.ts";
+import { tryIfMended } from "./try-waiting.ts";
 import { connectionViewer } from "./view.ts";
 import type { ConnectionInput, NewConnection } from "./body-shapes.ts";
 
@@ -67,14 +68,10 @@ export async function createConnection(app: App, caller: Caller, input: NewConne
   const made = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "connection_created");
     await refuseBadFallbacks(tx, draft);
-    return insertConnection(app, tx, user, { ...draft, unconfirmed: byKey(caller) });
+    // Nobody has seen it who could tell where it leads; see `asksFirstAt`.
+    return insertConnection(app, tx, user, { ...draft, unconfirmed: caller.session === null ? 1 : 0 });
   });
   return (await connectionViewer(app, app.db, user.id))(made);
-}
-
-/** What a person has not seen who could tell where it leads; see `asksFirstAt`. */
-function byKey({ session }: Caller): 0 | 1 {
-  return session === null ? 1 : 0;
 }
 
 /** The row that `input` describes, complete as its kind needs it, and not stored. */
@@ -154,7 +151,7 @@ export async function patchConnection(
   { id, input }: { id: string; input: ConnectionInput },
 ) {
   const { user } = caller;
-  return app.write(async (tx) => {
+  const { view, ...change } = await app.write(async (tx) => {
     await noteChange(app, tx, caller, "connection_changed");
     const row = await ownConnection(tx, user, id);
     if (input.kind !== undefined && input.kind !== row.kind)
@@ -184,8 +181,10 @@ export async function patchConnection(
     await keepGrants(tx, user.id, () =>
       tx.updateTable("connections").set(changed).where("id", "=", row.id).execute(),
     );
-    return (await connectionViewer(app, tx, user.id))(changed);
+    return { before: row, after: changed, view: (await connectionViewer(app, tx, user.id))(changed) };
   });
+  await tryIfMended(app, change);
+  return view;
 }
 
 /**

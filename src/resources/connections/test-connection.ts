@@ -15,6 +15,7 @@ import { type Ask, pingBySession } from "./ping-by-session.ts";
 import { pingTarget } from "./ping-target.ts";
 import { isProgramUrl } from "./programs.ts";
 import { openIfPossible } from "./sealed.ts";
+import { tryWaiting } from "./try-waiting.ts";
 
 const PING_TIMEOUT_MS = 10_000;
 /** The shortest credential that is looked for in answers: a shorter one could stand in any answer by chance. */
@@ -35,6 +36,7 @@ export async function testConnection(
   const row = await withFreshToken(app, user, await ownConnection(app.db, user, id));
   const verdict = await verdictOn(app, row, timeout_ms);
   await keep(app, row, verdict);
+  if (verdict.ok) await tryWaiting(app, row);
   return verdict;
 }
 

@@ -285,7 +285,7 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
     .orderBy("id", "desc")
     .execute();
   const files = await attachmentsOf(app.db, ids);
-  const triesOf = await lookAtTries(app.db, rows);
+  const triesOf = await lookAtTries(app, rows);
   const paused = await waitingAmong(app.db, rows);
   return rows.map((row) =>
     Object.assign(viewActivity(row, files.get(row.id) ?? []), triesOf(row), paused.has(row.id) ? WAITS : {}),

@@ -1,11 +1,14 @@
+import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { MessageRow } from "../../db/schema.ts";
 import { UNDER_WAY_OR_DONE } from "../../db/tries.ts";
+import { waitsForTry } from "../../jobs/tries.ts";
 import { waitsUntil } from "./rules-found.ts";
 
 /**
  * What trying a message again does: its work is done again (`run`), it is begun for the first time (`begin`), its
- * answer, which never arrived, is mailed again (`send`), or the time that a rule has it wait for is over (`now`).
+ * answer, which never arrived, is mailed again (`send`), or it waits no longer for a time (`now`): that of a rule, or of its
+ * next try.
  */
 export type Retry = "run" | "begin" | "send" | "now";
 
@@ -43,9 +46,14 @@ function isUnanswered({ reply_status }: Pick<MessageRow, "reply_status">): boole
  * Looks what trying these messages again does, which takes that what it needs is still there and that no other try is under
  * way or done. Returns what there is to say of each.
  */
-export async function lookAtTries(db: Db, messages: MessageRow[]): Promise<(message: MessageRow) => Tries> {
+export async function lookAtTries(
+  app: Pick<App, "db" | "now">,
+  messages: MessageRow[],
+): Promise<(message: MessageRow) => Tries> {
+  const { db } = app;
+  const waiting = await waitingAmong(app, messages);
   const tried = messages.flatMap((message) => {
-    const retry: Retry | null = waitsUntil(message) === null ? retryOf(message) : "now";
+    const retry: Retry | null = waiting.has(message.id) ? "now" : retryOf(message);
     return retry === null ? [] : [{ ...message, retry }];
   });
   const sent = tried.filter(({ retry }) => retry === "send").map(({ id }) => id);
@@ -66,6 +74,17 @@ export async function lookAtTries(db: Db, messages: MessageRow[]): Promise<(mess
     may_retry: left.get(id) ?? null,
     tried_again: redone === 1 ? "done" : (again.get(id) ?? null),
   });
+}
+
+/** The ids of those that wait for a time. A message that was tried, and waits for its next try, has a step that says so. */
+async function waitingAmong(app: Pick<App, "db" | "now">, messages: MessageRow[]): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for (const message of messages) {
+    const is_tried = message.state === "received" && message.steps !== "[]";
+    const waits = waitsUntil(message) !== null || (is_tried && (await waitsForTry(app, app.db, message)));
+    if (waits) ids.add(message.id);
+  }
+  return ids;
 }
 
 /** The id of the first try, which all retries name, also a retry of a retry. */

@@ -15,6 +15,7 @@ import { deleteDeadJobFor } from "../../jobs/remove.ts";
 import { sendAgain } from "../../mail/sending/outgoing.ts";
 import { liftSuppression } from "../../mail/sending/suppressions.ts";
 import { ownMessage, readRun } from "./messages.ts";
+import { tryNow, waitsForTry } from "../../jobs/tries.ts";
 import { endWait } from "../../jobs/waits.ts";
 import { waitsUntil, withoutWait } from "./rules-found.ts";
 import { type EarlierMail, workedOn } from "../../inbound/same-mail.ts";
@@ -96,12 +97,15 @@ const ANSWER_GONE = {
   fix: "Its text is in `result` of the message: send that in another way.",
 };
 
-/** Ends the wait of a message that a rule has wait: its owner wants it done now. False for any other message. */
+/**
+ * Has a message worked on now that waits for a time: as a rule asks, or until its model is asked again. False for any other message.
+ */
 export async function goOnNow(app: App, user: UserRow, id: string): Promise<boolean> {
   if (!(await waiting(app, app.db, user, id))) return false;
   return app.write(async (tx) => {
     const message = await waiting(app, tx, user, id);
     if (!message) return false;
+    if (waitsUntil(message) === null) return tryNow(app, tx, message);
     const { inbox_id, conversation_id: lane } = message;
     if (!(await endWait(app, tx, { inbox_id, message_id: id, lane }))) return false;
     const rules = JSON.stringify(withoutWait(message, app.nowMs()));
@@ -113,8 +117,9 @@ export async function goOnNow(app: App, user: UserRow, id: string): Promise<bool
 
 async function waiting(app: App, db: Db, user: UserRow, id: string) {
   const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
-  if (!message || waitsUntil(message) === null || message.inbox_id === null) return undefined;
-  return { ...message, inbox_id: message.inbox_id };
+  if (message?.state !== "received" || message.inbox_id === null) return undefined;
+  const waits = waitsUntil(message) !== null || (await waitsForTry(app, db, message));
+  return waits ? { ...message, inbox_id: message.inbox_id } : undefined;
 }
 
 const WITHOUT_CREDITS = {

@@ -184,7 +184,7 @@ export const ActivityShape = t.Object(
     may_retry: t.Nullable(
       t.Union([t.Literal("run"), t.Literal("begin"), t.Literal("send"), t.Literal("now")], {
         description:
-          "What `POST /messages/{message_id}/retry` would do: `run` does the work of a failed message again, `begin` has a kept one worked on for the first time, `send` mails an answer again that came back or was not sent, `now` has one worked on that a rule has wait. Null if it would be refused.",
+          "What `POST /messages/{message_id}/retry` would do: `run` does the work of a failed message again, `begin` has a kept one worked on for the first time, `send` mails an answer again that came back or was not sent, `now` has one worked on that a rule has wait, or that waits for its next try because its model has failed for the moment. Null if it would be refused.",
         examples: [null],
       }),
     ),

@@ -40,7 +40,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
   return {
     ...viewActivity(withProgress(app, row), files),
     ...((await waitingAmong(app.db, [row])).has(row.id) ? WAITS : {}),
-    ...(await lookAtTries(app.db, [row]))(row),
+    ...(await lookAtTries(app, [row]))(row),
     running: row.state === "received" && app.progress.has(row.id),
     held: row.state === "received" && (await isHeld(app.db, "route_message")),
     to,

@@ -6,6 +6,7 @@ import type { RoutingResult, Story } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { waitsForTry } from "./working.tsx";
 import { DeleteMessage } from "./delete-message.tsx";
 
 const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
@@ -18,11 +19,8 @@ const RETRIES: Record<NonNullable<Story["may_retry"]>, { word: string; said: str
 };
 
 /** The buttons of a message: to download it, to try it again where it failed, and to delete it. */
-export function Actions({
-  story: { message_id, inbox_id, status, source, may_retry, raw_available },
-}: {
-  story: Story;
-}) {
+export function Actions({ story }: { story: Story }) {
+  const { message_id, inbox_id, status, source, may_retry, raw_available } = story;
   const navigate = useNavigate();
   const say = useToast();
   const retry = useChange<void, RoutingResult>({
@@ -45,7 +43,7 @@ export function Actions({
       )}
       {may_retry !== null && (
         <Button icon={<RotateCcw />} busy={retry.isPending} onClick={() => retry.mutate()}>
-          {RETRIES[may_retry].word}
+          {waitsForTry(story) ? "Try now" : RETRIES[may_retry].word}
         </Button>
       )}
       {status === "failed" && source === "test" && inbox_id !== null && (

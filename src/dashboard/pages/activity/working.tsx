@@ -18,7 +18,13 @@ export function Working({ story }: { story: Story }) {
   if (story.waits_until !== null) return <WaitingByRule story={story} />;
   return (
     <Card
-      title={story.running ? "It is being worked on" : "It has not begun"}
+      title={
+        story.running
+          ? "It is being worked on"
+          : waitsForTry(story)
+            ? "It waits for its next try"
+            : "It has not begun"
+      }
       actions={<Cancel message_id={story.message_id} is_told={isTold(story)} />}
     >
       <div className="grid gap-3">
@@ -46,9 +52,15 @@ function WaitingByRule({ story }: { story: Story }) {
   );
 }
 
-function whyItWaits({ held }: Story, is_paused: boolean): string {
+/** Whether its model has failed for the moment, and is asked again at a time that its step names. */
+export function waitsForTry({ status, may_retry, waits_until }: Story): boolean {
+  return status === "received" && may_retry === "now" && waits_until === null;
+}
+
+function whyItWaits(story: Story, is_paused: boolean): string {
   if (is_paused) return "It waits: its inbox is paused.";
-  return held ? "It waits: the administrator holds all work." : "It waits for its turn.";
+  if (story.held) return "It waits: the administrator holds all work.";
+  return waitsForTry(story) ? "It was tried, and waits for its next try." : "It waits for its turn.";
 }
 
 /** How long something has been going on. */
