@@ -223,7 +223,7 @@ describe("a target", () => {
     await patch({ scope: { targets: ["notes"] } });
     expect(await failing()).toEqual([
       "target_not_allowed",
-      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools”. Available: @ai, @memory.",
+      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools”. Available: @ai.",
     ]);
     await patch({ scope: null, mcp_connection_ids: [] });
     expect((await failing())[0]).toBe("target_not_allowed");
