@@ -28,6 +28,11 @@ export async function waitsForTry(
   return (await waitingIn(db, { ...keysOf(message), now: app.now(), limit: 1 })).length > 0;
 }
 
+/** Whether any message of an account waits until its model is asked again. */
+export async function isAnyWaiting(app: App, user_id: string): Promise<boolean> {
+  return (await waitingIn(app.db, { ...keysOfAccount(user_id), now: app.now(), limit: 1 })).length > 0;
+}
+
 /** Has the model of a message asked again now; false if it does not wait for that. */
 export async function tryNow(app: App, tx: Db, message: { id: string; user_id: string }): Promise<boolean> {
   const found = await waitingIn(tx, { ...keysOf(message), now: app.now(), limit: 1 });
@@ -48,7 +53,7 @@ export async function trySome(
     after,
   }: { user_id: string; connection_ids: string[]; after?: string | undefined },
 ): Promise<string | undefined> {
-  const { from, below } = { from: `${PREFIX}${user_id}:`, below: `${PREFIX}${user_id};` };
+  const { from, below } = keysOfAccount(user_id);
   const found = await waitingIn(tx, { from: after ?? from, below, now: app.now(), limit: ROWS });
   const ids = new Set(connection_ids);
   await hastenAll(
@@ -73,6 +78,10 @@ async function hastenAll(app: App, tx: Db, waiting: Waiting[]): Promise<void> {
 function partsOf(key: string | null): Try {
   const [, user_id = "", message_id = "", connection_id = ""] = key?.split(":") ?? [];
   return { user_id, message_id, connection_id };
+}
+
+function keysOfAccount(user_id: string): { from: string; below: string } {
+  return { from: `${PREFIX}${user_id}:`, below: `${PREFIX}${user_id};` };
 }
 
 function keysOf({ id, user_id }: { id: string; user_id: string }): { from: string; below: string } {

@@ -5,13 +5,18 @@ import { rawMail } from "../support/mails.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
-import { atWidth, type Dashboard, dashboard, hasChromium, type Look, OWNER, settled } from "./house.ts";
+import {
+  atWidth,
+  atWidths,
+  type Dashboard,
+  dashboard,
+  hasChromium,
+  type Look,
+  OWNER,
+  settled,
+} from "./house.ts";
 
-const LOOKS: [string, Look][] = [
-  ["360", atWidth(360, "light")],
-  ["800", atWidth(800, "dark")],
-  ["1280", atWidth(1280, "light")],
-];
+const LOOKS: [string, Look][] = [["360-800-1280", atWidths([360, 800, 1280], "light")]];
 
 describe.skipIf(!hasChromium)("everyday use", () => {
   const stack = new AsyncDisposableStack();

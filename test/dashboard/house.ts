@@ -43,11 +43,19 @@ export const OWNER = { email: "ada@example.org", password: "quiet river 42" };
 export interface Look {
   viewport: { width: number; height: number };
   colorScheme: (typeof THEMES)[number];
+  /** Other widths in which each page is looked at besides: what is done takes longer than a look. */
+  also?: number[];
 }
 
 export const atWidth = (width: number, colorScheme: Look["colorScheme"]): Look => ({
   viewport: { width, height: 900 },
   colorScheme,
+});
+
+/** What is done at the first width, each page looked at in all of them. */
+export const atWidths = ([width = 0, ...also]: number[], colorScheme: Look["colorScheme"]): Look => ({
+  ...atWidth(width, colorScheme),
+  also,
 });
 
 type NamedLook = [name: string, look: Look];
@@ -157,7 +165,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
     return {
       page,
       open: (place) => open(page, place),
-      look: (shot) => hold(page, shot, look),
+      look: (shot) => holdAtAll(page, shot, look),
       async [Symbol.asyncDispose]() {
         await (alone ? context.close() : forget(tabs));
         watching[Symbol.dispose]();
@@ -244,6 +252,14 @@ async function open(page: Page, name: string): Promise<void> {
 export async function settled(page: Page): Promise<void> {
   await page.getByText("Loading").first().waitFor({ state: "detached" });
   await page.locator("div[aria-busy]").first().waitFor({ state: "detached" });
+}
+
+async function holdAtAll(page: Page, shot: string, look: Look): Promise<void> {
+  const { viewport, also = [] } = look;
+  for (const width of [...also, viewport.width]) {
+    if (also.length > 0) await page.setViewportSize({ ...viewport, width });
+    await hold(page, shot, { ...look, viewport: { ...viewport, width } });
+  }
 }
 
 async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): Promise<void> {

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { atWidth, type Dashboard, dashboard, hasChromium, type Look } from "./house.ts";
+import { atWidths, type Dashboard, dashboard, hasChromium, type Look } from "./house.ts";
 
-const LOOKS: [string, Look][] = [
-  ["360", atWidth(360, "dark")],
-  ["800", atWidth(800, "light")],
-  ["1280", atWidth(1280, "dark")],
-];
+const LOOKS: [string, Look][] = [["360-800-1280", atWidths([360, 800, 1280], "dark")]];
 
 describe.skipIf(!hasChromium)("a message that is run again, otherwise", () => {
   const stack = new AsyncDisposableStack();

@@ -3,13 +3,9 @@ import type { Inbox } from "../../src/dashboard/api/shapes.ts";
 import { rawMail } from "../support/mails.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deliver } from "../support/smtp-client.ts";
-import { type Dashboard, dashboard, hasChromium, type Look, OWNER } from "./house.ts";
+import { atWidths, type Dashboard, dashboard, hasChromium, type Look, OWNER } from "./house.ts";
 
-const LOOKS: [string, Look][] = [
-  ["360", { viewport: { width: 360, height: 900 }, colorScheme: "light" }],
-  ["800", { viewport: { width: 800, height: 900 }, colorScheme: "dark" }],
-  ["1280", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
-];
+const LOOKS: [string, Look][] = [["360-800-1280", atWidths([360, 800, 1280], "light")]];
 
 describe.skipIf(!hasChromium)("rules of an inbox", () => {
   const stack = new AsyncDisposableStack();

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { atWidth, type Dashboard, dashboard, hasChromium, type Look } from "./house.ts";
+import { atWidths, type Dashboard, dashboard, hasChromium, type Look } from "./house.ts";
 
-const LOOKS: [string, Look][] = [
-  ["390", atWidth(390, "dark")],
-  ["768", atWidth(768, "light")],
-  ["1440", atWidth(1440, "dark")],
-];
+const LOOKS: [string, Look][] = [["390-768-1440", atWidths([390, 768, 1440], "dark")]];
 
 describe.skipIf(!hasChromium)("the test set", () => {
   const stack = new AsyncDisposableStack();

@@ -4,7 +4,7 @@ import { type Asked, type AskedCall, FILES_TARGET, GUARD } from "../../src/trust
 import type { Tool } from "../../src/trust/guard/tool.ts";
 import type { Authority } from "../../src/db/schema.ts";
 import { INTEGRATION_KINDS } from "../../src/config/integrations.ts";
-import { OWN_TARGETS } from "../../src/trust/target-names.ts";
+import { MEMORY_TARGET, OWN_TARGETS } from "../../src/trust/target-names.ts";
 import { callingCodeOf } from "../../src/trust/guard/calling-codes.ts";
 import { objectionTo } from "../support/guard.ts";
 import { ownMs } from "../support/own-time.ts";
@@ -58,7 +58,7 @@ function wordsIn(value: unknown): string[] {
 }
 
 test("every integration has its name to itself", () => {
-  expect([...OWN_TARGETS]).toEqual(["ai", ...INTEGRATION_KINDS]);
+  expect([...OWN_TARGETS]).toEqual(["ai", MEMORY_TARGET, ...INTEGRATION_KINDS]);
 });
 
 describe("an address names itself alone", () => {
@@ -243,10 +243,11 @@ describe("what a run may use", () => {
     "is never a tool server that is called %s where the service's own is listed",
     (name) => {
       const server = `mcp:${name}`;
-      const powers = (entry: string) =>
-        GUARD.powersOf({ ...NOBODY, scope: { targets: [entry], autonomous: [entry] } });
+      const powers = (entry: string, target: string | null = null) =>
+        GUARD.powersOf({ ...NOBODY, target, scope: { targets: [entry], autonomous: [entry] } });
       expect([powers(name).mayUse(server), powers(name).mayWrite(server)]).toEqual([false, false]);
-      expect([powers(name).mayUse(name), powers(name).mayWrite(name)]).toEqual([true, true]);
+      const own = powers(name, name === MEMORY_TARGET ? name : null);
+      expect([own.mayUse(name), own.mayWrite(name)]).toEqual([true, true]);
       expect([powers(server).mayUse(server), powers(server).mayWrite(server)]).toEqual([true, true]);
       expect([powers(server).mayUse(name), powers(server).mayWrite(name)]).toEqual([false, false]);
     },

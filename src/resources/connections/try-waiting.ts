@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { ConnectionRow } from "../../db/schema.ts";
 import { endlessShift, takeTurns } from "../../jobs/shift.ts";
-import { trySome } from "../../jobs/tries.ts";
+import { isAnyWaiting, trySome } from "../../jobs/tries.ts";
 import { fallbacksOf } from "./fallbacks.ts";
 import { isModelKind } from "./kinds.ts";
 
@@ -13,7 +13,7 @@ export async function tryWaiting(
   app: App,
   { id, user_id, kind }: Pick<ConnectionRow, "id" | "user_id" | "kind">,
 ): Promise<void> {
-  if (!isModelKind(kind)) return;
+  if (!isModelKind(kind) || !(await isAnyWaiting(app, user_id))) return;
   const rows = await app.db
     .selectFrom("connections")
     .select(["id", "fallback_connection_ids"])
