@@ -17,7 +17,7 @@ const NO_GUARD: Guard = {
  */
 const STRIDE = process.env["EVERY_CONTROL"] === undefined ? 8n : 1n;
 
-/** Of so many attacks on one place, which differ by little, each run makes half, chosen and told in the same way. */
+/** A run makes half of more attacks than this on one place, which differ by little: chosen by chance, and told, as controls are. */
 const MANY = 200;
 
 /**
