@@ -18,7 +18,7 @@ const NO_GUARD: Guard = {
 const STRIDE = process.env["EVERY_CONTROL"] === undefined ? 8n : 1n;
 
 /** A run makes half of more attacks than this on one place, which differ by little: chosen by chance, and told, as controls are. */
-const MANY = 200;
+const MANY = 100;
 
 /**
  * Tries each of them as it is, where it must do nothing. Its control, in a world without the boundary, must do damage, or
