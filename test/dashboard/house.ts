@@ -258,16 +258,23 @@ async function holdAtAll(page: Page, shot: string, look: Look): Promise<void> {
   const { viewport, also = [] } = look;
   for (const width of [...also, viewport.width]) {
     if (also.length > 0) await page.setViewportSize({ ...viewport, width });
-    await hold(page, shot, { ...look, viewport: { ...viewport, width } });
+    // Colours are the same in all widths.
+    const themes = width === viewport.width ? THEMES : [look.colorScheme];
+    await hold(page, shot, { look: { ...look, viewport: { ...viewport, width } }, themes });
   }
 }
 
-async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): Promise<void> {
+async function hold(
+  page: Page,
+  shot: string,
+  { look, themes }: { look: Look; themes: readonly Look["colorScheme"][] },
+): Promise<void> {
+  const { viewport, colorScheme } = look;
   await settled(page);
   const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth");
   if (await page.evaluate(`!("axe" in window)`)) await page.evaluate(axe.source);
   const serious = seriousOf(await page.evaluate<AxeResults>(ALL_RULES));
-  for (const theme of THEMES) {
+  for (const theme of themes) {
     await page.emulateMedia({ colorScheme: theme });
     await takePicture(page, `${shot}-${viewport.width}-${theme}`, { fullPage: true });
     // Nothing but the colours is another than in the theme of the visit.
