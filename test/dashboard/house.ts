@@ -37,6 +37,11 @@ const ONLY_FAULTS = `resultTypes: ["violations"]`;
 const ALL_RULES = `axe.run({ ${ONLY_FAULTS} })`;
 const CONTRAST = `axe.run({ runOnly: ["color-contrast"], ${ONLY_FAULTS} })`;
 const THEMES = ["light", "dark"] as const;
+/** Resolves once the page is drawn at its size and nothing moves or fades that will end: what fades in is pale for a moment. */
+const STILL = `new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))).then(() =>
+  Promise.allSettled(document.getAnimations()
+    .filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime))
+    .map(({ finished }) => finished)).then(() => undefined))`;
 
 export const OWNER = { email: "ada@example.org", password: "quiet river 42" };
 
@@ -271,6 +276,7 @@ async function hold(
 ): Promise<void> {
   const { viewport, colorScheme } = look;
   await settled(page);
+  await page.evaluate(STILL);
   const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth");
   if (await page.evaluate(`!("axe" in window)`)) await page.evaluate(axe.source);
   const serious = seriousOf(await page.evaluate<AxeResults>(ALL_RULES));
