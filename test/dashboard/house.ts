@@ -40,7 +40,7 @@ const THEMES = ["light", "dark"] as const;
 /** Resolves once the page is drawn at its size and nothing moves or fades that will end: what fades in is pale for a moment. */
 const STILL = `new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))).then(() =>
   Promise.allSettled(document.getAnimations()
-    .filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime))
+    .filter(({ effect, playState }) => playState === "running" && Number.isFinite(effect?.getComputedTiming().endTime))
     .map(({ finished }) => finished)).then(() => undefined))`;
 
 export const OWNER = { email: "ada@example.org", password: "quiet river 42" };
