@@ -1,7 +1,7 @@
 import readXlsxFile from "read-excel-file/universal";
 import { counted, type Extract, MAX_FILE_CHARS } from "./reading.ts";
 import { refuseSlowXml } from "./xlsx-xml.ts";
-import { checkZip, unpackEntry } from "./zip.ts";
+import { checkZip } from "./zip.ts";
 
 type Cell = string | number | boolean | Date | null;
 
@@ -10,8 +10,9 @@ const XML = /\.xml(?:\.rels)?$/;
 
 /** Returns the sheets of a workbook by name, their rows as comma-separated values. */
 export async function readXlsx(bytes: Uint8Array): Promise<Extract> {
-  for (const entry of checkZip(bytes))
-    if (XML.test(entry.name)) refuseSlowXml(new TextDecoder().decode(unpackEntry(bytes, entry)));
+  checkZip(bytes, ({ name }, unpacked) => {
+    if (XML.test(name)) refuseSlowXml(new TextDecoder().decode(unpacked));
+  });
   const sheets = await readXlsxFile(new Blob([new Uint8Array(bytes)]));
   let text = "";
   let rows = 0;

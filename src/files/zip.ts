@@ -67,9 +67,12 @@ type Lengths = [name: number, extra: number, comment: number];
 
 /**
  * Returns the directory of an archive that is safe to pass to a library: few entries, none encrypted, each as large as
- * declared, which is checked by unpacking. Throws `Unreadable`.
+ * declared, which is checked by unpacking: `look` is shown each so. Throws `Unreadable`.
  */
-export function checkZip(bytes: Uint8Array): ZipEntry[] {
+export function checkZip(
+  bytes: Uint8Array,
+  look: (entry: ZipEntry, unpacked: Uint8Array) => void = () => {},
+): ZipEntry[] {
   const entries = readZipTable(bytes);
   if (entries === undefined) throw new Unreadable("is damaged");
   if (entries.length > MAX_ENTRIES)
@@ -78,7 +81,7 @@ export function checkZip(bytes: Uint8Array): ZipEntry[] {
   const unpacked = entries.reduce((sum, entry) => sum + entry.unpacked, 0);
   const bomb = unpacked > RATIO_FROM_BYTES && unpacked > MAX_RATIO * bytes.byteLength;
   if (unpacked > MAX_UNPACKED_BYTES || bomb) throw new Unreadable("unpacks to far more than its own size");
-  for (const entry of entries) unpackEntry(bytes, entry);
+  for (const entry of entries) look(entry, unpackEntry(bytes, entry));
   return entries;
 }
 

@@ -4,6 +4,7 @@ import { prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 import type { Whose } from "../resources/billing/storage.ts";
 import { MINUTE_SECONDS } from "../lib/durations.ts";
+import { anyKeyed, dropKeyed, type KeyRange } from "./keyed.ts";
 
 const PREFIX = "credits:";
 
@@ -36,7 +37,7 @@ export function waitsForCredit({ dedupe_key }: Pick<JobRow, "dedupe_key">): bool
 
 /** Whether a message of this account waits for a credit before this place. */
 export async function isBehindOthers(tx: Db, place: Place): Promise<boolean> {
-  const found = await waitingBetween(tx, { ...rangeOf(place.user_id), below: keyOf(place) });
+  const found = await anyKeyed(tx, { ...rangeOf(place.user_id), below: keyOf(place) });
   return found.length > 0;
 }
 
@@ -48,25 +49,15 @@ export async function wakeFirst(app: App, tx: Db, user_id: string): Promise<void
 
 /** Takes the first `limit` jobs that wait for a credit of this account out of the queue. Returns the ids of their messages. */
 export async function dropFirst(tx: Db, user_id: string, limit: number): Promise<string[]> {
-  const dropped = await drop(tx, { ...rangeOf(user_id), limit });
+  const dropped = await dropKeyed(tx, { ...rangeOf(user_id), limit });
   return dropped.map(({ dedupe_key }) => dedupe_key?.split(":").at(-1) ?? "");
 }
 
-interface Keys {
-  /** Greater than this. */
-  from: string;
-  below: string;
-}
-
-function rangeOf(user_id: string): Keys {
+function rangeOf(user_id: string): KeyRange {
   return { from: `${PREFIX}${user_id}:`, below: `${PREFIX}${user_id};` };
 }
 
-const waitingBetween = prepared((db, { from, below }: Keys) =>
-  db.selectFrom("jobs").select("id").where("dedupe_key", ">", from).where("dedupe_key", "<", below).limit(1),
-);
-
-const moveFirst = prepared((db, { from, below, now }: Keys & { now: number }) =>
+const moveFirst = prepared((db, { from, below, now }: KeyRange & { now: number }) =>
   db
     .updateTable("jobs")
     .set({ run_at: now })
@@ -82,20 +73,4 @@ const moveFirst = prepared((db, { from, below, now }: Keys & { now: number }) =>
     .where("status", "=", "pending")
     .where("run_at", ">", now)
     .returning("id"),
-);
-
-const drop = prepared((db, { from, below, limit }: Keys & { limit: number }) =>
-  db
-    .deleteFrom("jobs")
-    .where("id", "in", (eb) =>
-      eb
-        .selectFrom("jobs")
-        .select("jobs.id")
-        .where("dedupe_key", ">", from)
-        .where("dedupe_key", "<", below)
-        .where("status", "=", "pending")
-        .orderBy("dedupe_key")
-        .limit(limit),
-    )
-    .returning("dedupe_key"),
 );

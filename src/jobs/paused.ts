@@ -1,6 +1,7 @@
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
+import { dropKeyed, type KeyRange } from "./keyed.ts";
 import { type Job, returnJob } from "./queue.ts";
 
 /**
@@ -46,18 +47,12 @@ export async function resumeSome(tx: Db, inbox_id: string, limit: number): Promi
   return resumed.length;
 }
 
-interface Keys {
-  from: string;
-  below: string;
-  limit: number;
-}
-
 /** Returns the bounds of the keys of jobs that wait for an inbox: of all, or of those before `message_id`. */
-function waitingFor(inbox_id: string, message_id = "g"): Omit<Keys, "limit"> {
+function waitingFor(inbox_id: string, message_id = "g"): KeyRange {
   return { from: `${PREFIX}${inbox_id}:`, below: `${PREFIX}${inbox_id}:${message_id}` };
 }
 
-const resume = prepared((db, { from, below, limit }: Keys) =>
+const resume = prepared((db, { from, below, limit }: KeyRange & { limit: number }) =>
   db
     .updateTable("jobs")
     .set((eb) => ({ run_at: eb.ref("created"), dedupe_key: null }))
@@ -65,7 +60,7 @@ const resume = prepared((db, { from, below, limit }: Keys) =>
       eb
         .selectFrom("jobs")
         .select("jobs.id")
-        .where("dedupe_key", ">=", from)
+        .where("dedupe_key", ">", from)
         .where("dedupe_key", "<", below)
         .orderBy("dedupe_key")
         .limit(limit),
@@ -79,22 +74,6 @@ export async function dropWaiting(
   { inbox_id, below, limit }: { inbox_id: string; below: string; limit: number },
 ): Promise<string[]> {
   const keys = waitingFor(inbox_id, below);
-  const dropped = await drop(tx, { ...keys, limit });
+  const dropped = await dropKeyed(tx, { ...keys, limit });
   return dropped.map(({ dedupe_key }) => dedupe_key?.slice(keys.from.length) ?? "");
 }
-
-const drop = prepared((db, { from, below, limit }: Keys) =>
-  db
-    .deleteFrom("jobs")
-    .where("id", "in", (eb) =>
-      eb
-        .selectFrom("jobs")
-        .select("jobs.id")
-        .where("dedupe_key", ">=", from)
-        .where("dedupe_key", "<", below)
-        .where("status", "=", "pending")
-        .orderBy("dedupe_key")
-        .limit(limit),
-    )
-    .returning("dedupe_key"),
-);

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { afterCommit, type Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { tryAgainNow } from "./again.ts";
+import type { KeyRange } from "./keyed.ts";
 
 const PREFIX = "tries:";
 /** Jobs that one step looks at. */
@@ -80,23 +81,22 @@ function partsOf(key: string | null): Try {
   return { user_id, message_id, connection_id };
 }
 
-function keysOfAccount(user_id: string): { from: string; below: string } {
+function keysOfAccount(user_id: string): KeyRange {
   return { from: `${PREFIX}${user_id}:`, below: `${PREFIX}${user_id};` };
 }
 
-function keysOf({ id, user_id }: { id: string; user_id: string }): { from: string; below: string } {
+function keysOf({ id, user_id }: { id: string; user_id: string }): KeyRange {
   return { from: `${PREFIX}${user_id}:${id}:`, below: `${PREFIX}${user_id}:${id};` };
 }
 
-const waitingIn = prepared(
-  (db, { from, below, now, limit }: { from: string; below: string; now: number; limit: number }) =>
-    db
-      .selectFrom("jobs")
-      .select(["id", "dedupe_key"])
-      .where("dedupe_key", ">", from)
-      .where("dedupe_key", "<", below)
-      .where("status", "=", "pending")
-      .where("run_at", ">", now)
-      .orderBy("dedupe_key")
-      .limit(limit),
+const waitingIn = prepared((db, { from, below, now, limit }: KeyRange & { now: number; limit: number }) =>
+  db
+    .selectFrom("jobs")
+    .select(["id", "dedupe_key"])
+    .where("dedupe_key", ">", from)
+    .where("dedupe_key", "<", below)
+    .where("status", "=", "pending")
+    .where("run_at", ">", now)
+    .orderBy("dedupe_key")
+    .limit(limit),
 );

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
+import { anyKeyed, type KeyRange } from "./keyed.ts";
 import { type Job, returnJob } from "./queue.ts";
 
 const PREFIX = "waits:";
@@ -37,7 +38,7 @@ export function waitsForTime({ kind, dedupe_key }: Pick<JobRow, "kind" | "dedupe
 
 /** Whether anything waits in an inbox. */
 export async function hasWaiting(tx: Db, inbox_id: string): Promise<boolean> {
-  const found = await firstWaiting(tx, keysOf(inbox_id));
+  const found = await anyKeyed(tx, keysOf(inbox_id));
   return found.length > 0;
 }
 
@@ -57,13 +58,7 @@ export async function lookAtSome(
   return moved.reduce((last, { dedupe_key }) => ((dedupe_key ?? "") > last ? (dedupe_key ?? "") : last), "");
 }
 
-interface Keys {
-  /** Greater than this. */
-  from: string;
-  below: string;
-}
-
-function keysOf(inbox_id: string): Keys {
+function keysOf(inbox_id: string): KeyRange {
   const from = `${PREFIX}${inbox_id}:`;
   return { from, below: `${from}g` };
 }
@@ -85,11 +80,7 @@ export async function endWait(
   return numUpdatedRows > 0n;
 }
 
-const firstWaiting = prepared((db, { from, below }: Keys) =>
-  db.selectFrom("jobs").select("id").where("dedupe_key", ">", from).where("dedupe_key", "<", below).limit(1),
-);
-
-const moveUp = prepared((db, { from, below, now }: Keys & { now: number }) =>
+const moveUp = prepared((db, { from, below, now }: KeyRange & { now: number }) =>
   db
     .updateTable("jobs")
     .set((eb) => ({ run_at: eb.fn<number>("min", ["run_at", eb.val(now)]) }))

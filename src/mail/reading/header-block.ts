@@ -162,6 +162,6 @@ export function withoutBlanks(text: string): string {
   return text.slice(start, end);
 }
 
-function isBlank(code: number): boolean {
+export function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }

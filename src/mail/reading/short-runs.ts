@@ -1,4 +1,6 @@
-const [SP, HTAB, CR, LF] = [0x20, 0x09, 0x0d, 0x0a];
+import { isBlank } from "./header-block.ts";
+
+const [CR, LF] = [0x0d, 0x0a];
 /** A line has at most 998 octets (RFC 5322 §2.1.1), so that nothing honest has a longer run of blanks. */
 const MOST = 1_000;
 
@@ -11,10 +13,10 @@ export function withShortRuns(raw: Uint8Array): Uint8Array {
   let done = 0;
   // A run of more than so many octets has one at each so many.
   for (let at = bodyStart(raw) + MOST; at < raw.length; at += MOST) {
-    if (!isBlank(raw[at])) continue;
+    if (!isBlank(raw[at] ?? 0)) continue;
     let [from, to] = [at, at + 1];
-    while (from > done && isBlank(raw[from - 1])) from -= 1;
-    while (isBlank(raw[to])) to += 1;
+    while (from > done && isBlank(raw[from - 1] ?? 0)) from -= 1;
+    while (isBlank(raw[to] ?? 0)) to += 1;
     if (to - from > MOST) {
       kept.push(raw.subarray(done, from + 1));
       done = to;
@@ -22,10 +24,6 @@ export function withShortRuns(raw: Uint8Array): Uint8Array {
     at = to;
   }
   return done === 0 ? raw : new Uint8Array(Buffer.concat([...kept, raw.subarray(done)]));
-}
-
-function isBlank(octet: number | undefined): boolean {
-  return octet === SP || octet === HTAB;
 }
 
 /** Returns where the first empty line is, which ends the header; the end of a mail that is all header. */

@@ -7,7 +7,7 @@ import type { Replay, Story } from "../../api/shapes.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Select, TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { OtherModel } from "../inboxes/other-model.tsx";
+import { OtherModel, useOtherModel } from "../inboxes/other-model.tsx";
 
 interface ReplayFormProps {
   story: Story;
@@ -19,15 +19,13 @@ interface ReplayFormProps {
 /** Asks what is to be otherwise in another run of a message. */
 export function ReplayForm({ story, touches, onMade, onClose }: ReplayFormProps) {
   const { unlimited } = useMe().credits;
-  const [connection_id, setConnection] = useState("");
-  const [model, setModel] = useState("");
+  const other = useOtherModel();
   const [instruction, setInstruction] = useState(story.instruction);
   const [contexts, setContexts] = useState("then");
   const change = useChange<void, Replay>({
     run: () =>
       post<Replay>(`/messages/${story.message_id}/replay`, {
-        ...(connection_id === "" ? {} : { connection_id }),
-        ...(model.trim() === "" ? {} : { model: model.trim() }),
+        ...other.asked,
         ...(instruction.trim() === "" || instruction === story.instruction ? {} : { instruction }),
         contexts,
       }),
@@ -38,13 +36,7 @@ export function ReplayForm({ story, touches, onMade, onClose }: ReplayFormProps)
   return (
     <Dialog title="Run it again, otherwise" onClose={onClose}>
       <Form change={change} act="Run it" onCancel={onClose}>
-        <OtherModel
-          connection_id={connection_id}
-          model={model}
-          fault={fault}
-          onConnection={setConnection}
-          onModel={setModel}
-        />
+        <OtherModel {...other.fields} fault={fault} />
         <Field
           label="Instruction"
           hint="What the message came with is its material, as before."

@@ -10,7 +10,7 @@ import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Differences } from "./differences.tsx";
 import { ReplayForm } from "./replay-form.tsx";
-import { RUN_FIGURES, RunFigures } from "./run-figures.tsx";
+import { RUN_FIGURES, RunColumns, RunFigures } from "./run-figures.tsx";
 import { Steps } from "./steps.tsx";
 
 /** How often a replay that is under way is asked for. */
@@ -75,15 +75,7 @@ function Table({ story, replays, chosen, choose }: TableProps) {
   return (
     <div className="overflow-x-auto">
       <table className="w-full text-left text-sm">
-        <thead className="text-soft">
-          <tr>
-            {["Run", "Model", ...RUN_FIGURES].map((name) => (
-              <th key={name} scope="col" className="py-1 pr-4 font-medium">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <RunColumns names={["Run", "Model", ...RUN_FIGURES]} />
         <tbody>
           <tr className="border-t border-line">
             <td className="min-w-28 py-2 pr-4">The one that counts</td>

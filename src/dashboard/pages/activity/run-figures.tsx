@@ -5,6 +5,21 @@ import { useMoney } from "../../ui/money.ts";
 /** The columns of `RunFigures`. */
 export const RUN_FIGURES = ["Cost", "Seconds", "Tokens"];
 
+/** The head of a table of runs. */
+export function RunColumns({ names }: { names: string[] }) {
+  return (
+    <thead className="text-soft">
+      <tr>
+        {names.map((name) => (
+          <th key={name} scope="col" className="py-1 pr-4 font-medium whitespace-nowrap">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 /** What a run has used, in cells of a table. */
 export function RunFigures({
   run: { cost, duration_ms, usage },

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import type { FieldFault } from "../../api/client.ts";
 import { connectionList } from "../../api/lists.ts";
 import { Field, Select } from "../../ui/field.tsx";
@@ -10,6 +11,17 @@ interface OtherModelProps {
   fault: (name: "connection_id" | "model") => FieldFault | undefined;
   onConnection: (connection_id: string) => void;
   onModel: (model: string) => void;
+}
+
+/** The choice of `OtherModel` in a form of its own. `asked`: the members of a body that say it. */
+export function useOtherModel() {
+  const [connection_id, onConnection] = useState("");
+  const [model, onModel] = useState("");
+  const asked = {
+    ...(connection_id === "" ? {} : { connection_id }),
+    ...(model.trim() === "" ? {} : { model: model.trim() }),
+  };
+  return { asked, fields: { connection_id, model, onConnection, onModel } };
 }
 
 /** A choice of another model than that of the inbox, by its connection, its name there, or both; empty for that of the inbox. */

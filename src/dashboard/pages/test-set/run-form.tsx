@@ -8,7 +8,7 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Select, TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextField } from "../../ui/text-field.tsx";
-import { OtherModel } from "../inboxes/other-model.tsx";
+import { OtherModel, useOtherModel } from "../inboxes/other-model.tsx";
 
 interface RunFormProps {
   onMade: (run: TestRun) => void;
@@ -18,16 +18,14 @@ interface RunFormProps {
 /** Asks what the test set is to be run against. */
 export function RunForm({ onMade, onClose }: RunFormProps) {
   const { unlimited } = useMe().credits;
-  const [connection_id, setConnection] = useState("");
-  const [model, setModel] = useState("");
+  const other = useOtherModel();
   const [instruction, setInstruction] = useState("");
   const [contexts, setContexts] = useState("now");
   const [tag, setTag] = useState("");
   const change = useChange<void, TestRun>({
     run: () =>
       post<TestRun>("/v1/test-runs", {
-        ...(connection_id === "" ? {} : { connection_id }),
-        ...(model.trim() === "" ? {} : { model: model.trim() }),
+        ...other.asked,
         ...(instruction.trim() === "" ? {} : { instruction }),
         ...(tag.trim() === "" ? {} : { tag: tag.trim() }),
         contexts,
@@ -39,13 +37,7 @@ export function RunForm({ onMade, onClose }: RunFormProps) {
   return (
     <Dialog title="Run the test set" onClose={onClose}>
       <Form change={change} act="Run it" onCancel={onClose}>
-        <OtherModel
-          connection_id={connection_id}
-          model={model}
-          fault={fault}
-          onConnection={setConnection}
-          onModel={setModel}
-        />
+        <OtherModel {...other.fields} fault={fault} />
         <Field
           label="Other instruction"
           hint="In place of each message's own. What it came with is its material, as before."

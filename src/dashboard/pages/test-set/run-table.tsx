@@ -10,7 +10,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Differences } from "../activity/differences.tsx";
-import { RUN_FIGURES, RunFigures } from "../activity/run-figures.tsx";
+import { RUN_FIGURES, RunColumns, RunFigures } from "../activity/run-figures.tsx";
 import { expectedWords, outcomeWords, STATUSES } from "./words.ts";
 
 /** How often a run that is under way is asked for. */
@@ -37,15 +37,7 @@ export function RunTable({ run: { id }, onDeleted }: { run: TestRunCard; onDelet
       </p>
       <Scroll label="What became of each message">
         <table className="w-full min-w-3xl text-left text-sm">
-          <thead className="text-soft">
-            <tr>
-              {COLUMNS.map((name) => (
-                <th key={name} scope="col" className="py-1 pr-4 font-medium whitespace-nowrap">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <RunColumns names={COLUMNS} />
           <tbody>
             {run.items.map((item) => (
               <Row

@@ -4,7 +4,7 @@ import type { TestRunCard } from "../../api/shapes.ts";
 import { Card } from "../../ui/page.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
 import { Time } from "../../ui/time.tsx";
-import { RUN_FIGURES, RunFigures } from "../activity/run-figures.tsx";
+import { RUN_FIGURES, RunColumns, RunFigures } from "../activity/run-figures.tsx";
 import { RunTable } from "./run-table.tsx";
 import { askedWords } from "./words.ts";
 
@@ -28,15 +28,7 @@ export function Runs({ runs, chosen, choose }: RunsProps) {
       <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
         <Scroll label="The runs">
           <table className="w-full text-left text-sm">
-            <thead className="text-soft">
-              <tr>
-                {COLUMNS.map((name) => (
-                  <th key={name} scope="col" className="py-1 pr-4 font-medium">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <RunColumns names={COLUMNS} />
             <tbody>
               {runs.map((one) => (
                 <tr key={one.id} className="border-t border-line">
