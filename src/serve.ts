@@ -32,6 +32,7 @@ import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { removeDrafts } from "./lib/durable-file.ts";
 import { createLog } from "./lib/log.ts";
+import { sharedAnswer } from "./lib/shared-answer.ts";
 import { refuseReadOnly } from "./lib/start-faults.ts";
 import { MailFilesError } from "./lib/own-faults.ts";
 import { missingBytesWarning } from "./db/missing-bytes.ts";
@@ -103,7 +104,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const doors = { smtp: null as string | null };
   const http = await startHttp(app, {
     ready: () => readiness(app, doors),
-    warnings: () => warningsOf(app, dns),
+    warnings: createWarnings(app, dns),
   });
   started.defer(() => closeHttp(app, http));
   started.use(await keepHandlesBack(app, http));
@@ -196,39 +197,48 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
   };
 }
 
-async function warningsOf(app: App, watched: WatchedDns): Promise<Record<string, string>> {
-  const [certificate, read] = await Promise.all([certificateWarning(app), readWarnings(app)]);
-  const slow_disk = app.upkeep.slowDisk();
-  const lost = app.upkeep.lostCommits();
-  const clock = clockWarning(app);
-  const dns = watched.warning();
-  const spam_filter = spamFilterWarning(app);
-  return {
-    ...(slow_disk === undefined ? {} : { slow_disk }),
-    ...(lost === undefined ? {} : { lost }),
-    ...(clock === undefined ? {} : { clock }),
-    ...(dns === undefined ? {} : { dns }),
-    ...(spam_filter === undefined ? {} : { spam_filter }),
-    ...mailFilesWarning(app),
-    ...(certificate === undefined ? {} : { certificate }),
-    ...read,
+/**
+ * Returns a function that reads the warnings of `/readyz`. Those that are known at hand are always of this moment; those
+ * that are read from the database are shared, as everybody may ask and a long queue takes time to look through.
+ */
+function createWarnings(app: App, watched: WatchedDns): () => Promise<Checks> {
+  const readShared = sharedAnswer(() => readWarnings(app));
+  return async () => {
+    const [certificate, read] = await Promise.all([certificateWarning(app), readShared()]);
+    return {
+      ...stated({
+        slow_disk: app.upkeep.slowDisk(),
+        lost: app.upkeep.lostCommits(),
+        clock: clockWarning(app),
+        dns: watched.warning(),
+        spam_filter: spamFilterWarning(app),
+        mail_files: mailFilesWarning(app),
+        certificate,
+      }),
+      ...read,
+    };
   };
 }
 
+function stated(warnings: Record<string, string | undefined>): Checks {
+  return Object.fromEntries(
+    Object.entries(warnings).flatMap(([name, words]) => (words === undefined ? [] : [[name, words]])),
+  );
+}
+
 /** Returns a warning about failing writes of large mails and files, which the database check does not notice. */
-function mailFilesWarning({ segments }: App): Record<string, string> {
+function mailFilesWarning({ segments }: App): string | undefined {
   const fault = segments.lastFault();
-  if (fault === undefined) return {};
+  if (fault === undefined) return undefined;
   const { message, fix } = storageWords(fault);
-  const words = `the last large mail or file could not be stored (${messageOf(fault)}). ${message}. ${fix} This is said until one is stored.`;
-  return { mail_files: words };
+  return `the last large mail or file could not be stored (${messageOf(fault)}). ${message}. ${fix} This is said until one is stored.`;
 }
 
 /**
  * Returns no warnings from a database that cannot be read: the check of the database reports that, as more than a
  * warning.
  */
-async function readWarnings(app: App): Promise<Record<string, string>> {
+async function readWarnings(app: App): Promise<Checks> {
   try {
     const [search, backup, lost_mail, older_database, moved_inboxes, keys] = await Promise.all([
       searchWarning(app),
@@ -238,13 +248,9 @@ async function readWarnings(app: App): Promise<Record<string, string>> {
       movedWarning(app),
       damagedKeysWarning(app),
     ]);
+    const dkim = keys && `${keys.found} ${keys.mend}`;
     return {
-      ...(search === undefined ? {} : { search }),
-      ...(backup === undefined ? {} : { backup }),
-      ...(lost_mail === undefined ? {} : { lost_mail }),
-      ...(older_database === undefined ? {} : { older_database }),
-      ...(moved_inboxes === undefined ? {} : { moved_inboxes }),
-      ...(keys === undefined ? {} : { dkim: `${keys.found} ${keys.mend}` }),
+      ...stated({ search, backup, lost_mail, older_database, moved_inboxes, dkim }),
       ...(await queueWarnings(app)),
     };
   } catch (error) {

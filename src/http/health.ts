@@ -1,5 +1,4 @@
 import { Elysia, t } from "elysia";
-import { sharedAnswer } from "../lib/shared-answer.ts";
 import { type Description, describe } from "./describe.ts";
 
 /** The result of each check by name: `ok`, or what is wrong. */
@@ -40,8 +39,6 @@ const READY: Description = {
  * wrong.
  */
 export function healthRoutes(health: Health) {
-  // Everybody may ask, and a long queue takes time to look through.
-  const warn = sharedAnswer(async () => (await health.warnings?.()) ?? {});
   return new Elysia()
     .get("/livez", () => ({ status: "ok" as const }), describe(LIVE))
     .get(
@@ -50,7 +47,7 @@ export function healthRoutes(health: Health) {
         const checks = await health.ready();
         const ready = Object.values(checks).every((verdict) => verdict === "ok");
         set.status = ready ? 200 : 503;
-        return { status: ready ? "ok" : "unavailable", checks, warnings: await warn() };
+        return { status: ready ? "ok" : "unavailable", checks, warnings: (await health.warnings?.()) ?? {} };
       },
       describe(READY),
     );

@@ -9,7 +9,7 @@ import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
-import { ask, type Desk, desk, logged, mail, readyz } from "./surfaces.ts";
+import { ask, type Desk, desk, logged, mail, readyz, warnings } from "./surfaces.ts";
 import { until } from "../support/until.ts";
 
 const LIBRARY = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketimeMT.so.1`;
@@ -183,8 +183,7 @@ async function pay(server: ServerProcess, { api_key }: Desk): Promise<string> {
 }
 
 async function warned(server: ServerProcess): Promise<string | undefined> {
-  const response = await fetch(`${server.http}/readyz`);
-  return ((await response.json()) as { warnings: { clock?: string } }).warnings.clock;
+  return (await warnings(server))["clock"];
 }
 
 /** What has become of the domain once its records have been looked for. */

@@ -6,7 +6,7 @@ import { type LogEnd, readLogEnd } from "../../src/db/lost-commits.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
-import { damage, logged } from "./surfaces.ts";
+import { damage, logged, takenBack, warnings } from "./surfaces.ts";
 import { until } from "../support/until.ts";
 
 const MAILS = 40;
@@ -47,11 +47,6 @@ async function killed(at: House): Promise<string> {
 async function activity(server: ServerProcess, api_key: string) {
   const response = await fetch(`${server.http}/messages?limit=100`, { headers: { "x-api-key": api_key } });
   return { status: response.status, items: ((await response.json()) as { items: never[] }).items ?? [] };
-}
-
-async function warnings(server: ServerProcess): Promise<Record<string, string>> {
-  const response = await fetch(`${server.http}/readyz`);
-  return ((await response.json()) as { warnings: Record<string, string> }).warnings;
 }
 
 /** A byte of the page in this frame of a log (SQLite's file format, section 4.1). */
@@ -305,6 +300,6 @@ describe("a damaged row", () => {
     ]);
     expect(await at.cli("queue", "drop", job?.id ?? "")).toMatchObject({ code: 0 });
     expect(await third()).toMatchObject({ status: "failed", reason: "internal" });
-    expect(await warnings(server)).not.toHaveProperty("dead");
+    await takenBack(server, "dead");
   });
 });

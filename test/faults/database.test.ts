@@ -3,7 +3,18 @@ import { copyFile, mkdir, readdir, rename, rm, symlink, unlink, writeFile } from
 import { join } from "node:path";
 import { house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
-import { ask, damage, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
+import {
+  ask,
+  damage,
+  type Desk,
+  desk,
+  expectRefusals,
+  logged,
+  mail,
+  readyz,
+  takenBack,
+  warnings,
+} from "./surfaces.ts";
 
 const LOCKS = ["mailwright.lock", "mailwright.db.lock"];
 const GONE = "was deleted, moved or replaced while the server runs";
@@ -248,7 +259,7 @@ test("a database that is older than the files of mails loses nothing of what the
     expect(await warnings(server)).toHaveProperty("older_database");
     await at.cli("queue", "release");
     await rm(kept);
-    expect(await warnings(server)).not.toHaveProperty("older_database");
+    await takenBack(server, "older_database");
     await untilIdle(at);
     await ended(server);
   }
@@ -261,11 +272,6 @@ test("a database that is older than the files of mails loses nothing of what the
     0,
   );
 }, 60_000);
-
-async function warnings(server: ServerProcess): Promise<Record<string, string>> {
-  const response = await fetch(`${server.http}/readyz`);
-  return ((await response.json()) as { warnings: Record<string, string> }).warnings;
-}
 
 test("a damaged page is named, nothing is written any more, and a restored backup is well again", async () => {
   await using at = await house();

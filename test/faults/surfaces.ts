@@ -3,6 +3,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { until } from "../support/until.ts";
 import { account, type House, inbox, type ServerProcess } from "./house.ts";
 import { closing } from "./load.ts";
 
@@ -68,6 +69,17 @@ export async function readyz(server: ServerProcess): Promise<{ status: number; d
   const response = await fetch(`${server.http}/readyz`);
   const { checks } = (await response.json()) as { checks: { database: string } };
   return { status: response.status, database: checks.database };
+}
+
+/** What `/readyz` says that needs care, by its name. */
+export async function warnings(server: ServerProcess): Promise<Record<string, string>> {
+  const response = await fetch(`${server.http}/readyz`);
+  return ((await response.json()) as { warnings: Record<string, string> }).warnings;
+}
+
+/** Resolves once `/readyz` no longer says it: what took long to read may be said again for a while. */
+export async function takenBack(server: ServerProcess, name: string): Promise<void> {
+  await until(async () => !(name in (await warnings(server))));
 }
 
 /** Mail is put off, calls are told when to come again and what is to be done, and readyz says the same. */
