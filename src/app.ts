@@ -18,7 +18,7 @@ import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { type DnsCounts, newDnsCounts } from "./net/dns-standing.ts";
 import { createResolver, type Resolver } from "./net/dns.ts";
-import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
+import { createFairPool, type FairPool, WORKERS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
 import { createIncoming, largeAnswersIn, type OpenIncoming } from "./net/incoming.ts";
 import { createSafeFetch, type SafeFetch } from "./net/guarded-fetch.ts";
@@ -47,10 +47,10 @@ import { markMissingBytes } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 import { MB } from "./lib/sizes.ts";
 
-/** The threads for long texts, and what the process may grow by while one text is worked on. */
-const TEXT_THREADS = { size: THREADS_FOR_ALL, memory_bytes: 512 * MB };
-/** One of the two threads is always left for other accounts. */
-const BODY_THREADS = { size: 2 };
+/** The workers for long texts, and what one of them may grow by while it works on one. */
+const TEXT_WORKERS = { size: WORKERS_FOR_ALL, memory_bytes: 512 * MB };
+/** One of the two is always left for other accounts. */
+const BODY_WORKERS = { size: 2 };
 /**
  * Room for six of the largest calls, each of which takes twice its length as sent: with mail and runs they fit in two
  * gigabytes.
@@ -125,7 +125,7 @@ export interface App extends AsyncDisposable, Clocks {
   parser: MailParser;
   /** Reads the files of a message. */
   files: FileReader;
-  /** The threads for long texts of others that are to be shown or mailed; see `pipeline/text-work.ts`. */
+  /** The workers for long texts of others that are to be shown or mailed; see `pipeline/text-work.ts`. */
   texts: FairPool<unknown>;
   /**
    * Turns for the ends of runs, whose models may all have answered at once. Only so many ends are worked on at a time:
@@ -147,7 +147,7 @@ export interface App extends AsyncDisposable, Clocks {
   costs: CostsAside;
   /** The ranges of segments that are being sent. */
   lent: LentRanges;
-  /** The threads for long calls; see `http/body.ts`. */
+  /** The workers for long calls; see `http/body.ts`. */
   bodies: FairPool<unknown>;
   /** Memory for the bodies of requests until they are stored. */
   bodyMemory: SharedMemory;
@@ -196,7 +196,7 @@ export interface AppOverrides {
   lock?: Lock | undefined;
   /** The bytes that a database in memory begins with. */
   image?: Buffer;
-  /** Threads that were made elsewhere, and are ended there. */
+  /** Threads and workers that were made elsewhere, and are ended there. */
   threads?: Threads;
   metrics?: Metrics | undefined;
   refuseIntake?: () => void;
@@ -264,14 +264,14 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   return Object.assign(app, { worker: overrides.worker?.(app) });
 }
 
-/** The threads on which the texts of others are read and worked on. Each starts with its first work. */
+/** The threads and processes in which the texts of others are read and worked on. Each starts with its first work. */
 function createThreads(): Threads {
   return {
     examiner: createThreadsBySize<MailToExamine, Examination>("inbound/examine-worker.ts"),
     parser: createMailParser(),
     files: createFileReader(),
-    texts: createFairPool<unknown>("pipeline/text-worker.ts", TEXT_THREADS),
-    bodies: createFairPool<unknown>("http/call-body-worker.ts", BODY_THREADS),
+    texts: createFairPool<unknown>("pipeline/text-worker.ts", TEXT_WORKERS),
+    bodies: createFairPool<unknown>("http/call-body-worker.ts", BODY_WORKERS),
   };
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../package.json";
@@ -89,13 +89,30 @@ describe("the binary, in an empty folder with an empty environment", () => {
     const attachments = [{ filename: "list.txt", content_type: "text/plain", content }];
     expect(await mail(server, address, { text: "How much are eggs?", attachments })).toBe("sent");
     const reply = (await sink.next()).raw;
-    // The parser runs on a worker thread of its own, and so does what works on long texts: without them no file would be seen.
+    // The parser runs in a process of its own, and so does what reads files: without them no file would be seen.
     expect(reply.toString()).toContain("list.txt");
     const keys = await keysOf(join(folder, "data"));
     expect(await acceptedSignatures(reply, "mw.test", keys)).toEqual(["rsa", "ed25519"]);
     expect((await run(folder, ["healthcheck", "--url", server.http])).out).toBe("ready\n");
     server.process.kill("SIGTERM");
     expect(await server.process.exited).toBe(0);
+  }, 20_000);
+
+  test("goes on reading mail with what it was started with while another binary is put in its place", async () => {
+    await using sink = await startSmtpSink();
+    const folder = await configuredFolder(sink);
+    const key = await makeAccount(folder);
+    const own = join(folder, "mailwright");
+    await copyFile(BINARY, own);
+    await using server = await startServer(folder, own);
+    const address = await makeInbox(server, key);
+    await rm(own);
+    await copyFile("/bin/false", own);
+    const attachments = [
+      { filename: "list.txt", content_type: "text/plain", content: "Eggs cost 3 francs." },
+    ];
+    expect(await mail(server, address, { text: "How much are eggs?", attachments })).toBe("sent");
+    expect((await sink.next()).raw.toString()).toContain("list.txt");
   }, 20_000);
 
   test("has the pages of the API reference inside, with all that they load", async () => {
@@ -225,8 +242,8 @@ interface Running extends AsyncDisposable {
   smtp: string;
 }
 
-async function startServer(folder: string): Promise<Running> {
-  const process = Bun.spawn([BINARY, "serve"], {
+async function startServer(folder: string, binary = BINARY): Promise<Running> {
+  const process = Bun.spawn([binary, "serve"], {
     cwd: folder,
     env: {},
     stdin: "ignore",

@@ -74,8 +74,10 @@ export function meets(
 /** Builds the complete configuration from what was read and the defaults. */
 export function assemble(reading: Reading): Values {
   const build = (node: Node, path: string): unknown => {
-    if (isKey(node))
-      return structuredClone(reading.values.has(path) ? reading.values.get(path) : node.default);
+    if (isKey(node)) {
+      const value = reading.values.has(path) ? reading.values.get(path) : node.default;
+      return typeof value === "object" ? structuredClone(value) : value;
+    }
     const prefix = path === "" ? "" : `${path}.`;
     const members: [string, Node][] = isNamed(node)
       ? namesIn(reading, path).map((name) => [name, node.each])

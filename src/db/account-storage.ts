@@ -16,7 +16,7 @@ interface Counted {
 
 /**
  * Recounts the bytes that an account stores and corrects `account_storage`. The triggers keep that count right unless
- * somebody edited the database by hand. A large account takes a second to sum up, so another thread does it; what is
+ * somebody edited the database by hand. A large account takes a second to sum up, so another process does it; what is
  * written meanwhile is added by the triggers.
  */
 export async function recountStorage({ db, write, config, now }: Counted, user_id: string): Promise<void> {
@@ -32,7 +32,7 @@ async function wrongBy(path: string, user_id: string): Promise<number> {
   return outcome.output;
 }
 
-/** Counts on this thread: a database in memory cannot be opened by another one. */
+/** Counts on this thread: a database in memory cannot be opened by another process. */
 async function wrongHere(db: Db, user_id: string): Promise<number> {
   const row = await db
     .selectFrom("account_storage")

@@ -1,18 +1,16 @@
-import { setImmediate } from "node:timers/promises";
-import { createFairPool, type FairLimits, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
+import { createFairPool, type FairLimits, WORKERS_FOR_ALL } from "../lib/fair-pool.ts";
 import type { WorkProblem } from "../lib/worker-pool.ts";
 import { counted, DAMAGED, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
 import { MB } from "../lib/sizes.ts";
 
-/** Time of the processor for one file, after which its thread is ended, and for all files of a message together. */
+/** Time of the processor for one file, after which its process is ended, and for all files of a message together. */
 const READ_FILE_WITHIN_MS = 10_000;
 const READ_ALL_WITHIN_MS = 30_000;
-/** Bytes that the process may grow by while one file is read. */
+/** Bytes that a process may grow by while one file is read. */
 const MAX_MEMORY_BYTES = 512 * MB;
-const THREADS = { size: THREADS_FOR_ALL, memory_bytes: MAX_MEMORY_BYTES };
+const PROCESSES = { size: WORKERS_FOR_ALL, memory_bytes: MAX_MEMORY_BYTES, in_process: true };
 const MAX_FILE_BYTES = 30 * MB;
-const COPIED_AT_ONCE_BYTES = MB;
 /** Characters of text from all files of a message that a model is shown. */
 const MAX_ALL_CHARS = 400_000;
 
@@ -30,28 +28,19 @@ export interface ReadFor {
   strangers?: boolean;
 }
 
-/** A file passed to the thread in shared memory. */
-export interface SharedFile {
-  filename: string;
-  content_type: string;
-  shared: SharedArrayBuffer;
-}
-
-/** The thread's answer: the reading of a file, and how much time of the processor it took. */
+/** The answer of such a process: the reading of a file, and how much time of the processor it took. */
 export interface WorkerReading {
   reading: FileReading;
   took_ms: number;
 }
 
-/** Creates a reader with threads that start when needed and end when idle. Each holds one file in memory twice. */
+/** Creates a reader with processes that start when needed and end when idle. */
 export function createFileReader({
   read_file_within_ms = READ_FILE_WITHIN_MS,
   read_all_within_ms = READ_ALL_WITHIN_MS,
   ...limits
 }: { read_file_within_ms?: number; read_all_within_ms?: number } & FairLimits = {}): FileReader {
-  const pool = createFairPool<WorkerReading>("files/read-worker.ts", { ...THREADS, ...limits });
-  // The system's decoders work on the threads of the process that also read its own files: pictures take them one at a time.
-  const pictures = createFairPool<WorkerReading>("files/read-worker.ts", { ...THREADS, ...limits, size: 1 });
+  const pool = createFairPool<WorkerReading>("files/read-worker.ts", { ...PROCESSES, ...limits });
 
   const readOne = async (
     file: FileToRead,
@@ -60,8 +49,11 @@ export function createFileReader({
     if (file.bytes.byteLength > MAX_FILE_BYTES)
       return { reading: unread(file, `is larger than ${MAX_FILE_BYTES / MB} MB`), took_ms: 0 };
     if (limit_ms <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
-    const readers = isPicture(file.bytes) ? pictures : pool;
-    const outcome = await readers.run(turn, async () => ({ input: await share(file), limit_ms }));
+    const outcome = await pool.run(turn, () => ({
+      input: file,
+      limit_ms,
+      transfer: [file.bytes.buffer as ArrayBuffer],
+    }));
     return outcome.ok
       ? outcome.output
       : { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limit_ms };
@@ -84,27 +76,8 @@ export function createFileReader({
       }
       return readings;
     },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([pool[Symbol.asyncDispose](), pictures[Symbol.asyncDispose]()]);
-    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
-}
-
-/** Whether a file begins like a picture that is decoded, as far as its first bytes tell. */
-function isPicture(bytes: Uint8Array): boolean {
-  const begins = Buffer.from(bytes.subarray(0, 12)).toString("latin1");
-  return /^(?:\xff\xd8\xff|\x89PNG|GIF8|BM|RIFF....WEBP|II\*\0|MM\0\*|....ftyp)/s.test(begins);
-}
-
-/** Copies a file to shared memory in pieces, because one large copy would block the event loop. */
-async function share({ filename, content_type, bytes }: FileToRead): Promise<SharedFile> {
-  const shared = new SharedArrayBuffer(bytes.byteLength);
-  const target = new Uint8Array(shared);
-  for (let at = 0; at < bytes.byteLength; at += COPIED_AT_ONCE_BYTES) {
-    if (at > 0) await setImmediate();
-    target.set(bytes.subarray(at, at + COPIED_AT_ONCE_BYTES), at);
-  }
-  return { filename, content_type, shared };
 }
 
 const OUT_OF_TIME = "(reading the other files took too long)";

@@ -17,7 +17,7 @@ const BODY_SECONDS = 60;
 const BODY_BYTES_PER_SECOND = MB / 16;
 /** The path of the form that confirms an OAuth connection. */
 const CONFIRMATION = /^\/integrations\/[^/]+\/confirm\/?$/;
-/** A longer call is parsed on another thread; a shorter one takes a few milliseconds at most. */
+/** A longer call is parsed by a worker; a shorter one takes a few milliseconds at most. */
 const IN_PLACE_BYTES = 262_144;
 const READ_WITHIN_MS = 10_000;
 /** Memory reserved for a body, as a multiple of its size: its bytes and what is parsed from them. */
@@ -98,17 +98,17 @@ async function readJsonBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffe
   return bytes;
 }
 
-/** Returns the body of `POST /v1/messages`; `takeFiles` returns its files. Long bodies take turns on a thread. */
+/** Returns the body of `POST /v1/messages`; `takeFiles` returns its files. Long bodies take turns with the workers. */
 export async function readCallBody(sent: Sent): Promise<object | null> {
   const bytes = await readJsonBytes(sent, MAX_ROUTING_BODY_BYTES);
   if (bytes === null) return null;
-  const call = bytes.byteLength <= IN_PLACE_BYTES ? readCall(bytes) : await readOnThread(sent, bytes);
+  const call = bytes.byteLength <= IN_PLACE_BYTES ? readCall(bytes) : await readByWorker(sent, bytes);
   if ("refusal" in call) throw badJson(call.refusal);
   files.set(sent.request, call.files);
   return call.body;
 }
 
-async function readOnThread({ app, who }: Sent, bytes: Buffer<ArrayBuffer>): Promise<ReadCall> {
+async function readByWorker({ app, who }: Sent, bytes: Buffer<ArrayBuffer>): Promise<ReadCall> {
   const job = { input: bytes, limit_ms: READ_WITHIN_MS, transfer: [bytes.buffer] };
   const outcome = await app.bodies.run({ who }, () => job);
   if (outcome.ok) return outcome.output as ReadCall;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
+import { answerEach } from "./worker-says.ts";
 
 declare const self: Worker;
 
@@ -18,11 +19,33 @@ export interface NumberedInput<Input> {
 /** The answer to an input: the output, or the message of the error that was thrown. */
 export type NumberedOutput<Output> = { id: number; output: Output } | { id: number; error: string };
 
+type Work = (input: never, goOn: () => void) => Promise<unknown>;
+
 /**
  * Runs inside the worker of `createThread`: answers each input with the result of `work`. `work` calls `goOn` after
- * each `await`, because other inputs may have run in between.
+ * each `await`, because other inputs may have run in between. In a process, inputs are worked on one at a time.
  */
-export function answerInputs(work: (input: never, goOn: () => void) => Promise<unknown>): void {
+export function answerInputs(work: Work): void {
+  if (Bun.isMainThread)
+    answerEach(async (numbered: NumberedInput<never>) => ({ output: await answerTo(numbered, work) }));
+  else answerAtOnce(work);
+}
+
+/** Works on an input. `goOn` is called first, and by the work. */
+async function answerTo(
+  { id, input }: NumberedInput<never>,
+  work: Work,
+  goOn = (): void => undefined,
+): Promise<NumberedOutput<unknown>> {
+  try {
+    goOn();
+    return { id, output: await work(input, goOn) };
+  } catch (error) {
+    return { id, error: messageOf(error) };
+  }
+}
+
+function answerAtOnce(work: Work): void {
   let outputs: NumberedOutput<unknown>[] = [];
   /**
    * The id of the input being worked on, in memory shared with the main thread, which reads it to know whose input is
@@ -37,14 +60,8 @@ export function answerInputs(work: (input: never, goOn: () => void) => Promise<u
       postMessage(message);
     });
   };
-  const workOn = async ({ id, input }: NumberedInput<never>): Promise<void> => {
-    const goOn = (): void => void Atomics.store(at, 0, id);
-    try {
-      goOn();
-      answer({ id, output: await work(input, goOn) });
-    } catch (error) {
-      answer({ id, error: messageOf(error) });
-    }
+  const workOn = async (numbered: NumberedInput<never>): Promise<void> => {
+    answer(await answerTo(numbered, work, () => void Atomics.store(at, 0, numbered.id)));
   };
   const begin = async (inputs: NumberedInput<never>[]): Promise<void> => {
     let turn_ms = performance.now();

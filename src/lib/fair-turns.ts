@@ -7,21 +7,14 @@ export interface TurnOptions {
   strangers?: boolean;
   /** Aborting it rejects a waiting call. Work that has begun continues, but the call no longer waits for it. */
   signal?: AbortSignal;
-  /** Runs with nothing else at the same time. */
-  alone?: boolean;
 }
 
 /** Runs a limited number of functions at once, shared fairly between parties. Resolves with the result of `work`. */
 export type FairTurns = <T>(options: TurnOptions, work: () => Promise<T>) => Promise<T>;
 
-interface Waiting {
-  alone: boolean;
-  begin: () => void;
-}
-
 /** The work that waits or runs for a party: its own, or what strangers caused. */
 interface Line {
-  waiting: Waiting[];
+  waiting: (() => void)[];
   running: number;
 }
 
@@ -41,31 +34,27 @@ export function createFairTurns(size: number): FairTurns {
   const parties = new Map<string, Party>();
   const share = Math.max(1, Math.floor(size / 2));
   let running = 0;
-  let is_alone = false;
   let turn = 0;
 
   const beginMore = (): void => {
-    while (running < size && !is_alone) {
+    while (running < size) {
       const party = longestUnserved(parties, share);
       const line = party && nextLine(party, share);
-      const piece = line?.waiting[0];
-      if (!party || !line || !piece || (piece.alone && running > 0)) return;
-      line.waiting.shift();
+      const begin = line?.waiting.shift();
+      if (!party || !line || !begin) return;
       party.served = ++turn;
       line.running += 1;
       running += 1;
-      is_alone = piece.alone;
-      piece.begin();
+      begin();
     }
   };
 
-  return ({ who, strangers = false, signal, alone = false }, work) => {
+  return ({ who, strangers = false, signal }, work) => {
     const party = parties.get(who) ?? newParty();
     const line = strangers ? party.strangers : party.own;
     parties.set(who, party);
     const begun = Promise.withResolvers<void>();
-    const piece = { alone, begin: begun.resolve };
-    line.waiting.push(piece);
+    line.waiting.push(begun.resolve);
     const leave = (): void => {
       const { own, strangers: others } = party;
       if (own.waiting.length + others.waiting.length + heldBy(party) === 0) parties.delete(who);
@@ -77,7 +66,6 @@ export function createFairTurns(size: number): FairTurns {
       } finally {
         line.running -= 1;
         running -= 1;
-        if (alone) is_alone = false;
         leave();
         beginMore();
       }
@@ -86,7 +74,7 @@ export function createFairTurns(size: number): FairTurns {
     if (!signal) return done;
     done.catch(() => undefined);
     return unlessAborted(done, signal).finally(() => {
-      const at = line.waiting.indexOf(piece);
+      const at = line.waiting.indexOf(begun.resolve);
       if (at < 0) return;
       line.waiting.splice(at, 1);
       leave();

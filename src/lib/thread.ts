@@ -41,13 +41,13 @@ export interface Thread<Input, Output> extends AsyncDisposable {
  * Creates a worker thread from `path` (see `startWorker`) for work that mostly waits: it works on any number of inputs
  * at once, and answers with `answerInputs`. If its event loop stops for two seconds, the thread is ended and the other
  * inputs continue in a new one. The party whose input blocked it is isolated for a while: its inputs are tried one by
- * one on a thread of their own, where one that takes too long fails. Isolated parties take turns.
+ * one in a process of their own, where one that takes too long fails. Isolated parties take turns.
  */
 export function createThread<Input, Output>(
   path: string,
   { idle_ms = IDLE_MS, ask_ms = ASK_MS, alone_ms = ALONE_MS, nowMs = () => performance.now() } = {},
 ): Thread<Input, Output> {
-  const alone = createFairPool<NumberedOutput<Output>[]>(path, { idle_ms, measure: passedTime });
+  const alone = createFairPool<NumberedOutput<Output>>(path, { idle_ms, measure: passedTime });
   const underWay = new Set<Promise<unknown>>();
   /** Isolated parties, with the time in milliseconds until which they are. */
   const suspects = new Map<string, number>();
@@ -70,9 +70,9 @@ export function createThread<Input, Output>(
     const outcome = await alone.run({ who }, () => {
       const { input, transfer } = pack();
       const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0);
-      return { input: [{ id: 0, input }], limit_ms: alone_ms + (bytes / MB) * ALONE_MS_PER_MB, transfer };
+      return { input: { id: 0, input }, limit_ms: alone_ms + (bytes / MB) * ALONE_MS_PER_MB, transfer };
     });
-    return outcome.ok ? { ok: true, output: outputOf(outcome.output[0]) } : outcome;
+    return outcome.ok ? { ok: true, output: outputOf(outcome.output) } : outcome;
   };
 
   return {
@@ -91,8 +91,7 @@ export function createThread<Input, Output>(
   };
 }
 
-function outputOf<Output>(answer: NumberedOutput<Output> | undefined): Output {
-  if (answer === undefined) throw new Error("The thread answered without an output.");
+function outputOf<Output>(answer: NumberedOutput<Output>): Output {
   if ("error" in answer) throw new Error(answer.error);
   return answer.output;
 }

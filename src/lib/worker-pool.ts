@@ -1,14 +1,13 @@
 import { type Measure, passedTime } from "./processor-time.ts";
-import { residentBytes } from "./resident.ts";
-import { startWorker } from "./worker.ts";
+import { startProcess, type WorkerProcess } from "./worker-process.ts";
 import { workLimit } from "./work-limit.ts";
-import { LOADED } from "./worker-says.ts";
+import { LOADED, type READY } from "./worker-says.ts";
 
 /** How long a worker thread may take to load. */
 const START_WITHIN_MS = 15_000;
 /** A worker without work is ended, so that an idle server stays small. */
 const IDLE_MS = 60_000;
-/** How often the process's memory is checked while a worker with a limit is busy. */
+/** How often the memory of a worker with a limit is checked while it is busy. */
 const WATCH_MS = 25;
 
 /** `too_slow`: the work has used its time. `held_up`: the machine did not give it that time in several times as long. */
@@ -17,10 +16,18 @@ export type WorkOutcome<Output> = { ok: true; output: Output } | { ok: false; pr
 
 export interface WorkerPool<Output> extends AsyncDisposable {
   /**
-   * Runs one input, which may use `limit_ms`; its `transfer` buffers move to the worker. Rejects only when the pool is
-   * closed or its worker cannot be started.
+   * Runs one input, which may use `limit_ms`. Its large arrays of bytes over the buffers in `transfer` are sent piece by
+   * piece; they stay the caller's, who must not change them meanwhile. Rejects only when the pool is closed or its worker
+   * cannot be started.
    */
   run(input: unknown, limit_ms: number, transfer?: ArrayBuffer[]): Promise<WorkOutcome<Output>>;
+}
+
+export interface PoolOptions {
+  size?: number;
+  idle_ms?: number;
+  memory_bytes?: number;
+  measure?: Measure;
 }
 
 interface Limits {
@@ -36,20 +43,17 @@ interface Job<Output> extends Limits {
 }
 
 interface Slot {
-  worker?: Worker | undefined;
-  /** What the worker has said of itself when it was ready. */
-  task?: string | undefined;
-  /** Memory of the process when the worker was started, in bytes. */
+  worker?: WorkerProcess | undefined;
+  /** Its memory when it was ready, in bytes. */
   startBytes: number;
   running?: Promise<void> | undefined;
   idle?: ReturnType<typeof setTimeout>;
 }
 
 /**
- * Creates worker threads from `path` (see `startWorker`). Each works on one input at a time, so that ending it loses
- * nobody else's work. The worker says once that it is ready (`sayReady`), then posts one output for each input; loading
- * does not count (`sayLoaded`), and `measure` says what does. A thread's own memory cannot be limited, so `memory_bytes`
- * limits the growth of the whole process during an input: a protection against decompression bombs, far above what
+ * Creates workers from `path`, a module that calls `answerEach`: processes, see `startProcess`. Each works on one input at
+ * a time, so that ending it loses nobody else's work. Loading does not count, and `measure` says what does.
+ * `memory_bytes` limits the growth of a worker during an input: a protection against decompression bombs, far above what
  * honest work takes. A worker that has kept half of it is replaced.
  */
 export function createWorkerPool<Output>(
@@ -59,7 +63,7 @@ export function createWorkerPool<Output>(
     idle_ms = IDLE_MS,
     memory_bytes = Number.POSITIVE_INFINITY,
     measure = passedTime,
-  }: { size?: number; idle_ms?: number; memory_bytes?: number; measure?: Measure } = {},
+  }: PoolOptions = {},
 ): WorkerPool<Output> {
   const queue: Job<Output>[] = [];
   const slots: Slot[] = Array.from({ length: size }, () => ({ startBytes: 0 }));
@@ -96,61 +100,51 @@ export function createWorkerPool<Output>(
 }
 
 async function attempt<Output>(path: string, slot: Slot, job: Job<Output>): Promise<WorkOutcome<Output>> {
-  slot.worker ??= await readyWorker(path, slot, job.measure);
-  const outcome = await exchange<Output>(slot.worker, { ...job, task: slot.task });
-  if (!outcome.ok || residentBytes() - slot.startBytes > job.memory_bytes / 2) stop(slot);
-  return outcome;
+  const worker = (slot.worker ??= await readyWorker(path, slot, job.measure));
+  try {
+    const [outcome] = await Promise.all([answer<Output>(worker, job), worker.send(job.input, job.transfer)]);
+    if (!outcome.ok || worker.residentBytes() - slot.startBytes > job.memory_bytes / 2) stop(slot);
+    return outcome;
+  } catch (error) {
+    stop(slot);
+    throw error;
+  }
 }
 
-async function readyWorker(path: string, slot: Slot, measure: Measure): Promise<Worker> {
-  slot.startBytes = residentBytes();
-  const worker = startWorker(path);
+async function readyWorker(path: string, slot: Slot, measure: Measure): Promise<WorkerProcess> {
+  const worker = startProcess(path);
   const limits = { limit_ms: START_WITHIN_MS, memory_bytes: Number.POSITIVE_INFINITY, measure };
-  const first = await answer<string>(worker, { ...limits, task: undefined });
+  const first = await answer<typeof READY>(worker, limits);
   if (!first.ok) {
-    worker.terminate();
+    worker.end();
     throw new Error(`The worker ${path} could not be started (${first.problem}).`);
   }
-  slot.task = first.output;
-  worker.addEventListener("close", () => {
+  slot.startBytes = worker.residentBytes();
+  worker.addEventListener("end", () => {
     if (slot.worker === worker) slot.worker = undefined;
   });
   return worker;
 }
 
-function exchange<Output>(
-  worker: Worker,
-  job: Job<Output> & Pick<Slot, "task">,
-): Promise<WorkOutcome<Output>> {
-  const outcome = answer<Output>(worker, job);
-  worker.postMessage(job.input, job.transfer);
-  return outcome;
-}
-
 /** Resolves with what happens first: a message, the worker's end, or a limit reached. */
 async function answer<Output>(
-  worker: Worker,
-  { limit_ms, memory_bytes, measure, task }: Limits & Pick<Slot, "task">,
+  worker: WorkerProcess,
+  { limit_ms, memory_bytes, measure }: Limits,
 ): Promise<WorkOutcome<Output>> {
   const { promise, resolve } = Promise.withResolvers<WorkOutcome<Output>>();
   const heard = new AbortController();
   const { signal } = heard;
-  const begin = () => workLimit(limit_ms, measure(task), (problem) => resolve({ ok: false, problem }));
+  const begin = () => workLimit(limit_ms, measure(worker.pid), (problem) => resolve({ ok: false, problem }));
   let limit = begin();
-  const watch = watchMemory(memory_bytes, () => resolve({ ok: false, problem: "too_much_memory" }));
-  const onEnd = (event: Event): void => {
-    event.preventDefault();
-    resolve({ ok: false, problem: "crashed" });
-  };
-  const onMessage = ({ data }: MessageEvent<Output | typeof LOADED>): void => {
+  const watch = watchMemory(worker, memory_bytes, () => resolve({ ok: false, problem: "too_much_memory" }));
+  const onMessage = (event: Event): void => {
+    const { data } = event as MessageEvent<Output | typeof LOADED>;
     if (data !== LOADED) return resolve({ ok: true, output: data });
     limit.clear();
     limit = begin();
   };
   worker.addEventListener("message", onMessage, { signal });
-  worker.addEventListener("error", onEnd, { signal });
-  worker.addEventListener("messageerror", onEnd, { signal });
-  worker.addEventListener("close", onEnd, { signal });
+  worker.addEventListener("end", () => resolve({ ok: false, problem: "crashed" }), { signal });
   const outcome = await promise;
   limit.clear();
   clearInterval(watch);
@@ -159,18 +153,19 @@ async function answer<Output>(
 }
 
 function watchMemory(
+  worker: WorkerProcess,
   memory_bytes: number,
   onTooMuch: () => void,
 ): ReturnType<typeof setInterval> | undefined {
   if (memory_bytes === Number.POSITIVE_INFINITY) return undefined;
-  const before = residentBytes();
+  const before = worker.residentBytes();
   return setInterval(() => {
-    if (residentBytes() - before > memory_bytes) onTooMuch();
+    if (worker.residentBytes() - before > memory_bytes) onTooMuch();
   }, WATCH_MS);
 }
 
 function stop(slot: Slot): void {
   clearTimeout(slot.idle);
-  slot.worker?.terminate();
+  slot.worker?.end();
   slot.worker = undefined;
 }

@@ -1,23 +1,38 @@
-import { readlinkSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { createGathering, type Sent, sendInPieces } from "./pieces.ts";
 
-/** What a worker says once it has loaded what an input needs. */
+/** What a worker says once it can work. */
+export const READY = "ready";
+/** What it says once it has loaded what an input needs. */
 export const LOADED = "loaded";
+/** Of all processes, the system ends this one first where memory is short. */
+const FIRST_TO_GO = "1000";
 
-/** Tells the pool that this worker is ready, and where the processor time of its thread is read. */
-export function sayReady(): void {
-  postMessage(ownTask());
+/**
+ * Answers each input of the pool with what `work` returns; `buffers` are those of its large arrays of bytes. `onLoaded`
+ * is to be called where something has to be loaded for an input, when it is there: the work begins only then. A module
+ * is ready once it has called this.
+ */
+export function answerEach(
+  work: (input: never, onLoaded: () => void) => Promise<{ output: unknown; buffers?: ArrayBuffer[] }>,
+): void {
+  standApart();
+  const send = (sent: Sent): void => void process.send?.(sent);
+  const gather = createGathering(async (input) => {
+    const { output, buffers = [] } = await work(input as never, () => send({ message: LOADED, holes: [] }));
+    await sendInPieces(send, output, buffers);
+  });
+  process.on("message", (sent) => gather(sent as Sent));
+  send({ message: READY, holes: [] });
 }
 
-/** Tells the pool that the work on an input begins only now, because something had to be loaded for it. */
-export function sayLoaded(): void {
-  postMessage(LOADED);
-}
-
-/** Returns the folder of this thread in `/proc`; "" where the system has none, as on macOS. */
-function ownTask(): string {
+function standApart(): void {
+  // A signal to a terminal or to a service is for the server, which says when its workers end.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => undefined);
+  process.on("disconnect", () => process.exit(0));
   try {
-    return `/proc/${readlinkSync("/proc/thread-self")}`;
+    writeFileSync("/proc/self/oom_score_adj", FIRST_TO_GO);
   } catch {
-    return "";
+    // Only Linux has it, and not everywhere may it be written.
   }
 }

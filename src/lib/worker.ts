@@ -1,6 +1,6 @@
 import { NoTasksError, refuseThread } from "./own-faults.ts";
 
-const COMPILED_ROOT = "/$bunfs/root/";
+export const COMPILED_ROOT = "/$bunfs/root/";
 
 /**
  * Starts a worker thread from `path`, relative to `src` (`db/checkpoint-worker.ts`). In the compiled binary every
@@ -9,14 +9,18 @@ const COMPILED_ROOT = "/$bunfs/root/";
  */
 export function startWorker(path: string): Worker {
   refuseThread();
-  const root = import.meta.url.includes(COMPILED_ROOT)
-    ? `file://${COMPILED_ROOT}`
-    : new URL("../", import.meta.url);
-  const { href } = new URL(path, root);
   try {
-    return new Worker(href);
+    return new Worker(moduleAt(path));
   } catch (error) {
     // A fault in the module itself arrives later as an event.
     throw new NoTasksError(error);
   }
+}
+
+/** Returns the URL of the module at `path`, relative to `src`. */
+export function moduleAt(path: string): string {
+  const root = import.meta.url.includes(COMPILED_ROOT)
+    ? `file://${COMPILED_ROOT}`
+    : new URL("../", import.meta.url);
+  return new URL(path, root).href;
 }

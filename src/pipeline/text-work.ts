@@ -30,7 +30,7 @@ import { hashesToNote } from "./written-texts.ts";
 import { MB } from "../lib/sizes.ts";
 
 /**
- * The kinds of work on texts that others wrote, by name. Inputs and outputs are plain data, as they may go to a thread
+ * The kinds of work on texts that others wrote, by name. Inputs and outputs are plain data, as they may go to a worker
  * and back.
  */
 export const TEXT_WORK = {
@@ -117,7 +117,7 @@ async function objectionToHidden(going: Going): Promise<HiddenOrder> {
   return hidden.objection === null ? { ...hidden, objection: await objectionToYes(going) } : hidden;
 }
 
-/** Makes buffers of the contents of attachments, which a thread receives as plain byte arrays. */
+/** Makes buffers of the contents of attachments, which a worker receives as plain byte arrays. */
 function withBuffers(parts: MailParts): MailParts {
   for (const one of parts.attachments ?? [])
     if (one.content instanceof Uint8Array) one.content = Buffer.from(one.content);
@@ -173,7 +173,7 @@ export type Threads = Pick<App, "texts" | "log">;
 type Works = typeof TEXT_WORK;
 export type WorkName = keyof Works;
 
-/** A piece of work as it is sent to a thread. */
+/** A piece of work as it is sent to a worker. */
 export interface SentWork {
   name: WorkName;
   input: unknown;
@@ -193,7 +193,7 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   file: 8_192,
   learn: 16_384,
   build: 32_768,
-  // These read mail, whose parser is in memory on threads alone.
+  // These read mail, whose parser is in memory in workers alone.
   mailed: 0,
   writes: 0,
   words: 2_048,
@@ -208,12 +208,12 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   title: 4_096,
   alike: 4_096,
 };
-/** Milliseconds after which work on a text is given up, and its thread ended. */
+/** Milliseconds after which work on a text is given up, and its process ended. */
 const WORK_WITHIN_MS = 3_000;
 const MORE_MS_PER_MB = 2_000;
 
 /**
- * Does a piece of work on texts of others without holding up everybody else: long work goes to a thread, where it waits
+ * Does a piece of work on texts of others without holding up everybody else: long work goes to a worker, where it waits
  * for the turn of its account. Undefined if it took too long, or more memory than there is.
  */
 export async function workOnText<Name extends WorkName>(

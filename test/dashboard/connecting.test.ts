@@ -312,8 +312,11 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await banner.waitFor();
       await page.keyboard.press("Escape");
       await visit.look("out-of-reach");
-      await page.unrouteAll();
+      // Once the server answers, the page may go on by itself before anybody can press anything.
+      const asked = page.waitForRequest("**/livez");
       await page.getByRole("button", { name: "Try now" }).click();
+      await asked;
+      await page.unrouteAll();
       await banner.waitFor({ state: "detached" });
     },
     LOOK_MS,

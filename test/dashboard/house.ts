@@ -64,16 +64,25 @@ export const atWidths = ([width = 0, ...also]: number[], colorScheme: Look["colo
 });
 
 type NamedLook = [name: string, look: Look];
-const AT_DESK: NamedLook = ["1440-light", { viewport: DESK, colorScheme: "light" }];
 const ON_TABLET: NamedLook = ["768-dark", { viewport: TABLET, colorScheme: "dark" }];
 const ON_PHONE: NamedLook = ["390-dark", { viewport: PHONE, colorScheme: "dark" }];
 
-/** How each page is looked at; `Visit.look` looks at each size in the other theme too. */
-export const LOOKS = [AT_DESK, ON_PHONE];
+/**
+ * How each page is looked at, in the widths of a desk and a phone: what is done is done in one of them, by chance, as the
+ * name of the test says. `LOOK=390` or `LOOK=1440` chooses. `Visit.look` looks at the first one in the other theme too.
+ */
+export const LOOKS: NamedLook[] = isAtDesk()
+  ? [["1440-390-light", atWidths([DESK.width, PHONE.width], "light")]]
+  : [["390-1440-dark", atWidths([PHONE.width, DESK.width], "dark")]];
 /** Where there is least room: beside the navigation, and without it. */
 export const NARROW_LOOKS = [ON_TABLET, ON_PHONE];
 /** How tasks are done that have one way to be done: where it is hardest. */
 export const TASK_LOOKS = [ON_PHONE];
+
+function isAtDesk(): boolean {
+  const { LOOK } = process.env;
+  return LOOK === undefined ? Math.random() < 0.5 : LOOK === String(DESK.width);
+}
 
 export interface Visit extends AsyncDisposable {
   page: Page;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../src/errors.ts";
-import { createFairPool, type FairLimits, THREADS_FOR_ALL } from "../../src/lib/fair-pool.ts";
+import { createFairPool, type FairLimits, WORKERS_FOR_ALL } from "../../src/lib/fair-pool.ts";
 
 const MOODY = "../test/mail/fixtures/moody-worker.ts";
 const LIMIT_MS = 60_000;
@@ -24,7 +24,7 @@ beforeEach(() => {
 afterAll(() => rm(dir, { recursive: true }));
 
 test("what holds the threads of one account, by itself and by strangers, holds up nobody else", async () => {
-  await using pool = createFairPool(MOODY, { size: THREADS_FOR_ALL });
+  await using pool = createFairPool(MOODY, { size: WORKERS_FOR_ALL });
   const order: string[] = [];
   const run = async (who: string, input: string, strangers = false) => {
     const outcome = await pool.run({ who, strangers }, () => ({ input, limit_ms: LIMIT_MS }));

@@ -9,11 +9,7 @@ function desk(size: number) {
   const ends = new Map<string, () => void>();
   return {
     begun,
-    do: (
-      who: string,
-      name: string,
-      more: { signal?: AbortSignal; alone?: boolean; strangers?: boolean } = {},
-    ) =>
+    do: (who: string, name: string, more: { signal?: AbortSignal; strangers?: boolean } = {}) =>
       turns({ who, ...more }, async () => {
         begun.push(name);
         const ended = Promise.withResolvers<void>();
@@ -88,19 +84,6 @@ test("three parties with long queues have their turns one after the other", asyn
   await settled();
   for (let index = 0; index < 9; index++) await d.end(d.begun[index] ?? "");
   expect(d.begun).toEqual(["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"]);
-});
-
-test("what is to be alone waits for the others, and they for it", async () => {
-  const d = desk(4);
-  void d.do("a", "a1");
-  void d.do("b", "b1", { alone: true });
-  void d.do("c", "c1");
-  await settled();
-  expect(d.begun).toEqual(["a1"]);
-  await d.end("a1");
-  expect(d.begun).toEqual(["a1", "b1"]);
-  await d.end("b1");
-  expect(d.begun).toEqual(["a1", "b1", "c1"]);
 });
 
 test("who has gone is passed over, and what fails gives its turn back", async () => {

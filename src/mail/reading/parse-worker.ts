@@ -1,9 +1,7 @@
-import { sayReady } from "../../lib/worker-says.ts";
+import { answerEach } from "../../lib/worker-says.ts";
 import type { ParseOutcome } from "./parse.ts";
 import { readMail } from "./parse-mail.ts";
 import type { SignedForm } from "./signed-form.ts";
-
-declare const self: Worker;
 
 const SMALL_MAIL = [
   "From: ann@example.com",
@@ -29,13 +27,12 @@ interface Input {
   ours: boolean;
 }
 
-self.addEventListener("message", async ({ data: { raw, form, ours } }: MessageEvent<Input>) => {
-  const outcome = await readMail(raw, { form, ours });
-  postMessage(outcome, buffersOf(outcome));
-});
 // What is loaded and compiled only with the first mail must not count as the time of that mail.
 await readMail(Buffer.from(SMALL_MAIL), { ours: false });
-sayReady();
+answerEach(async ({ raw, form, ours }: Input) => {
+  const output = await readMail(raw, { form, ours });
+  return { output, buffers: buffersOf(output) };
+});
 
 function buffersOf(outcome: ParseOutcome): ArrayBuffer[] {
   if (!outcome.ok) return [];

@@ -1,13 +1,10 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { createFairPool, type FairLimits, THREADS_FOR_ALL } from "../../lib/fair-pool.ts";
+import { createFairPool, type FairLimits, WORKERS_FOR_ALL } from "../../lib/fair-pool.ts";
 import type { WorkProblem } from "../../lib/worker-pool.ts";
 import type { Doubt } from "../../trust/own-words/reply-doubt.ts";
 import type { SignedForm } from "./signed-form.ts";
 import { MB } from "../../lib/sizes.ts";
 
-/** Bytes of a mail that are copied in one turn of the event loop: allocating 30 MB at once can take 100 ms. */
-const COPIED_AT_ONCE = MB;
-/** Milliseconds of the processor after which reading a mail is given up, and its thread ended. */
+/** Milliseconds of the processor after which reading a mail is given up, and its process ended. */
 const READ_WITHIN_MS = 2_000;
 const MORE_MS_PER_MB = 100;
 
@@ -98,34 +95,28 @@ export interface MailParser extends AsyncDisposable {
   ): Promise<ParseOutcome>;
 }
 
-/** Creates a parser with threads that start with the first mail and end when idle. */
+/** Creates a parser with processes that start with the first mail and end when idle. */
 export function createMailParser({
-  workers = THREADS_FOR_ALL,
+  workers = WORKERS_FOR_ALL,
   read_within_ms = READ_WITHIN_MS,
   more_ms_per_mb = MORE_MS_PER_MB,
   ...limits
 }: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } & FairLimits = {}): MailParser {
-  const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", { size: workers, ...limits });
+  const processes = { size: workers, in_process: true, ...limits };
+  const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", processes);
   return {
     async parse(raw, { form, account = "", strangers = false, ours = false } = {}) {
       const limit_ms = read_within_ms + (raw.byteLength / MB) * more_ms_per_mb;
-      const outcome = await pool.run({ who: account, strangers }, async () => {
-        const copy = await copyOf(raw);
-        return { input: { raw: copy, form, ours }, limit_ms, transfer: [copy.buffer] };
-      });
+      const transfer = [raw.buffer as ArrayBuffer];
+      const outcome = await pool.run({ who: account, strangers }, () => ({
+        input: { raw, form, ours },
+        limit_ms,
+        transfer,
+      }));
       return outcome.ok ? outcome.output : refusal(outcome.problem);
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
-}
-
-async function copyOf(raw: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  const copy = new Uint8Array(raw.byteLength);
-  for (let at = 0; at < raw.byteLength; at += COPIED_AT_ONCE) {
-    if (at > 0) await nextTurn();
-    copy.set(raw.subarray(at, at + COPIED_AT_ONCE), at);
-  }
-  return copy;
 }
 
 function refusal(problem: WorkProblem): ParseOutcome {
