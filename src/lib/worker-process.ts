@@ -62,14 +62,13 @@ export function startProcess(path: string): WorkerProcess {
 }
 
 function spawn(command: string[], onSent: (sent: Sent) => void, onExit: () => void) {
-  const { TZ } = process.env;
   try {
     return Bun.spawn(command, {
       // What a list of processes shows: the command names no file that anybody knows.
       argv0: process.execPath,
       cwd: "/",
       // It ends with this process, also where that is killed while it computes. Dates are read in the same zone.
-      env: { BUN_FEATURE_FLAG_NO_ORPHANS: "1", ...(TZ === undefined ? {} : { TZ }) },
+      env: { BUN_FEATURE_FLAG_NO_ORPHANS: "1", TZ: Intl.DateTimeFormat().resolvedOptions().timeZone },
       // What libraries say about a text may have parts of it.
       stdio: ["ignore", "ignore", "ignore"],
       serialization: "advanced",

@@ -5,7 +5,7 @@ import { createGathering, type Sent, sendInPieces } from "./pieces.ts";
 export const READY = "ready";
 /** What it says once it has loaded what an input needs. */
 export const LOADED = "loaded";
-/** Of all processes, the system ends this one first where memory is short. */
+/** What makes a process the first that the system ends where memory is short (`oom_score_adj`, proc(5)). */
 const FIRST_TO_GO = "1000";
 
 /**

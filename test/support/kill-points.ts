@@ -407,6 +407,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/locks.ts lockFile",
       "db/lost-commits.ts addNote",
       "lib/start-faults.ts isOnReadOnlyDisk",
+      "lib/worker-says.ts standApart",
     ],
     // Removed before the commit that ends the job of the deletion, which is done again until then.
     [PROGRAMS]: [
