@@ -49,6 +49,10 @@ const MAX_TTL_SECONDS = HOUR_SECONDS;
 /** How long a negative answer is cached: short, for operators who have just published the record. */
 const MAX_NEGATIVE_TTL_SECONDS = 30;
 const MAX_CNAME_HOPS = 8;
+/** Room for the key of an RSA signature of 16,384 bits; SPF asks for no more than 450 octets (RFC 7208 §3.4). */
+const MAX_TEXT_CHARS = 4_096;
+/** A macro of SPF stands for up to 255 characters that a stranger chooses (RFC 7208 §7). */
+const MAX_MACROS = 16;
 
 /** Returns the outcome in a reply, or the error code if another server may do better. */
 export function readReply(
@@ -123,10 +127,15 @@ function valueOf(record: Answer): unknown {
   }
 }
 
-/** The strings of a TXT record, as one where it has long runs of blanks: they may go over the ends of strings. */
+/**
+ * The strings of a TXT record, as one where it has long runs of blanks, which may go over the ends of strings. A longer
+ * one than any real record is empty, as is one that macros make longer: what reads records takes the square of some, in
+ * patterns that nothing ends.
+ */
 function shownTexts(parts: string[]): string[] {
   const text = parts.join("");
   const short = withShortBlanks(text);
+  if (short.length > MAX_TEXT_CHARS || short.split("%").length - 1 > MAX_MACROS) return [""];
   return short === text ? parts : [short];
 }
 

@@ -37,6 +37,22 @@ describe("resolver", () => {
     expect(records[1]).toEqual(["second record"]);
   });
 
+  test("takes a TXT record that is longer than any real one for an empty one", async () => {
+    const key = `v=DKIM1; p=${"A".repeat(2_800)}`;
+    const label = `v=spf1 redirect=a.${"a".repeat(60_000)}!`;
+    await using dns = await startDnsServer({ "a.test": { TXT: [key, label] } });
+    const records = await createResolver({ servers: [dns.address] })("a.test", "TXT");
+    expect(records.map((parts) => parts.join(""))).toEqual([key, ""]);
+  });
+
+  test("takes a TXT record that its macros make longer than any real one for an empty one", async () => {
+    const some = `v=spf1 exists:${"%{i}.".repeat(4)}a.test -all`;
+    const many = `v=spf1 redirect=a.${"%{h}".repeat(100)}!`;
+    await using dns = await startDnsServer({ "a.test": { TXT: [some, many] } });
+    const records = await createResolver({ servers: [dns.address] })("a.test", "TXT");
+    expect(records.map((parts) => parts.join(""))).toEqual([some, ""]);
+  });
+
   test("cuts long runs of blanks in a TXT record to one, also over the ends of its strings", async () => {
     const blanks = " ".repeat(20_000);
     await using dns = await startDnsServer({ "a.test": { TXT: [`v=STSv1; id=3${blanks}x; y=1;`, "a  b"] } });
