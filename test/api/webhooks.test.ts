@@ -360,12 +360,25 @@ describe("the secret", () => {
     expect(await signers(t, id, [secret, old])).toEqual([true, false]);
   });
 
-  test("that was changed twice in a day: the first one signs no more", async () => {
+  test("that is changed twice in a day is signed with by each for a day of its own", async () => {
     await using t = await hookDesk();
     const { id, secret: first } = await t.hook();
     const second = (await t.ada.post(`/v1/webhooks/${id}/rotate-secret`)).body.secret;
+    t.clock.advance("12h");
     const third = (await t.ada.post(`/v1/webhooks/${id}/rotate-secret`)).body.secret;
+    expect(await signers(t, id, [third, second, first])).toEqual([true, true, true]);
+    t.clock.advance("13h");
     expect(await signers(t, id, [third, second, first])).toEqual([true, true, false]);
+    t.clock.advance("12h");
+    expect(await signers(t, id, [third, second, first])).toEqual([true, false, false]);
+  });
+
+  test("that is changed again and again leaves no more than six signatures", async () => {
+    await using t = await hookDesk();
+    const { id } = await t.hook();
+    for (let count = 0; count < 9; count += 1) await t.ada.post(`/v1/webhooks/${id}/rotate-secret`);
+    await t.ada.post(`/v1/webhooks/${id}/test`);
+    expect(t.received.at(-1)?.headers["webhook-signature"]?.split(" ")).toHaveLength(6);
   });
 
   test("of another master key is said to be lost, and a new one mends it", async () => {

@@ -11,7 +11,7 @@ import { refuseBadAddress } from "./address.ts";
 import { EVENT_TYPES } from "./events.ts";
 import { failAllPending, failPending } from "./pending.ts";
 import type { EndpointSettings, NewEndpoint } from "./body-shapes.ts";
-import { mintSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
+import { mintSecret, replaceSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
 import { DAY_SECONDS } from "../../lib/durations.ts";
 
 /** How long the former secret signs as well, after a new one was made. */
@@ -107,18 +107,16 @@ export function readableSecret(app: App, endpoint: WebhookEndpointRow): string {
 }
 
 /**
- * Makes a new secret. The former one signs as well for a day, so that no delivery fails while the receiver is told
- * the new one.
+ * Makes a new secret. Each former one signs as well for a day of its own, so that no delivery fails while the receiver is
+ * told the new one, even where the answer to this was lost on its way and it is asked for again.
  */
 export async function rotateSecret(app: App, caller: Caller, id: string): Promise<{ secret: string }> {
   const secret = mintSecret();
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "webhook_secret_rotated");
     const row = await ownEndpoint(tx, caller.user, id);
-    const old_secret = secretIfPossible(app, row);
-    const sealed = sealSecrets(app, row.id, { secret, old_secret });
-    const old_secret_until = old_secret === null ? null : app.calmAfter(OVERLAP_SECONDS);
-    const change = { sealed, old_secret_until, updated: app.now() };
+    const replaced = replaceSecret(app, row, { secret, until: app.calmAfter(OVERLAP_SECONDS) });
+    const change = { ...replaced, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(change).where("id", "=", row.id).execute();
     return { secret };
   });

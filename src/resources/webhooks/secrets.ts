@@ -12,7 +12,20 @@ interface SealedSecrets {
   secret: string;
   /** The former secret, which signs as well until `old_secret_until`. */
   old_secret: string | null;
+  /** Those before it whose day is not over, newest first: nobody knows which of them the receiver has. */
+  older?: FormerSecret[];
 }
+
+interface FormerSecret {
+  secret: string;
+  /** Unix seconds. */
+  until: number;
+}
+
+type Endpoint = Pick<WebhookEndpointRow, "id" | "sealed" | "old_secret_until">;
+
+/** Each signs every delivery, and whoever asks again and again would make a long header of it. */
+const MAX_OLDER = 4;
 
 export function mintSecret(): string {
   return `${PREFIX}${randomBytes(SECRET_BYTES).toString("base64")}`;
@@ -22,14 +35,31 @@ export function sealSecrets(app: App, endpoint_id: string, secrets: SealedSecret
   return app.secrets.seal(JSON.stringify(secrets), endpoint_id);
 }
 
-/** The secrets that sign a delivery now: the present one, and for a while after a change the former one. */
-export function secretsOf(
+/** The secrets that sign a delivery now: the present one, and for a while after a change the former ones. */
+export function secretsOf(app: App, endpoint: Endpoint): [string, ...string[]] {
+  const secrets = openSecrets(app, endpoint);
+  return [secrets.secret, ...formerOf(app, endpoint, secrets).map(({ secret }) => secret)];
+}
+
+/** Returns sealed secrets in which a new one takes the place of the present one, which signs as well until `until`. */
+export function replaceSecret(
   app: App,
-  endpoint: Pick<WebhookEndpointRow, "id" | "sealed" | "old_secret_until">,
-): [string, ...string[]] {
-  const { secret, old_secret } = openSecrets(app, endpoint);
-  const both = old_secret !== null && (endpoint.old_secret_until ?? 0) > app.calmNow();
-  return both ? [secret, old_secret] : [secret];
+  endpoint: Endpoint,
+  { secret, until }: { secret: string; until: number },
+): { sealed: Uint8Array; old_secret_until: number | null } {
+  const known = secretsIfPossible(app, endpoint);
+  if (known === null)
+    return { sealed: sealSecrets(app, endpoint.id, { secret, old_secret: null }), old_secret_until: null };
+  const older = formerOf(app, endpoint, known).slice(0, MAX_OLDER);
+  const sealed = sealSecrets(app, endpoint.id, { secret, old_secret: known.secret, older });
+  return { sealed, old_secret_until: until };
+}
+
+/** The former secrets that still sign, newest first. */
+function formerOf(app: App, { old_secret_until }: Endpoint, secrets: SealedSecrets): FormerSecret[] {
+  const { old_secret, older = [] } = secrets;
+  const last = old_secret === null ? [] : [{ secret: old_secret, until: old_secret_until ?? 0 }];
+  return [...last, ...older].filter(({ until }) => until > app.calmNow());
 }
 
 /** The present secret; null when it was sealed under another master key, so that nobody can sign with it any more. */
@@ -37,8 +67,15 @@ export function secretIfPossible(
   app: App,
   endpoint: Pick<WebhookEndpointRow, "id" | "sealed">,
 ): string | null {
+  return secretsIfPossible(app, endpoint)?.secret ?? null;
+}
+
+function secretsIfPossible(
+  app: App,
+  endpoint: Pick<WebhookEndpointRow, "id" | "sealed">,
+): SealedSecrets | null {
   try {
-    return openSecrets(app, endpoint).secret;
+    return openSecrets(app, endpoint);
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;
