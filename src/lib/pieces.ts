@@ -4,14 +4,19 @@ import { MB } from "./sizes.ts";
 /** Sending a message to a process copies it at once, so that a larger one would hold up whoever sends or receives it. */
 const PIECE_BYTES = MB;
 
-/** Where bytes that come by themselves belong in a message: the names on the way to them, and how many they are. */
+/** Where bytes that come by themselves belong: the names on the way to them from what holds the message, and how many they are. */
 interface Hole {
   path: (string | number)[];
   bytes: number;
 }
 
 /** What goes from one process to another: a message, with what is still missing in it, or a piece of that. */
-export type Sent = { message: unknown; holes: Hole[] } | { piece: Uint8Array };
+export type Sent = Whole | { piece: Uint8Array };
+
+interface Whole {
+  message: unknown;
+  holes: Hole[];
+}
 
 /**
  * Sends a message whose arrays of bytes over `buffers` follow in pieces, in order. `send` is called for each piece in a
@@ -24,7 +29,7 @@ export async function sendInPieces(
 ): Promise<void> {
   if (buffers.length === 0) return send({ message, holes: [] });
   const found: { path: (string | number)[]; view: Uint8Array }[] = [];
-  const rest = takeOut(message, [], (path, view) => {
+  const rest = takeOut(message, ["message"], (path, view) => {
     if (!buffers.includes(view.buffer) || view.byteLength <= PIECE_BYTES) return false;
     found.push({ path, view });
     return true;
@@ -57,7 +62,7 @@ function takeOut(
 
 /** Returns a function that takes what `sendInPieces` sent, and calls `onMessage` with each message once it is whole. */
 export function createGathering(onMessage: (message: unknown) => void): (sent: Sent) => void {
-  let message: unknown;
+  let whole: Whole = { message: undefined, holes: [] };
   let missing: { target: Uint8Array; filled: number }[] = [];
   return (sent) => {
     if ("piece" in sent) {
@@ -67,20 +72,19 @@ export function createGathering(onMessage: (message: unknown) => void): (sent: S
       hole.filled += sent.piece.byteLength;
       if (hole.filled === hole.target.byteLength) missing.shift();
     } else {
-      ({ message } = sent);
+      whole = sent;
       missing = sent.holes.map(({ path, bytes }) => {
         const target = new Uint8Array(bytes);
-        putIn(message, path, target);
+        putIn(sent, path, target);
         return { target, filled: 0 };
       });
     }
-    if (missing.length === 0) onMessage(message);
+    if (missing.length === 0) onMessage(whole.message);
   };
 }
 
-function putIn(message: unknown, path: (string | number)[], target: Uint8Array): void {
-  const [last, ...way] = path.toReversed();
-  let holder = message as Record<string | number, unknown>;
-  for (const name of way.toReversed()) holder = holder[name] as Record<string | number, unknown>;
-  if (last !== undefined) holder[last] = target;
+function putIn(whole: Whole, path: (string | number)[], target: Uint8Array): void {
+  let holder = whole as unknown as Record<string | number, unknown>;
+  for (const name of path.slice(0, -1)) holder = holder[name] as Record<string | number, unknown>;
+  holder[path.at(-1) ?? ""] = target;
 }

@@ -33,6 +33,11 @@ test("large arrays of bytes arrive piece by piece, where they stood", async () =
   expect(message.mail.files[0]?.bytes).toBe(one);
 });
 
+test("a message that is nothing but bytes arrives", async () => {
+  const large = bytes(2 * MB + 1, 5);
+  expect((await arrived([large, [large.buffer]])).got).toEqual([large]);
+});
+
 test("a part of a buffer arrives without the rest of it", async () => {
   const whole = bytes(4 * MB, 3);
   const [part, large] = [whole.subarray(5, 15), whole.subarray(MB, 3 * MB)];
