@@ -13,9 +13,14 @@ export type Measure = (pid: number) => UsedMs;
  */
 export const processorTime: Measure = (pid) => {
   const began_ms = givenMs(pid);
-  if (began_ms === undefined) return passedTime(pid);
+  if (began_ms === undefined || !isCounted()) return passedTime(pid);
   return () => (givenMs(pid) ?? began_ms) - began_ms;
 };
+
+/** Whether the kernel counts that time at all: one that does not says 0, as is true of a process that just began. */
+function isCounted(): boolean {
+  return (givenMs(process.pid) ?? 0) > 0;
+}
 
 /** Counts the time of the clock, for work that mostly waits for others. */
 export const passedTime: Measure = () => {
@@ -23,14 +28,10 @@ export const passedTime: Measure = () => {
   return () => performance.now() - began_ms;
 };
 
-/**
- * Reads the first of the three numbers of `schedstat`, nanoseconds on the processor. A kernel that does not count them
- * says 0.
- */
+/** Reads the first of the three numbers of `schedstat`, nanoseconds on the processor. */
 function givenMs(pid: number): number | undefined {
   try {
-    const ns = Number.parseInt(readFileSync(`/proc/${pid}/schedstat`, "latin1"), 10);
-    return ns > 0 ? ns / 1_000_000 : undefined;
+    return Number.parseInt(readFileSync(`/proc/${pid}/schedstat`, "latin1"), 10) / 1_000_000;
   } catch {
     return undefined;
   }
