@@ -25,13 +25,15 @@ import { testConfig } from "./test-config.ts";
 /** One for all tests of a process: the document does not depend on the configuration. */
 let contract: Contract | undefined;
 
-/** The threads that read mails and files, of which each takes as long to start as ten servers. They keep nothing. */
+/** What reads mails and files takes as long to start as ten servers, and stays as long as the tests of a process. */
+const KEPT = { idle_ms: 3_600_000 };
+/** It keeps nothing of what it has read. */
 const readers = {
   examiner: createThreadsBySize<MailToExamine, Examination>("inbound/examine-worker.ts"),
-  parser: createMailParser(),
-  files: createFileReader(),
-  texts: createFairPool<unknown>("pipeline/text-worker.ts", { size: 3 }),
-  bodies: createFairPool<unknown>("http/call-body-worker.ts"),
+  parser: createMailParser(KEPT),
+  files: createFileReader(KEPT),
+  texts: createFairPool<unknown>("pipeline/text-worker.ts", { size: 3, ...KEPT }),
+  bodies: createFairPool<unknown>("http/call-body-worker.ts", KEPT),
 };
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
