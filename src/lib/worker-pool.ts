@@ -5,8 +5,8 @@ import { LOADED, type READY } from "./worker-says.ts";
 
 /** How long a worker thread may take to load. */
 const START_WITHIN_MS = 15_000;
-/** A worker without work is ended, so that an idle server stays small. */
-const IDLE_MS = 60_000;
+/** A worker without work is ended, so that an idle server stays small: starting one takes less than a tenth of a second. */
+const IDLE_MS = 20_000;
 /** How often the memory of a worker with a limit is checked while it is busy. */
 const WATCH_MS = 25;
 
