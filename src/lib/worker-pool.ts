@@ -10,7 +10,10 @@ const IDLE_MS = 20_000;
 /** How often the memory of a worker with a limit is checked while it is busy. */
 const WATCH_MS = 25;
 
-/** `too_slow`: the work has used its time. `held_up`: the machine did not give it that time in several times as long. */
+/**
+ * `too_slow`: the work has used its time. `held_up`: the machine did not give it that time in several times as long, or
+ * has killed it.
+ */
 export type WorkProblem = "too_slow" | "held_up" | "crashed" | "too_much_memory";
 export type WorkOutcome<Output> = { ok: true; output: Output } | { ok: false; problem: WorkProblem };
 
@@ -120,9 +123,10 @@ async function readyWorker(path: string, slot: Slot, measure: Measure): Promise<
     throw new Error(`The worker ${path} could not be started (${first.problem}).`);
   }
   slot.startBytes = worker.residentBytes();
-  worker.addEventListener("end", () => {
-    if (slot.worker === worker) slot.worker = undefined;
-  });
+  for (const event of ["end", "killed"])
+    worker.addEventListener(event, () => {
+      if (slot.worker === worker) slot.worker = undefined;
+    });
   return worker;
 }
 
@@ -145,6 +149,7 @@ async function answer<Output>(
   };
   worker.addEventListener("message", onMessage, { signal });
   worker.addEventListener("end", () => resolve({ ok: false, problem: "crashed" }), { signal });
+  worker.addEventListener("killed", () => resolve({ ok: false, problem: "held_up" }), { signal });
   const outcome = await promise;
   limit.clear();
   clearInterval(watch);

@@ -12,8 +12,8 @@ const OWN_FILE = "/proc/self/exe";
 const PAGE_BYTES = 4_096;
 
 /**
- * A process that works on inputs. Dispatches a MessageEvent `message` with each output, and `end` once it has ended,
- * whatever ended it.
+ * A process that works on inputs. Dispatches a MessageEvent `message` with each output, and `end` once it has ended, or
+ * `killed` where the system or somebody has killed it: memory was short, and the input may not be to blame.
  */
 export interface WorkerProcess extends EventTarget {
   pid: number;
@@ -41,9 +41,24 @@ export function startProcess(path: string): WorkerProcess {
   const events = new EventTarget();
   const gather = createGathering((data) => events.dispatchEvent(new MessageEvent("message", { data })));
   let ended = false;
-  const child = spawn([...program(), WORK, path], gather, () => {
+  const end = (): void => {
     ended = true;
-    events.dispatchEvent(new Event("end"));
+    child.kill("SIGKILL");
+  };
+  const child = spawn([...program(), WORK, path], {
+    onSent(sent) {
+      try {
+        gather(sent);
+      } catch {
+        // Whatever sends what is no message is broken.
+        end();
+      }
+    },
+    onExit(signal) {
+      const is_killed = signal === "SIGKILL" && !ended;
+      ended = true;
+      events.dispatchEvent(new Event(is_killed ? "killed" : "end"));
+    },
   });
   const sendUnlessEnded = (sent: Sent): void => {
     if (!ended) child.send(sent);
@@ -51,17 +66,17 @@ export function startProcess(path: string): WorkerProcess {
   return Object.assign(events, {
     pid: child.pid,
     send: (input: unknown, buffers: ArrayBuffer[]) => sendInPieces(sendUnlessEnded, input, buffers),
-    end() {
-      ended = true;
-      child.kill("SIGKILL");
-    },
+    end,
     ref: () => child.ref(),
     unref: () => child.unref(),
     residentBytes: () => residentBytesOf(child.pid),
   });
 }
 
-function spawn(command: string[], onSent: (sent: Sent) => void, onExit: () => void) {
+function spawn(
+  command: string[],
+  { onSent, onExit }: { onSent: (sent: Sent) => void; onExit: (signal: string | number | null) => void },
+) {
   try {
     return Bun.spawn(command, {
       // What a list of processes shows: the command names no file that anybody knows.
@@ -73,7 +88,7 @@ function spawn(command: string[], onSent: (sent: Sent) => void, onExit: () => vo
       stdio: ["ignore", "ignore", "ignore"],
       serialization: "advanced",
       ipc: onSent,
-      onExit,
+      onExit: (child) => onExit(child.signalCode),
     });
   } catch (error) {
     refuseOwnSpawnFault(error);

@@ -68,13 +68,13 @@ test("a signal to the whole terminal or service ends no worker that the server s
   expect(await outputOf(pool, "after")).toEqual({ said: "after", born });
 });
 
-test("a worker that somebody kills costs the input that it has, and no other", async () => {
+test("a worker that the system kills, as memory is short, is not to blame, and the next input is worked on", async () => {
   const { pool, pid } = oneWorker();
   await using _pool = pool;
   await outputOf(pool, "before");
   const [hanging, next] = [pool.run("hang", LIMIT_MS), pool.run("next", LIMIT_MS)];
   process.kill(pid(), "SIGKILL");
-  expect(await hanging).toEqual({ ok: false, problem: "crashed" });
+  expect(await hanging).toEqual({ ok: false, problem: "held_up" });
   expect(await next).toMatchObject({ ok: true, output: { said: "next" } });
 });
 
@@ -96,6 +96,13 @@ test.skipIf(process.platform !== "linux")(
     expect(readFileSync(`/proc/${pid()}/oom_score_adj`, "utf8")).toBe("1000\n");
   },
 );
+
+test("a worker that says what is no message is ended, and nothing else", async () => {
+  const { pool } = oneWorker();
+  await using _pool = pool;
+  expect(await pool.run("nonsense", LIMIT_MS)).toEqual({ ok: false, problem: "crashed" });
+  expect(await outputOf(pool, "after")).toMatchObject({ said: "after" });
+});
 
 test("what cannot be sent is an error, and the worker is free again", async () => {
   const { pool } = oneWorker();
