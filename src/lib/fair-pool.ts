@@ -8,8 +8,8 @@ import { createWorkerPool, type PoolOptions, type WorkOutcome } from "./worker-p
  * always left for the next account.
  */
 export const WORKERS_FOR_ALL = 3;
-/** How long an input waits for its second attempt when the machine gave the first one no time. */
-const PAUSE_MS = 10_000;
+/** How long an input waits for its second attempt when the machine gave the first one no time, and for its third. */
+export const PAUSES_MS = [10_000, 60_000];
 
 /**
  * An input for one attempt, with its limits. See `WorkerPool.run`.
@@ -20,7 +20,7 @@ export interface FairJob {
   transfer?: ArrayBuffer[];
 }
 
-export type FairLimits = PoolOptions & { pause_ms?: number };
+export type FairLimits = PoolOptions & { pauses_ms?: number[] };
 
 export interface FairPool<Output> extends AsyncDisposable {
   /**
@@ -32,12 +32,12 @@ export interface FairPool<Output> extends AsyncDisposable {
 
 /**
  * Creates workers like `createWorkerPool`, shared fairly between accounts and the strangers who write to them. What counts
- * of an input's time is what the processor has given to it. An input that was held up by the machine is tried once more
- * after a pause.
+ * of an input's time is what the processor has given to it. An input that was held up by the machine is tried again after
+ * each pause.
  */
 export function createFairPool<Output>(
   path: string,
-  { size = 1, pause_ms = PAUSE_MS, ...limits }: FairLimits = {},
+  { size = 1, pauses_ms = PAUSES_MS, ...limits }: FairLimits = {},
 ): FairPool<Output> {
   const pool = createWorkerPool<Output>(path, { size, measure: processorTime, ...limits });
   const closing = new AbortController();
@@ -53,10 +53,12 @@ export function createFairPool<Output>(
 
   return {
     async run(turn, pack) {
-      const outcome = await inTurn(turn, () => attempt(pack));
-      if (outcome.ok || outcome.problem !== "held_up") return outcome;
-      // Whoever ends the pause early is answered by the turn, or by the closed pool.
-      await rest(pause_ms, undefined, { signal: endOf(turn.signal) }).catch(() => undefined);
+      for (const pause_ms of pauses_ms) {
+        const outcome = await inTurn(turn, () => attempt(pack));
+        if (outcome.ok || outcome.problem !== "held_up") return outcome;
+        // Whoever ends the pause early is answered by the turn, or by the closed pool.
+        await rest(pause_ms, undefined, { signal: endOf(turn.signal) }).catch(() => undefined);
+      }
       return inTurn(turn, () => attempt(pack));
     },
     [Symbol.asyncDispose]() {

@@ -26,8 +26,8 @@ export class NoHandlesError extends Error {
 export class NoTasksError extends NoHandlesError {
   override readonly code = "EAGAIN";
 
-  constructor(cause?: unknown) {
-    super(cause, "EAGAIN: this server can start no more threads and programs");
+  constructor(cause?: unknown, message = "EAGAIN: this server can start no more threads and programs") {
+    super(cause, message);
     this.name = "NoTasksError";
   }
 }

@@ -1,3 +1,4 @@
+import { NoTasksError } from "./own-faults.ts";
 import { type Measure, passedTime } from "./processor-time.ts";
 import { startProcess, type WorkerProcess } from "./worker-process.ts";
 import { workLimit } from "./work-limit.ts";
@@ -120,7 +121,8 @@ async function readyWorker(path: string, slot: Slot, measure: Measure): Promise<
   const first = await answer<typeof READY>(worker, limits);
   if (!first.ok) {
     worker.end();
-    throw new Error(`The worker ${path} could not be started (${first.problem}).`);
+    // Its modules are those of the server: what keeps it from starting is the machine, by its limits or its memory.
+    throw new NoTasksError(undefined, `EAGAIN: the worker ${path} could not be started (${first.problem})`);
   }
   slot.startBytes = worker.residentBytes();
   for (const event of ["end", "killed"])

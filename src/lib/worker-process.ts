@@ -47,6 +47,7 @@ export function startProcess(path: string): WorkerProcess {
   };
   const child = spawn([...program(), WORK, path], {
     onSent(sent) {
+      if (ended) return;
       try {
         gather(sent);
       } catch {

@@ -118,7 +118,7 @@ describe("files", () => {
   test.each([1, 3])(
     "of %p accounts that take long to read hold up no other by more than one each",
     async (hostile) => {
-      await using reader = createFileReader({ read_file_within_ms: 300, pause_ms: 0 });
+      await using reader = createFileReader({ read_file_within_ms: 300, pauses_ms: [0] });
       const order: string[] = [];
       const enemies = Array.from({ length: hostile }, (_, index) =>
         Promise.all(
@@ -138,7 +138,7 @@ describe("files", () => {
   );
 
   test("of strangers that take long to read hold up neither those of the household nor those of others", async () => {
-    await using reader = createFileReader({ read_file_within_ms: 300, pause_ms: 0 });
+    await using reader = createFileReader({ read_file_within_ms: 300, pauses_ms: [0] });
     const order: string[] = [];
     const read = async (name: string, files: FileToRead[], from: ReadFor) => {
       await reader.read(files, signal, from);

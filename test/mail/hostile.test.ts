@@ -126,7 +126,7 @@ test("a mail that takes too long is given up, and those behind it are read", asy
 });
 
 test("a mail that the machine gives no time is said to be so", async () => {
-  const limits = { read_within_ms: 1, more_ms_per_mb: 0, measure: () => () => 0, pause_ms: 0 };
+  const limits = { read_within_ms: 1, more_ms_per_mb: 0, measure: () => () => 0, pauses_ms: [0] };
   await using hasty = createMailParser(limits);
   const page = `Content-Type: text/html\r\n\r\n${"<p></p>".repeat((4 * MB) / 7)}`;
   const outcome = await hasty.parse(Buffer.from(head + multipart("mixed", "b", [page, page])));

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../src/errors.ts";
-import { createFairPool, type FairLimits, WORKERS_FOR_ALL } from "../../src/lib/fair-pool.ts";
+import { createFairPool, type FairLimits, PAUSES_MS, WORKERS_FOR_ALL } from "../../src/lib/fair-pool.ts";
 
 const MOODY = "../test/mail/fixtures/moody-worker.ts";
 const LIMIT_MS = 60_000;
@@ -59,7 +59,7 @@ describe("an input that the machine gives no time", () => {
 
   /** Runs one input of each attempt, and says how many there were. */
   async function runs(attempts: string[], limits: FairLimits, signal?: AbortSignal) {
-    await using pool = createFairPool<{ said: string }>(MOODY, { pause_ms: 0, measure, ...limits });
+    await using pool = createFairPool<{ said: string }>(MOODY, { pauses_ms: [0], measure, ...limits });
     let packed = 0;
     const turn = { who: "ada", ...(signal && { signal }) };
     const pack = () => {
@@ -69,10 +69,11 @@ describe("an input that the machine gives no time", () => {
     return { outcome: await pool.run(turn, pack), packed };
   }
 
-  test("is worked on once more", async () => {
-    const { outcome, packed } = await runs(["hang", "a"], { pause_ms: 5 });
+  test("is worked on again, ten seconds and a minute later", async () => {
+    expect(PAUSES_MS).toEqual([10_000, 60_000]);
+    const { outcome, packed } = await runs(["hang", "hang", "a"], { pauses_ms: PAUSES_MS.map(() => 5) });
     expect(outcome).toMatchObject({ ok: true, output: { said: "a" } });
-    expect(packed).toBe(2);
+    expect(packed).toBe(3);
   });
 
   test("is given up after that", async () => {
@@ -88,7 +89,7 @@ describe("an input that the machine gives no time", () => {
   });
 
   test("holds no thread meanwhile", async () => {
-    await using pool = createFairPool<{ said: string }>(MOODY, { pause_ms: LIMIT_MS, measure });
+    await using pool = createFairPool<{ said: string }>(MOODY, { pauses_ms: [LIMIT_MS], measure });
     const heldUp = pool.run({ who: "eve" }, () => ({ input: "hang", limit_ms: 10 }));
     expect(await pool.run({ who: "ada" }, () => ({ input: "a", limit_ms: LIMIT_MS }))).toMatchObject({
       ok: true,
@@ -104,7 +105,7 @@ describe("an input that the machine gives no time", () => {
       setTimeout(() => given_up.abort(new Error("given up")), 200);
       return 0;
     };
-    const run = runs(["hang"], { pause_ms: LIMIT_MS, measure: () => used }, given_up.signal);
+    const run = runs(["hang"], { pauses_ms: [LIMIT_MS], measure: () => used }, given_up.signal);
     expect(await run.then(() => "not refused", messageOf)).toBe("given up");
   });
 });

@@ -354,7 +354,7 @@ test("reads no more for a caller who has gone", async () => {
 });
 
 test("a file that the machine gives no time is said to be so", async () => {
-  const limits = { read_file_within_ms: 1, measure: () => () => 0, pause_ms: 0 };
+  const limits = { read_file_within_ms: 1, measure: () => () => 0, pauses_ms: [0] };
   await using hasty = createFileReader(limits);
   const slow = fileOf("slow.pdf", pdfOfPages([deflateSync(zlibBlanks(400))], "[/FlateDecode /FlateDecode]"));
   const [reading] = await hasty.read([slow], NEVER);

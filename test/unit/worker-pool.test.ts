@@ -4,6 +4,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../src/errors.ts";
+import { isOutOfTasks } from "../../src/lib/own-faults.ts";
 import type { Measure } from "../../src/lib/processor-time.ts";
 import { createWorkerPool } from "../../src/lib/worker-pool.ts";
 
@@ -111,7 +112,12 @@ test("closing waits for the work under way and refuses what is queued or comes l
   expect(await refusal(pool.run("late", LIMIT_MS))).toContain("closed");
 });
 
-test("says which worker could not be started", async () => {
+test("says which worker could not be started, and that no input is to blame for it", async () => {
   await using pool = createWorkerPool<Said>("../test/mail/fixtures/none.ts");
-  expect(await refusal(pool.run("x", LIMIT_MS))).toContain("none.ts could not be started");
+  const error = await pool.run("x", LIMIT_MS).then(
+    () => undefined,
+    (refused: unknown) => refused,
+  );
+  expect(messageOf(error)).toContain("none.ts could not be started");
+  expect(isOutOfTasks(error)).toBe(true);
 });

@@ -7,6 +7,8 @@ import { MB } from "../../lib/sizes.ts";
 /** Milliseconds of the processor after which reading a mail is given up, and its process ended. */
 const READ_WITHIN_MS = 2_000;
 const MORE_MS_PER_MB = 100;
+/** Bytes that a process may grow by while one mail is read; the largest mail of nothing but HTML takes 300 MB. */
+const MAX_MEMORY_BYTES = 512 * MB;
 
 export type ParseProblem =
   | "too_slow"
@@ -103,7 +105,11 @@ export function createMailParser({
   ...limits
 }: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } & FairLimits = {}): MailParser {
   const processes = { size: workers, in_process: true, ...limits };
-  const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", processes);
+  const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", {
+    size: workers,
+    memory_bytes: MAX_MEMORY_BYTES,
+    ...limits,
+  });
   return {
     async parse(raw, { form, account = "", strangers = false, ours = false } = {}) {
       const limit_ms = read_within_ms + (raw.byteLength / MB) * more_ms_per_mb;
