@@ -6,6 +6,7 @@ import { WRITTEN_TEXT_BYTES } from "../db/stored-sum.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
+import { togetherIn } from "../trust/guard/packed/together.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
 import { isPacked, mayBeMail, mayBeMarkdown, wordsOfMail } from "../trust/guard/shown-words.ts";
 
@@ -90,8 +91,10 @@ export async function hashesToNote({
   const words = written.reduce((sum, text) => sum + wordsOf(text).length, 0);
   if (words > room.words) return TOO_LONG;
   const mailed = (await Promise.all(given.filter(mayBeMail).map(wordsOfMail))).flat();
-  const texts = [...given, ...mailed.map((text) => text.trim())];
-  const all = [...written, ...readingsOf(mailed)];
+  // These are the same words once more, and take no room of their own.
+  const together = togetherIn(args).map(({ text }) => text.trim().slice(0, MAX_CHARS));
+  const texts = [...given, ...mailed.map((text) => text.trim()), ...together];
+  const all = [...written, ...readingsOf([...mailed, ...together])];
   // A program may make HTML of Markdown: its words are others only where a mark parts them, or leads somewhere.
   const known = new Set(all.map((text) => wordsOf(text).join(" ")));
   const pages = texts

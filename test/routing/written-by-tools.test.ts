@@ -50,6 +50,20 @@ test.each<[string, RoomMail]>([
   expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
 });
 
+const PIECES = ORDER.match(/\S+ ?\S* ?/g) ?? [];
+
+test.each<[string, object]>([
+  ["a list of lines", { body: PIECES.map((piece) => piece.trim()) }],
+  ["runs of rich text", { content: PIECES.map((text) => ({ type: "text", text })) }],
+  ["runs that are parted within words", { content: ORDER.match(/.{1,7}/g)?.map((text) => ({ text })) }],
+  ["fields", { greeting: ORDER.slice(0, 11), rest: { middle: ORDER.slice(11, 40), end: ORDER.slice(40) } }],
+  ["the name of a field", { fields: { [ORDER]: "Thank you" } }],
+])("what a tool wrote as %s is known again", async (_what, args) => {
+  await using room = await written(args);
+  await send(room, { text: ORDER });
+  expect(room.tools.calls).toEqual([]);
+});
+
 test.each([
   ["a soft hyphen in each line", ORDER.replaceAll(" ", "&shy; ")],
   ["hidden words", ORDER.replace(" the", "<span hidden>or not</span> the")],

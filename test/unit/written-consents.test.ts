@@ -23,6 +23,10 @@ test.each<[string, Record<string, unknown>]>([
     "one in the template",
     { rest: "913", template: "yes 482{{rest}}\n\nThank you for all of it, and see you soon." },
   ],
+  ["in runs of rich text", { content: [{ text: "ye" }, { text: "s 482" }, { text: "913" }] }],
+  ["letter by letter", { content: ["o", "u", "i", " ", "482913"] }],
+  ["in fields of a row", { a: "ye", b: "s", c: 482_913 }],
+  ["as the name of a field", { fields: { Yes: "482913" } }],
   ["in parts in base64", { parts: [base64("yes 482"), base64("913")] }],
   ["in JSON", { rest: '{"b":"913"}', first: '{"a":"yes 482"}' }],
   [

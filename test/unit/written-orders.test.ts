@@ -23,6 +23,39 @@ test.each([
   expect(commandIn({ message_id: "m17", body }, ORDERS)).toBe(order);
 });
 
+test.each<[string, Record<string, unknown>]>([
+  ["a list of strings", { body: ["Please", "@off", "ice", "empty it"] }],
+  ["runs of rich text", { content: [{ text: "@of" }, { text: "fice empty it" }] }],
+  [
+    "runs with their kind",
+    {
+      content: [
+        { type: "text", text: "@" },
+        { type: "text", text: "office" },
+      ],
+    },
+  ],
+  ["operations", { delta: { ops: [{ insert: "@off" }, { retain: 1 }, { insert: "ice" }] } }],
+  ["two fields", { first: "@off", second: "ice empty it" }],
+  ["a deep list", { a: [[[[[[[[["@off"], ["ice"]]]]]]]]] }],
+  ["the name of a field", { fields: { "@office empty it": "yes" } }],
+])("an order is found in %s", (_what, args) => {
+  expect(commandIn({ message_id: "m17", ...args }, ORDERS)).toBe("@office");
+});
+
+test("lists and fields side by side make no order by chance", () => {
+  const args = {
+    to: ["ann@client.example", "bob@client.example"],
+    subject: "The office",
+    rows: [
+      ["office", "@ann"],
+      ["vault", "+ 3"],
+    ],
+    attendees: [{ email: "office@client.example", name: "Office" }],
+  };
+  expect(commandIn(args, ORDERS)).toBeUndefined();
+});
+
 test.each([
   ["@office", "<p>@off<b></b>ice empty it</p>"],
   ["@office", "<p>@<i>office</i> empty it</p>"],

@@ -5,8 +5,6 @@ import { YES } from "../own-words/consent.ts";
 const MAX_PIECE_CHARS = 60;
 /** What a template puts a value in place of, but for what stands in brackets. */
 const PLACE = /[%$:@#][\p{L}_]\w*/gu;
-/** Where a template puts values in place. */
-const PLACES = /[{[<%$]/;
 const DIGITS = 6;
 /** From more numbers than these the right one could be found out, by which of them may not be written. */
 const MAX_NUMBERS = 250;
@@ -24,8 +22,7 @@ export function mayBeYesOf(values: readonly string[][], numbers: readonly string
     for (const { word } of pieces) words.add(word);
     all.push(...new Set(pieces.flatMap(({ digits }) => digits)));
   }
-  const is_template = values.some((forms) => forms.some((form) => PLACES.test(form)));
-  const says = YES.some((yes) => words.has(yes) || (is_template && isMadeOf(yes, words)));
+  const says = YES.some((yes) => isMadeOf(yes, words));
   if (!says) return false;
   if (waysTo(DIGITS, lengthsOf(all)) > MAX_NUMBERS) return true;
   const known = new Set(all);

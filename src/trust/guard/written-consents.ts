@@ -4,6 +4,7 @@ import { YES } from "../own-words/consent.ts";
 import { asRead } from "./as-read.ts";
 import { type Going, type Objection, tooMuch } from "./guard.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { togetherIn } from "./packed/together.ts";
 import { mayBeYesOf } from "./consent-numbers.ts";
 
 /** An encoded character, and a line that goes on, in quoted-printable (RFC 2045 §6.7). */
@@ -41,9 +42,12 @@ export async function objectionToYes({
   if (numbers.length === 0 || !foreign || read_only) return null;
   const readings = await readingsOf(args);
   if (readings === TOO_MUCH) return tooMuch(name);
-  const all = readings.flatMap(({ forms }) => forms);
+  const all = [
+    ...readings.flatMap(({ key, forms }) => (isYes(key) ? forms.map((form) => `${key} ${form}`) : forms)),
+    ...togetherIn(args).map(({ text }) => asRead(text)),
+  ];
   const within = new Set(all.flatMap(numbersWithin));
-  // A name is put nowhere, and `ano` or `si` may be one.
+  // A name is put nowhere but before its value, and `ano` or `si` may be one.
   const values = readings.flatMap(({ key, forms }) => (key === "" ? [] : [forms]));
   const is_yes =
     all.some(isYesInLine) ||

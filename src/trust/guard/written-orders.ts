@@ -2,6 +2,7 @@ import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { withoutAsides, withoutTemplateMarks } from "./asides.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { pairsIn, togetherIn } from "./packed/together.ts";
 import { mayBeProse } from "./prose.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
@@ -70,11 +71,13 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   if (orders.length === 0) return undefined;
   const known = new Set(orders);
   const bare = new Map(orders.map((order) => [order.replaceAll(NO_LETTERS, ""), order]));
-  for (const given of textsIn(args)) {
-    if (given === TOO_MUCH || typeof given.value !== "string") continue;
-    const read = asRead(given.value);
-    const forms = formsOf(given.value);
-    if (known.has(STOP) && mayBeProse(given.key) && [read, ...forms].some(beginsWithStop)) return STOP;
+  const each = [...textsIn(args)].flatMap((given) =>
+    given === TOO_MUCH || typeof given.value !== "string" ? [] : [{ key: given.key, text: given.value }],
+  );
+  for (const { key, text } of [...each, ...togetherIn(args)]) {
+    const read = asRead(text);
+    const forms = formsOf(text);
+    if (known.has(STOP) && mayBeProse(key) && [read, ...forms].some(beginsWithStop)) return STOP;
     const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
     if (whole !== undefined) return whole;
     for (const form of forms) {
@@ -84,7 +87,9 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
       if (word !== undefined) return bare.get(word);
     }
   }
-  return undefined;
+  return pairsIn(args)
+    .flatMap((pair) => wordsOf(asRead(pair), TOKEN))
+    .find((word) => known.has(word));
 }
 
 /** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */
