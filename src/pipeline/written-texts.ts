@@ -26,6 +26,15 @@ const MIN_PART_LETTERS = 20;
 /** So many words in a row are nobody's by chance, wherever a program that mails them breaks lines or adds its own. */
 const RUN_WORDS = 8;
 const MIN_RUN_LETTERS = 24;
+/** A longer word in a script of other letters than Latin is a sentence without blanks. */
+const LONG_WORD = 16;
+/** A text without blanks that is as long is remembered by some of its letters in a row; asked for are those of each long line. */
+const MIN_BLANKLESS = 200;
+const MIN_LINE_BLANKLESS = 60;
+const MAX_SPANS = 64;
+const SPAN_STEP = 12;
+/** More letters of a mail are not looked through for such texts. */
+const MAX_SPAN_LETTERS = 20_000;
 /** More words in one run are not remembered, and so not written; those of HTML count twice. */
 const MAX_WORDS = 8_000;
 const MAX_CHARS = 131_072;
@@ -34,6 +43,7 @@ const GREETING = /^\s*\p{L}{1,20}(?: \p{L}{1,20})?,\s*$/u;
 const HASH_BYTES = 16;
 const ROWS = 2_000;
 const TAG = /<[^<>]*>/g;
+const LATIN = /^[\p{Script=Latin}\p{N}]*$/u;
 /** A sign by itself in scripts that put no spaces between words. */
 const WORD =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]|[\p{L}\p{N}]+/gu;
@@ -81,7 +91,8 @@ export async function hashesToNote({
   const { markdownAsHtml } = await import("../mail/writing/markdown.ts");
   const unpacked = unpackedIn(args);
   if (unpacked === TOO_LONG) return TOO_LONG;
-  const given = [...textsIn(args), ...unpacked].map((text) => text.trim()).filter((text) => !isPacked(text));
+  const whole = [...textsIn(args), ...unpacked].map((text) => text.trim());
+  const given = whole.filter((text) => !isPacked(text));
   const chars = given.reduce((sum, { length }) => sum + length, 0);
   if (chars > room.chars) return TOO_LONG;
   // What is hidden in HTML, or written as an entity, does not come back as it was written.
@@ -94,7 +105,10 @@ export async function hashesToNote({
   // These are the same words once more, and take no room of their own.
   const together = togetherIn(args).map(({ text }) => text.trim().slice(0, MAX_CHARS));
   const texts = [...given, ...mailed.map((text) => text.trim()), ...together];
-  const all = [...written, ...readingsOf([...mailed, ...together])];
+  // No program but one for files takes these apart, and a mail may show them as they are.
+  const packed = whole.filter(isPacked);
+  const marked = [...texts, ...packed].filter((text) => text.includes("<")).map(withoutMarks);
+  const all = [...written, ...readingsOf([...mailed, ...together]), ...marked];
   // A program may make HTML of Markdown: its words are others only where a mark parts them, or leads somewhere.
   const known = new Set(all.map((text) => wordsOf(text).join(" ")));
   const pages = texts
@@ -112,8 +126,9 @@ export async function hashesToNote({
   const own_of_pages = pages.map(({ page }) => splitNewText({ html: page }).new_text);
   const each = [...all, ...pages.map(({ text }) => text)];
   const parts = [
-    ...wholes([...each, ...[...alone, ...own_of_pages].map(plainOf)]),
-    ...longerThan(each.flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
+    ...wholes([...each, ...packed, ...[...alone, ...own_of_pages].map(plainOf)]),
+    ...longerThan([...each, ...packed].flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
+    ...[...texts, ...packed].flatMap(spansOf),
   ];
   const noted = [
     ...parts.map((text) => ({ text, is_own: letters.includes(text) })),
@@ -157,11 +172,12 @@ export async function isWrittenByTool(
   { user_id, sender, raw_mail_id }: Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">,
   texts: string[],
 ): Promise<boolean> {
-  const words = texts.map(plainOf);
+  const words = texts.flatMap((text) => [plainOf(text), withoutMarks(text)]);
   const hashes = hashed([
     ...wholes(words),
     ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
     ...words.flatMap(runsOf),
+    ...texts.flatMap(allSpansOf),
   ]);
   const users = app.db
     .selectFrom("users")
@@ -258,6 +274,11 @@ function plainOf(text: string): string {
   return text.trim().slice(0, MAX_CHARS).replaceAll(TAG, "\n");
 }
 
+/** A text whose words between angle brackets are words, as plain text shows them. */
+function withoutMarks(text: string): string {
+  return text.trim().slice(0, MAX_CHARS).replaceAll(/[<>]/g, " ");
+}
+
 function linesAndParagraphsOf(text: string): string[] {
   return [...text.split(/\n[ \t\r]*\n/), ...text.split("\n")];
 }
@@ -267,7 +288,8 @@ function longerThan(texts: string[], letters: number): string[] {
 }
 
 function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(WORD) ?? [];
+  const words = text.toLowerCase().match(WORD) ?? [];
+  return words.flatMap((word) => (word.length > LONG_WORD && !LATIN.test(word) ? Array.from(word) : [word]));
 }
 
 /** All words in a row of which nobody writes so many by chance, as letters alone. */
@@ -275,10 +297,43 @@ function runsOf(text: string): string[] {
   const words = wordsOf(text);
   const runs: string[] = [];
   for (let from = 0; from + RUN_WORDS <= words.length; from += 1) {
-    const run = words.slice(from, from + RUN_WORDS).join("");
-    if (run.length >= MIN_RUN_LETTERS || /\p{Script=Han}/u.test(run)) runs.push(run);
+    let run = words.slice(from, from + RUN_WORDS).join("");
+    // Eight signs of other scripts without blanks are two words.
+    const is_short = !/\p{Script=Han}/u.test(run);
+    for (let to = from + RUN_WORDS; is_short && run.length < MIN_RUN_LETTERS && to < words.length; to += 1)
+      run += words[to] ?? "";
+    if (!is_short || run.length >= MIN_RUN_LETTERS) runs.push(run);
   }
   return runs;
+}
+
+/** Some letters in a row of each long text without blanks. */
+function spansOf(text: string): string[] {
+  return blanklessOf(text, MIN_BLANKLESS).flatMap((letters) =>
+    spansIn(letters, Math.max(SPAN_STEP, Math.ceil(letters.length / MAX_SPANS))),
+  );
+}
+
+/** All letters in a row of each text and line without blanks that such a text may have become. */
+function allSpansOf(text: string): string[] {
+  let left = MAX_SPAN_LETTERS;
+  return blanklessOf(text, MIN_LINE_BLANKLESS).flatMap((letters) => {
+    const looked = letters.slice(0, left);
+    left -= looked.length;
+    return spansIn(looked, 1);
+  });
+}
+
+function blanklessOf(text: string, least: number): string[] {
+  const long = text.split(/\s+/).filter(({ length }) => length >= least);
+  return longerThan(long, least);
+}
+
+function spansIn(letters: string, step: number): string[] {
+  const spans: string[] = [];
+  for (let from = 0; from + MIN_RUN_LETTERS <= letters.length; from += step)
+    spans.push(letters.slice(from, from + MIN_RUN_LETTERS));
+  return spans;
 }
 
 function hashed(parts: string[]): Buffer[] {

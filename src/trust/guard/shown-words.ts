@@ -20,13 +20,21 @@ export async function wordsOnceShown(texts: string[]): Promise<{ html: string[];
   const pages = shown.filter((text) => OF_HTML.test(text));
   const marked = shown.filter(mayBeMarkdown);
   if (pages.length + marked.length === 0) return { html: [], markdown: [] };
-  // Their parsers would stay in memory from the start.
-  const { wordsInHtml } = await import("../own-words/html-words.ts");
+  // Its parser would stay in memory from the start.
   const { markdownAsHtml } = await import("../../mail/writing/markdown.ts");
   return {
-    html: pages.map(wordsInHtml),
-    markdown: marked.map((text) => wordsInHtml(markdownAsHtml(text))),
+    html: (await Promise.all(pages.map(readingsOfHtml))).flat(),
+    markdown: (await Promise.all(marked.map((text) => readingsOfHtml(markdownAsHtml(text))))).flat(),
   };
+}
+
+/** Returns all words of a text that comes as the HTML of a mail, and those that would be its sender's own: what is struck out is not. */
+export async function readingsOfHtml(html: string): Promise<string[]> {
+  const { wordsInHtml } = await import("../own-words/html-words.ts");
+  const { splitNewText } = await import("../own-words/reply-text.ts");
+  if (!OF_HTML.test(html)) return [html];
+  const own = [true, false].map((fresh) => splitNewText({ html }, { fresh }).new_text);
+  return [...new Set([wordsInHtml(html), ...own])];
 }
 
 /** Whether a program that takes a text for Markdown may show other words than those that stand there. */

@@ -6,6 +6,7 @@ import { type Going, type Objection, tooMuch } from "./guard.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { togetherIn } from "./packed/together.ts";
 import { mayBeYesOf } from "./consent-numbers.ts";
+import { readingsOfHtml } from "./shown-words.ts";
 
 /** An encoded character, and a line that goes on, in quoted-printable (RFC 2045 §6.7). */
 const QUOTED_PRINTABLE = /=(?:\r?\n|([0-9a-f]{2}))/gi;
@@ -64,18 +65,16 @@ interface Reading {
 }
 
 async function readingsOf(args: Record<string, unknown>): Promise<Reading[] | typeof TOO_MUCH> {
-  // Parsers of HTML and Markdown would stay in memory from the start.
-  const { wordsInHtml } = await import("../own-words/html-words.ts");
+  // Its parser would stay in memory from the start.
   const { markdownAsHtml } = await import("../../mail/writing/markdown.ts");
   const readings: Reading[] = [];
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
-    const forms = formsOf(String(given.value)).flatMap((form) => [
-      form,
-      withoutAsides(form),
-      wordsInHtml(form),
-      wordsInHtml(markdownAsHtml(form)),
-    ]);
+    const forms: string[] = [];
+    for (const form of formsOf(String(given.value))) {
+      forms.push(form, withoutAsides(form), ...(await readingsOfHtml(form)));
+      forms.push(...(await readingsOfHtml(markdownAsHtml(form))));
+    }
     readings.push({ key: given.key, forms: [...new Set(forms.map(asRead))] });
   }
   return readings;
