@@ -4,7 +4,7 @@ import type { StoredAuth } from "../resources/messages/stored-auth.ts";
 import { approvalById } from "../resources/approvals/view.ts";
 import { findThread, isReplyAddress } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import type { InboxRow, UserRow } from "../db/schema.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../lib/log.ts";
 import type { QueueLetter } from "../mail/writing/letters.ts";
@@ -138,7 +138,7 @@ interface Decision {
    * By inbox, the message that this same mail has become for another recipient: one inbox may be named with several
    * tags.
    */
-  taken: Map<string, { id: string }>;
+  taken: Map<string, Pick<MessageRow, "id" | "vouched">>;
   /** The messages that show that it was refused for a recipient; grows. */
   refused: string[];
 }
@@ -269,7 +269,8 @@ async function acceptNew(
   }
   const copy = taken.get(inbox.id);
   if (copy) {
-    await addTags(tx, { id: copy.id, tags });
+    // Whoever sends the owner's mail on chooses its other recipients.
+    if (vouched || copy.vouched === 0) await addTags(tx, { id: copy.id, tags });
     await countAgain(tx, copy);
     return ACCEPTED;
   }

@@ -119,14 +119,15 @@ export async function hashesToNote({
   const letters = bareLetters(own);
   const own_runs = new Set(runsOf(own));
   // What the model writes below them as a quote or a signature is none of the words that would come back.
-  const alone = texts.flatMap((text) => [
-    splitNewText({ html: text }).new_text,
-    splitNewText({ text }).new_text,
-  ]);
-  const own_of_pages = pages.map(({ page }) => splitNewText({ html: page }).new_text);
-  const each = [...all, ...pages.map(({ text }) => text)];
+  const ownIn = (body: { html: string } | { text: string }): string[] =>
+    [false, true].map((fresh) => plainOf(splitNewText(body, { fresh }).new_text));
+  const alone = [
+    ...texts.flatMap((text) => [...ownIn({ html: text }), ...ownIn({ text })]),
+    ...pages.flatMap(({ page }) => ownIn({ html: page })),
+  ];
+  const each = [...new Set([...all, ...pages.map(({ text }) => text), ...alone])];
   const parts = [
-    ...wholes([...each, ...packed, ...[...alone, ...own_of_pages].map(plainOf)]),
+    ...wholes([...each, ...packed]),
     ...longerThan([...each, ...packed].flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
     ...[...texts, ...packed].flatMap(spansOf),
   ];
