@@ -35,7 +35,7 @@ export const EXCEPTIONS: Exception[] = [
   {
     file: "node_modules/mailauth/lib/dkim/dkim-verifier.js",
     source: String.raw`^[ \t\r\n]+|[ \t\r\n]+$`,
-    why: "isWorthIt (mail/reading/signatures.ts) leaves out a signature of more than 8 KB, and no more than ten are checked.",
+    why: "mail/reading/signatures.ts leaves out signatures and fields of ARC of more than 4 KB; all of a header have 64 KB.",
   },
   {
     file: "node_modules/mailauth/lib/mta-sts.js",
@@ -50,7 +50,7 @@ export const EXCEPTIONS: Exception[] = [
   {
     file: "node_modules/mailauth/lib/parse-dkim-headers.js",
     source: String.raw`^[ \t\r\n]+|[ \t\r\n]+$`,
-    why: "isWorthIt (mail/reading/signatures.ts) leaves out a signature of more than 8 KB, and no more than ten are checked.",
+    why: "mail/reading/signatures.ts leaves out signatures and fields of ARC of more than 4 KB; all of a header have 64 KB.",
   },
   {
     file: "node_modules/mailauth/lib/parse-received.js",
@@ -105,12 +105,12 @@ export const EXCEPTIONS: Exception[] = [
   {
     file: "node_modules/mailauth/lib/tools.js",
     source: String.raw`^[ \t]+|[ \t]+$`,
-    why: "A field's name has no blanks in it (mail/reading/header-block.ts), and those of a signature are 8 KB at most.",
+    why: "A field's name has no blanks in it (mail/reading/header-block.ts), and those of a signature are 4 KB at most.",
   },
   {
     file: "node_modules/mailauth/lib/tools.js",
     source: String.raw`\.+$`,
-    why: "isWorthIt (mail/reading/signatures.ts) leaves out a signature of more than 8 KB, and no more than ten are checked.",
+    why: "mail/reading/signatures.ts leaves out signatures and fields of ARC of more than 4 KB; all of a header have 64 KB.",
   },
   {
     file: "node_modules/nodemailer/dist/esm/addressparser/index.js",

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { createGathering, type Sent, sendInPieces } from "./pieces.ts";
 import { NoTasksError, refuseOwnSpawnFault, refuseThread } from "./own-faults.ts";
@@ -8,6 +9,15 @@ import { COMPILED_ROOT } from "./worker.ts";
 export const WORK = "--work";
 /** The file of the program that runs, on Linux, whatever has become of its path. */
 const OWN_FILE = "/proc/self/exe";
+/**
+ * It ends with this process, also where that is killed while it computes. Machine code that the binary has inside is
+ * unpacked where this process unpacks its own, and dates are read in the same zone.
+ */
+const ENVIRONMENT = {
+  BUN_FEATURE_FLAG_NO_ORPHANS: "1",
+  TMPDIR: tmpdir(),
+  TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
+};
 /** Memory is counted in pages of this size in `/proc`, on all platforms that are built for. */
 const PAGE_BYTES = 4_096;
 
@@ -83,8 +93,7 @@ function spawn(
       // What a list of processes shows: the command names no file that anybody knows.
       argv0: process.execPath,
       cwd: "/",
-      // It ends with this process, also where that is killed while it computes. Dates are read in the same zone.
-      env: { BUN_FEATURE_FLAG_NO_ORPHANS: "1", TZ: Intl.DateTimeFormat().resolvedOptions().timeZone },
+      env: ENVIRONMENT,
       // What libraries say about a text may have parts of it.
       stdio: ["ignore", "ignore", "ignore"],
       serialization: "advanced",
