@@ -47,6 +47,20 @@ describe("the compose file", () => {
     expect(extra_hosts).toEqual([`${host}:host-gateway`]);
   });
 
+  test("behind a proxy of its own, as docs/tls.md shows it, listens for that alone", async () => {
+    const page = await Bun.file(join(DEPLOY, "../docs/tls.md")).text();
+    const [, block = ""] = /^```yaml\n(services:.*?)^```$/ms.exec(page) ?? [];
+    const override = Bun.YAML.parse(block.replaceAll("!override", "")) as Compose;
+    const { environment, ports, labels } = override.services
+      .mailwright as Compose["services"]["mailwright"] & {
+      labels: string[];
+    };
+    const env = settled({ ...(await compose()).services.mailwright.environment, ...environment });
+    const { server } = loadConfig({ env, cwd: tmpdir() });
+    expect([server.tls, ports]).toEqual(["off", ["25:2525"]]);
+    expect(labels.at(-1)).toEndWith(`server.port=${splitListen(server.listen)?.port}`);
+  });
+
   test("asks the healthcheck command, and lets work in progress end", async () => {
     const { mailwright } = (await compose()).services;
     expect(mailwright.healthcheck.test).toEqual(["CMD", "mailwright", "healthcheck"]);

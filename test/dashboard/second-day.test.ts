@@ -113,6 +113,32 @@ describe.skipIf(!hasChromium)("what one meets on the second day", () => {
     60_000,
   );
 
+  test("what another tab has changed of an inbox stays as it is when this one saves something else", async () => {
+    const inbox = await makeInbox({ label: "Two tabs" });
+    await using visit = await at.visit();
+    const { page } = visit;
+    await page.goto(`${at.url}/app/inboxes/${inbox.id}#settings`);
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill("Both tabs");
+    await at.api("PATCH", `/inboxes/${inbox.id}`, { retention_days: 30 });
+    const [sent] = await Promise.all([
+      page.waitForRequest((request) => request.method() === "PATCH"),
+      page.getByRole("button", { name: "Save", exact: true }).first().click(),
+    ]);
+    expect(sent.postDataJSON()).toEqual({ label: "Both tabs" });
+    await page.getByText("Saved.").first().waitFor();
+    expect((await at.api<Inbox>("GET", `/inboxes/${inbox.id}`)).retention_days).toBe(30);
+    await page.goto(`${at.url}/app/settings`);
+    await page.getByLabel("Name", { exact: true }).fill("Ada L.");
+    const [profile] = await Promise.all([
+      page.waitForRequest((request) => request.method() === "PATCH"),
+      page.getByRole("button", { name: "Save", exact: true }).first().click(),
+    ]);
+    expect(profile.postDataJSON()).toEqual({ name: "Ada L." });
+    await page.getByText("Your profile is saved.").waitFor();
+    await at.api("PATCH", "/auth/profile", { name: null });
+  });
+
   test.each(LOOKS)(
     "a row of the activity names its inbox and its tags, which are given and taken on its page (%s)",
     async (name, look) => {

@@ -167,6 +167,11 @@ describe("words that are clear, but no time of a schedule, are told why", () => 
     ["*/5 * * * *", "too_often", "names more than one minute of an hour"],
     ["* * * * *", "too_often", "names more than one minute of an hour"],
     ["0,30 8 * * *", "too_often", "give its minute as one number"],
+    [
+      "90 minutes",
+      "no_such_time",
+      "“90 minutes” come at other times each day. Only 1, 2, 3, 4, 6, 8 or 12 hours do not.",
+    ],
     ["30 minutes", "too_often", "“30 minutes” is too often: at least an hour lies between two runs."],
     ["every 10 minutes", "too_often", "at least an hour lies between two runs"],
     ["5min", "too_often", "at least an hour lies between two runs"],

@@ -12,6 +12,7 @@ interface WhyNot {
 const APART = "at least an hour lies between two runs";
 const FIELDS =
   "minute (0 to 59), hour (0 to 23), day (1 to 31), month (1 to 12) and day of the week (0 to 7, from Sunday)";
+const MINUTES_OF_HOUR = 60;
 const HOURLY = ["hourly", "6 hours", "weekday 8:00"];
 
 /** Returns why words are no repetition; undefined where it is not clear what they mean. */
@@ -21,6 +22,12 @@ export function whyNotEvery(typed: string): WhyNot | undefined {
   if (hasFiveFields(text)) return whyNotPattern(text);
   const words = wordsOf(text);
   const [count, unit] = amountOf(words);
+  if (unit === "minute" && count >= MINUTES_OF_HOUR)
+    return {
+      code: "no_such_time",
+      message: `“${text}” come at other times each day. Only 1, 2, 3, 4, 6, 8 or 12 hours do not.`,
+      proposals: HOURLY,
+    };
   if (unit === "minute" || unit === "second")
     return { code: "too_often", message: `“${text}” is too often: ${APART}.`, proposals: HOURLY };
   if (unit === "hour" && count > 0)

@@ -68,25 +68,19 @@ export function InboxSenders({ inbox }: { inbox: Inbox }) {
               inbox.inbound_policy.process_unauthenticated || inbox.inbound_policy.reply_to_unauthenticated
             }
             disabled={inbox.inbound_policy.reply_to_unauthenticated}
-            onChange={(on) =>
-              policy.mutate({ inbound_policy: { ...inbox.inbound_policy, process_unauthenticated: on } })
-            }
+            onChange={(on) => policy.mutate({ inbound_policy: { process_unauthenticated: on } })}
           />
           <Toggle
             label="Answer strangers whose address cannot be verified"
             hint="Off is safer: a forged address would make your server write to somebody who never asked."
             checked={inbox.inbound_policy.reply_to_unauthenticated}
-            onChange={(on) =>
-              policy.mutate({ inbound_policy: { ...inbox.inbound_policy, reply_to_unauthenticated: on } })
-            }
+            onChange={(on) => policy.mutate({ inbound_policy: { reply_to_unauthenticated: on } })}
           />
           <Toggle
             label="Work on newsletters and list mail"
             hint="They are read, for a digest say, and never answered."
             checked={inbox.inbound_policy.process_bulk}
-            onChange={(on) =>
-              policy.mutate({ inbound_policy: { ...inbox.inbound_policy, process_bulk: on } })
-            }
+            onChange={(on) => policy.mutate({ inbound_policy: { process_bulk: on } })}
           />
           <Fault error={policy.error} />
         </div>

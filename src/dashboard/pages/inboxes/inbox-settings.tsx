@@ -135,7 +135,7 @@ interface GeneralDraft {
   days?: string;
 }
 
-/** The general settings. Fields that are not edited follow the server. */
+/** The general settings. Fields that are not edited follow the server, and are not sent: another tab may have changed them. */
 function General({ inbox, draft, setDraft }: DraftProps<GeneralDraft | undefined>) {
   const change = useInboxChange(inbox);
   const {
@@ -145,7 +145,11 @@ function General({ inbox, draft, setDraft }: DraftProps<GeneralDraft | undefined
   } = draft ?? {};
   const save = (): void =>
     change.mutate(
-      { label, default_connection_id: model || null, retention_days: days === "" ? null : Number(days) },
+      {
+        ...(draft?.label === undefined ? {} : { label }),
+        ...(draft?.model === undefined ? {} : { default_connection_id: model || null }),
+        ...(draft?.days === undefined ? {} : { retention_days: days === "" ? null : Number(days) }),
+      },
       { onSuccess: () => setDraft(undefined) },
     );
   const fault = faultOf(change.error);

@@ -17,6 +17,8 @@ type Profile = Pick<Me, "name" | "timezone" | "reply_footer">;
 export function Profile() {
   const me = useMe();
   const say = useToast();
+  /** What was last read or saved here: what is still so is not sent, as another tab may have changed it. */
+  const [known, setKnown] = useState<Profile>(me);
   const [name, setName] = useState(me.name ?? "");
   const [timezone, setTimezone] = useState(me.timezone);
   const [reply_footer, setFooter] = useState(me.reply_footer);
@@ -27,6 +29,7 @@ export function Profile() {
     },
     touches: [session.queryKey],
     done: (_me, { before }) => {
+      setKnown(before);
       setName(before.name ?? "");
       setTimezone(before.timezone);
       setFooter(before.reply_footer);
@@ -35,9 +38,13 @@ export function Profile() {
   });
   const before = { name: me.name, timezone: me.timezone, reply_footer: me.reply_footer };
   const save = useChange({
-    run: () => patch<Me>("/auth/profile", { name: name.trim() || null, timezone, reply_footer }),
+    run: () =>
+      patch<Me>("/auth/profile", changedIn(known, { name: name.trim() || null, timezone, reply_footer })),
     touches: [session.queryKey],
-    done: (made) => say("Your profile is saved.", () => restore.mutateAsync({ before, made })),
+    done: (made) => {
+      setKnown(made);
+      say("Your profile is saved.", () => restore.mutateAsync({ before, made }));
+    },
   });
   const fault = faultOf(save.error);
   return (
@@ -76,4 +83,12 @@ export function Profile() {
       </Form>
     </Card>
   );
+}
+
+function changedIn(known: Profile, { name, timezone, reply_footer }: Profile): Partial<Profile> {
+  return {
+    ...(name === known.name ? {} : { name }),
+    ...(timezone === known.timezone ? {} : { timezone }),
+    ...(reply_footer === known.reply_footer ? {} : { reply_footer }),
+  };
 }
