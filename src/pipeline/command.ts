@@ -29,6 +29,9 @@ const FLAG = new RegExp(
   `--(no-)?(${NAME})(?:=("(?:[^"\\\\\\n]|\\\\.){0,${MAX_VALUE_CHARS}}"|[^\\s"]{1,${MAX_VALUE_CHARS}}))?(?=$|\\s)`,
   "y",
 );
+/** A time of day behind the day of a schedule, where the quotation marks are missing: `--at=friday 17:00`. */
+const CLOCK = /[ \t]{1,3}\d{1,2}(?::\d{2}(?:[ \t]?[ap]m)?|[ \t]?[ap]m)(?![\w:])/iy;
+const TIMES = new Set(["at", "every", "until"]);
 const ESCAPED = /\\(@|\+|#|\$|--)/y;
 /** A fenced block of code, up to its closing line, or to the end of the text. */
 const FENCE =
@@ -176,8 +179,9 @@ function takeFlag({ options }: Found, text: string, at: number): number {
   const key = name.toLowerCase();
   if (no !== undefined && value !== undefined) return 0;
   if (!Object.hasOwn(options, key) && Object.keys(options).length >= MAX_FLAGS) return 0;
-  options[key] = value === undefined ? no === undefined : unquoted(value);
-  return all.length;
+  const clock = TIMES.has(key) && /^[^"]/.test(value ?? "") ? matchAt(CLOCK, text, at + all.length) : null;
+  options[key] = value === undefined ? no === undefined : unquoted(value) + (clock?.[0] ?? "");
+  return all.length + (clock?.[0].length ?? 0);
 }
 
 function takeContext({ found, text, isContext = () => true }: Scan, at: number): number {

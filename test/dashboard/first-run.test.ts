@@ -29,6 +29,8 @@ describe.skipIf(!hasChromium)("the first run", () => {
       });
       await using visit = await at.visit({ look, signed_out: true, refusals: [401] });
       const { page } = visit;
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send("Emulation.setTimezoneOverride", { timezoneId: "Europe/Berlin" });
       await page.getByText("Nobody has an account here yet.").waitFor();
       await page.getByRole("link", { name: "Where is it?" }).click();
       await page.getByText("open the whole link").waitFor();
@@ -55,6 +57,10 @@ describe.skipIf(!hasChromium)("the first run", () => {
       expect(await page.getByRole("button", { name: "Make the account" }).isEnabled()).toBe(false);
       release();
 
+      const me = await page.evaluate<{ timezone: string }>(
+        `fetch("/auth/me").then((answer) => answer.json())`,
+      );
+      expect(me.timezone).toBe("Europe/Berlin");
       const dnsStep = page.getByRole("region", { name: "Let mail find the server" });
       await dnsStep.getByText(/^0 of \d are seen/).waitFor();
       await dnsStep.getByText(HOST, { exact: true }).first().waitFor();

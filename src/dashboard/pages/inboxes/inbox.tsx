@@ -4,7 +4,7 @@ import { Download, QrCode, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
-import { inboxList } from "../../api/lists.ts";
+import { inboxList, scheduleList } from "../../api/lists.ts";
 import { serverFacts } from "../../api/session.ts";
 import type { Inbox as InboxRow } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -140,6 +140,18 @@ function Shares({ inbox }: { inbox: InboxRow }) {
   );
 }
 
+/** What an inbox takes with it that somebody may count on. */
+function GoneWithIt({ inbox }: { inbox: InboxRow }) {
+  const { data = [] } = useQuery(scheduleList);
+  const titles = data.filter(({ inbox_id }) => inbox_id === inbox.id).map(({ title }) => `“${title}”`);
+  if (titles.length === 0) return null;
+  return (
+    <p>
+      {titles.length === 1 ? "This schedule goes" : "These schedules go"} with it: {titles.join(", ")}.
+    </p>
+  );
+}
+
 function Actions({ inbox }: { inbox: InboxRow }) {
   const [asked, setAsked] = useState(false);
   const navigate = useNavigate();
@@ -162,7 +174,7 @@ function Actions({ inbox }: { inbox: InboxRow }) {
         title="Delete this inbox?"
         act="Delete the inbox"
         path={`/inboxes/${inbox.id}`}
-        touches={[inboxList.queryKey]}
+        touches={[inboxList.queryKey, scheduleList.queryKey]}
         done={() => {
           say("The inbox is deleted.");
           void navigate({ to: "/inboxes", ignoreBlocker: true });
@@ -173,6 +185,7 @@ function Actions({ inbox }: { inbox: InboxRow }) {
           you{inbox.local_part === inbox.prefix && ", although you have chosen it"}. Nothing brings the inbox
           back.
         </p>
+        <GoneWithIt inbox={inbox} />
         <p>Its messages stay readable in the activity.</p>
       </DeleteButton>
       {asked && (

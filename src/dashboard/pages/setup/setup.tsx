@@ -5,6 +5,7 @@ import { faultOf, post } from "../../api/client.ts";
 import { rememberWay, serverFacts, session } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { BUTTON } from "../../ui/button.tsx";
+import { takeZone } from "../../api/own-zone.ts";
 import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Loading } from "../../ui/spinner.tsx";
@@ -34,7 +35,8 @@ function FirstAccount({ token }: { token: string }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const make = useMutation({
-    mutationFn: () => post<Me>("/setup", { token, email, password, ...(name ? { name } : {}) }),
+    mutationFn: async () =>
+      takeZone(await post<Me>("/setup", { token, email, password, ...(name ? { name } : {}) })),
     onSuccess: async (me) => {
       rememberWay("password");
       queries.setQueryData(session.queryKey, me);

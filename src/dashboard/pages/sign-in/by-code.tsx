@@ -9,6 +9,9 @@ import { Fault } from "../../ui/notice.tsx";
 import { EmailField, TextField } from "../../ui/text-field.tsx";
 import { useWelcome, type WayProps } from "./welcome.ts";
 
+/** A code that is pasted may have blanks before it and in it, so that the field itself cuts nothing. */
+const DIGITS = 6;
+
 /** Signing in by code: first the address, then the six digits that were mailed to it. */
 export function ByCode({ opened, email, onEmail }: WayProps) {
   const [sent, setSent] = useState(false);
@@ -78,11 +81,10 @@ function CodeForm({ email }: { email: string }) {
         required
         inputMode="numeric"
         autoComplete="one-time-code"
-        maxLength={6}
         pattern="[0-9]{6}"
         title="Six digits"
         value={code}
-        onChange={(text) => setCode(text.replace(/\D/g, ""))}
+        onChange={(text) => setCode(text.replaceAll(/\D/g, "").slice(0, DIGITS))}
       />
     </Form>
   );

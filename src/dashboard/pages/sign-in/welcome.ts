@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRouter, useSearch } from "@tanstack/react-router";
 import { inboxList } from "../../api/lists.ts";
+import { takeZone } from "../../api/own-zone.ts";
 import { rememberWay, session, type Way } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { isPage } from "../../shell/own-paths.ts";
@@ -21,7 +22,8 @@ export function useWelcome(way: Way): (me: Me) => Promise<void> {
     rememberWay(way);
     if (to !== undefined && !isPage(to)) return location.assign(to);
     queries.setQueryData(session.queryKey, me);
-    const isNew = to === undefined && (await queries.fetchQuery(inboxList)).length === 0;
-    router.history.push(to ?? (isNew ? "/app/welcome" : "/app"));
+    const has_none = (await queries.fetchQuery(inboxList)).length === 0;
+    if (has_none) queries.setQueryData(session.queryKey, await takeZone(me));
+    router.history.push(to ?? (has_none ? "/app/welcome" : "/app"));
   };
 }
