@@ -30,7 +30,7 @@ const FLAG = new RegExp(
   "y",
 );
 /** A time of day behind the day of a schedule, where the quotation marks are missing: `--at=friday 17:00`. */
-const CLOCK = /[ \t]{1,3}\d{1,2}(?::\d{2}(?:[ \t]?[ap]m)?|[ \t]?[ap]m)(?![\w:])/iy;
+const CLOCK = /^[ \t]{1,3}\d{1,2}(?::\d{2}(?:[ \t]?[ap]m)?|[ \t]?[ap]m)(?![\w:])/i;
 const TIMES = new Set(["at", "every", "until"]);
 const ESCAPED = /\\(@|\+|#|\$|--)/y;
 /** A fenced block of code, up to its closing line, or to the end of the text. */
@@ -179,9 +179,14 @@ function takeFlag({ options }: Found, text: string, at: number): number {
   const key = name.toLowerCase();
   if (no !== undefined && value !== undefined) return 0;
   if (!Object.hasOwn(options, key) && Object.keys(options).length >= MAX_FLAGS) return 0;
-  const clock = TIMES.has(key) && /^[^"]/.test(value ?? "") ? matchAt(CLOCK, text, at + all.length) : null;
-  options[key] = value === undefined ? no === undefined : unquoted(value) + (clock?.[0] ?? "");
-  return all.length + (clock?.[0].length ?? 0);
+  const clock = value === undefined ? "" : clockBehind(key, value, text.slice(at + all.length));
+  options[key] = value === undefined ? no === undefined : unquoted(value) + clock;
+  return all.length + clock.length;
+}
+
+/** The time of day that belongs to a time without quotation marks, with the blanks before it; "" where there is none. */
+function clockBehind(key: string, value: string, rest: string): string {
+  return TIMES.has(key) && !value.startsWith('"') ? (CLOCK.exec(rest)?.[0] ?? "") : "";
 }
 
 function takeContext({ found, text, isContext = () => true }: Scan, at: number): number {

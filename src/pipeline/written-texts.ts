@@ -300,10 +300,9 @@ function runsOf(text: string): string[] {
   for (let from = 0; from + RUN_WORDS <= words.length; from += 1) {
     let run = words.slice(from, from + RUN_WORDS).join("");
     // Eight signs of other scripts without blanks are two words.
-    const is_short = !/\p{Script=Han}/u.test(run);
-    for (let to = from + RUN_WORDS; is_short && run.length < MIN_RUN_LETTERS && to < words.length; to += 1)
-      run += words[to] ?? "";
-    if (!is_short || run.length >= MIN_RUN_LETTERS) runs.push(run);
+    const least = /\p{Script=Han}/u.test(run) ? RUN_WORDS : MIN_RUN_LETTERS;
+    for (let to = from + RUN_WORDS; run.length < least && to < words.length; to += 1) run += words[to] ?? "";
+    if (run.length >= least) runs.push(run);
   }
   return runs;
 }

@@ -104,7 +104,6 @@ export function createMailParser({
   more_ms_per_mb = MORE_MS_PER_MB,
   ...limits
 }: { workers?: number; read_within_ms?: number; more_ms_per_mb?: number } & FairLimits = {}): MailParser {
-  const processes = { size: workers, in_process: true, ...limits };
   const pool = createFairPool<ParseOutcome>("mail/reading/parse-worker.ts", {
     size: workers,
     memory_bytes: MAX_MEMORY_BYTES,
