@@ -11,9 +11,7 @@ export const WORKERS_FOR_ALL = 3;
 /** How long an input waits for its second attempt when the machine gave the first one no time, and for its third. */
 export const PAUSES_MS = [10_000, 60_000];
 
-/**
- * An input for one attempt, with its limits. See `WorkerPool.run`.
- */
+/** An input for one attempt, with its limits. See `WorkerPool.run`. */
 export interface FairJob {
   input: unknown;
   limit_ms: number;

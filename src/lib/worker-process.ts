@@ -18,8 +18,6 @@ const ENVIRONMENT = {
   TMPDIR: tmpdir(),
   TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
 };
-/** Memory is counted in pages of this size in `/proc`, on all platforms that are built for. */
-const PAGE_BYTES = 4_096;
 
 /**
  * A process that works on inputs. Dispatches a MessageEvent `message` with each output, and `end` once it has ended, or
@@ -118,8 +116,8 @@ function program(): string[] {
 
 function residentBytesOf(pid: number): number {
   try {
-    const [, resident] = readFileSync(`/proc/${pid}/statm`, "latin1").split(" ");
-    return Number(resident) * PAGE_BYTES;
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? [];
+    return Number(kilobytes) * 1_024;
   } catch {
     return Number.NaN;
   }
