@@ -12,7 +12,9 @@ interface Options {
 
 /** `mailwright config check|example|dump`. */
 export function configCommand(): Command {
-  const command = new Command("config").description("check, show or explain the configuration");
+  const command = new Command("config").description(
+    "check the configuration, or print an example of it or all that counts",
+  );
   withOptions(command.command("check"))
     .description("say whether the configuration is valid, or everything that is wrong with it")
     .action(check);

@@ -37,8 +37,11 @@ function fileProblem(file: string, text: string, error: unknown): string {
   return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}${mend}`;
 }
 
+const DECIMAL_COMMA = /=[ \t]{0,20}\d{1,20},\d{1,20}[ \t]{0,20}(?:#|$)/;
+
 /** Returns what may be missing on a line that TOML refuses. */
 function mendOf(line: string): string {
+  if (DECIMAL_COMMA.test(line)) return "; a number has a point before its decimals, such as 0.75";
   if (lacksQuotes(line)) return "; put the text after the = in quotes";
   return lacksEnd(line) ? "; a text begins with a quote there and has none at its end" : "";
 }

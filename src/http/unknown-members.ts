@@ -98,5 +98,16 @@ function meantBy(name: string, known: string[]): string | undefined {
   const others = ALSO_CALLED.find((names) => names.includes(name.toLowerCase())) ?? [];
   // A shorter name can become nearly any other one by two edits.
   const near = name.length < MIN_SLIP_CHARS ? undefined : closestName(name, known);
-  return near ?? known.find((one) => others.includes(one));
+  return near ?? known.find((one) => others.includes(one) || isOneOfMany(name, one)) ?? begunBy(name, known);
+}
+
+/** Whether names differ by a plural. */
+function isOneOfMany(name: string, one: string): boolean {
+  return `${name}s` === one || name === `${one}s`;
+}
+
+/** The only name of several words that begins with these: `allowlist` for `allowlist_senders`. */
+function begunBy(name: string, known: string[]): string | undefined {
+  const longer = known.filter((one) => one.startsWith(`${name}_`));
+  return longer.length === 1 ? longer[0] : undefined;
 }

@@ -13,7 +13,8 @@ import type { RunSettings } from "./settings.ts";
 const MOST_NAMED = 20;
 
 const NO_CONNECTION = "This inbox has no model";
-const NO_CONNECTION_FIX = "Choose one on the page of the inbox, under “Settings”, and send the mail again.";
+const NO_CONNECTION_FIX =
+  "Choose one on the page of the inbox, under “Settings”, and have the message tried again.";
 
 const GONE = (rule: string): string =>
   `The rule “${rule}” names a model connection that is not there any more. Choose another one in the rule, or take it out of the rule, and have the message tried again.`;

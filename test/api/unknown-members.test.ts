@@ -49,10 +49,14 @@ describe("members that nobody looks at", () => {
     const inbox = await ada.post("/inboxes", {
       scope: { targets: ["notes"], target: 1 },
       inbound_policy: { process_bulks: true },
+      allowlist: ["bob@client.example"],
+      rules: [{ name: "Tagged", when: {}, do: { tag: ["x"] } }],
     });
     expect(inbox.body.warnings).toEqual([
       unknown("body.scope.target", "targets"),
       unknown("body.inbound_policy.process_bulks", "process_bulk"),
+      unknown("body.allowlist", "allowlist_senders"),
+      unknown("body.rules.0.do.tag", "tags"),
     ]);
     const file = { filename: "a.txt", content_type: "text/plain", data: "eA==", name: "a" };
     const call = await ada.post("/v1/messages", {

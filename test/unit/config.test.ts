@@ -270,6 +270,11 @@ describe("problems", () => {
     expect(problems[0]).not.toContain("sk-secret");
   });
 
+  test("of a number with a comma before its decimals it is said how it is written", () => {
+    const [problem] = problemsOf(() => load("[costs.prices.small]\ninput = 0,75\n"));
+    expect(problem).toEndWith("; a number has a point before its decimals, such as 0.75");
+  });
+
   test.each([
     "127.0.0.1:80",
     "localhost",
