@@ -39,7 +39,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     enabled: true,
     is_default: true,
     problem:
-      "This inbox has no model, so nothing that comes to it is worked on. Choose one (default_connection_id).",
+      "This inbox has no model, so nothing that comes to it is worked on. Choose one on its page, under “Settings”.",
     routed: false,
     created: t.app.now(),
     updated: t.app.now(),

@@ -48,6 +48,8 @@ test.each([1, 8])(
     // Whoever was refused has room once the others are done.
     for (const key of keys) expect((await send(server, key, LARGE)).status).toBe(202);
     expect(peakMb(server)).toBeLessThan(MEMORY_MB);
+    // With the processes that read the calls.
+    expect(group?.outOfMemory() ?? 0).toBe(0);
   },
   180_000,
 );

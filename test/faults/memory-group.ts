@@ -1,12 +1,14 @@
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MB } from "../../src/lib/sizes.ts";
 
 const ROOT = "/sys/fs/cgroup";
 
 interface MemoryGroup extends Disposable {
-  /** Counts from now on what this process and its threads take. */
+  /** Counts from now on what this process, and those that it starts, take. */
   add(pid: number): void;
+  /** How many processes the system has ended because all together took too much. */
+  outOfMemory(): number;
 }
 
 /**
@@ -26,6 +28,17 @@ export function memoryGroup(megabytes: number): MemoryGroup | string {
   }
   return {
     add: (pid) => writeFileSync(join(dir, "cgroup.procs"), String(pid)),
-    [Symbol.dispose]: () => rmdirSync(dir),
+    outOfMemory: () => {
+      const events = readFileSync(join(dir, isFirst ? "memory.oom_control" : "memory.events"), "latin1");
+      return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0);
+    },
+    [Symbol.dispose]: () => removeOnceEmpty(dir),
   };
+}
+
+/** What a process has started ends with it, a moment later. */
+function removeOnceEmpty(dir: string): void {
+  for (let tries = 0; readFileSync(join(dir, "cgroup.procs"), "latin1") !== "" && tries < 500; tries += 1)
+    Bun.sleepSync(10);
+  rmdirSync(dir);
 }

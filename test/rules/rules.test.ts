@@ -65,7 +65,7 @@ describe("a rule", () => {
     };
     const said = await problem({ rules: [keeps] });
     expect(said).toContain("The rule “News” looks for mail of lists");
-    expect(said).toContain("Turn on “Work on newsletters and list mail” (inbound_policy.process_bulk)");
+    expect(said).toContain("Turn on “Work on newsletters and list mail” on its page");
     for (const rules of [
       [NEWS],
       [{ ...keeps, enabled: false }],

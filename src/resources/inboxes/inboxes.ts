@@ -241,11 +241,11 @@ const DAMAGED = {
 };
 
 const NO_MODEL =
-  "This inbox has no model, so nothing that comes to it is worked on. Choose one (default_connection_id).";
+  "This inbox has no model, so nothing that comes to it is worked on. Choose one on its page, under “Settings”.";
 
 function unaskedWords(rule: Rule | undefined): string | false {
   if (rule === undefined) return false;
-  return `The rule “${rule.name}” looks for mail of lists, and this inbox leaves such mail out before any rule is asked. Turn on “Work on newsletters and list mail” (inbound_policy.process_bulk), or take the rule out.`;
+  return `The rule “${rule.name}” looks for mail of lists, and this inbox leaves such mail out before any rule is asked. Turn on “Work on newsletters and list mail” on its page, under “Senders”, or take the rule out.`;
 }
 
 function isRouted(app: App, { default_connection_id }: InboxRow): boolean {

@@ -22,7 +22,6 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 
 export const MESSAGE_WORDS: Record<string, string> = {
   ...Object.fromEntries(Object.entries(STATUSES).map(([status, { word }]) => [status, word])),
-  rejected: "Refused",
   skipped: "Left out",
 };
 
