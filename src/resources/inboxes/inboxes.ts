@@ -245,7 +245,7 @@ const NO_MODEL =
 
 function unaskedWords(rule: Rule | undefined): string | false {
   if (rule === undefined) return false;
-  return `The rule “${rule.name}” looks for mail of lists, and this inbox leaves such mail out before any rule is asked. Turn on “Work on newsletters and list mail” on its page, under “Senders”, or take the rule out.`;
+  return `The rule “${rule.name}” looks for mail of lists, and this inbox leaves such mail out before any rule is asked. Turn on “Work on newsletters and list mail” on its page, under “Who may write”, or take the rule out.`;
 }
 
 function isRouted(app: App, { default_connection_id }: InboxRow): boolean {
