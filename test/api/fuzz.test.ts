@@ -288,7 +288,8 @@ async function furnish(): Promise<Record<string, string>> {
     id: message.message_id,
     message_id: message.message_id,
     conversation_id: message.conversation_id,
-    attachment_id: (await ada.get("/messages")).body.items[1].attachments[0].id,
+    // Not by its place in the list: a schedule of an earlier one may have run meanwhile.
+    attachment_id: (await ada.get(`/messages/${message.message_id}`)).body.attachments[0].id,
     cursor: (await ada.get("/messages?limit=1")).body.next_cursor,
   };
 }
