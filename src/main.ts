@@ -1,5 +1,4 @@
-import { WORK } from "./lib/worker-process.ts";
-import { moduleAt } from "./lib/worker.ts";
+import { moduleAt, WORK } from "./lib/worker.ts";
 import { openManyRequests } from "./config/runtime.ts";
 
 // Comes before anything else is loaded, because it begins the program anew.

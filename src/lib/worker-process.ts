@@ -3,21 +3,10 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { createGathering, type Sent, sendInPieces } from "./pieces.ts";
 import { NoTasksError, refuseOwnSpawnFault, refuseThread } from "./own-faults.ts";
-import { COMPILED_ROOT } from "./worker.ts";
+import { COMPILED_ROOT, WORK } from "./worker.ts";
 
-/** The first argument of a process that is started as a worker; the path of its module follows. */
-export const WORK = "--work";
 /** The file of the program that runs, on Linux, whatever has become of its path. */
 const OWN_FILE = "/proc/self/exe";
-/**
- * It ends with this process, also where that is killed while it computes. Machine code that the binary has inside is
- * unpacked where this process unpacks its own, and dates are read in the same zone.
- */
-const ENVIRONMENT = {
-  BUN_FEATURE_FLAG_NO_ORPHANS: "1",
-  TMPDIR: tmpdir(),
-  TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
-};
 
 /**
  * A process that works on inputs. Dispatches a MessageEvent `message` with each output, and `end` once it has ended, or
@@ -91,7 +80,13 @@ function spawn(
       // What a list of processes shows: the command names no file that anybody knows.
       argv0: process.execPath,
       cwd: "/",
-      env: ENVIRONMENT,
+      // It ends with this process, also where that is killed while it computes. Machine code that the binary has inside is
+      // unpacked where this process unpacks its own, and dates are read in the same zone.
+      env: {
+        BUN_FEATURE_FLAG_NO_ORPHANS: "1",
+        TMPDIR: tmpdir(),
+        TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      },
       // What libraries say about a text may have parts of it.
       stdio: ["ignore", "ignore", "ignore"],
       serialization: "advanced",

@@ -1,5 +1,7 @@
 import { NoTasksError, refuseThread } from "./own-faults.ts";
 
+/** The first argument of a process that is started as a worker; the path of its module follows. */
+export const WORK = "--work";
 export const COMPILED_ROOT = "/$bunfs/root/";
 
 /**

@@ -2,8 +2,8 @@ import { patch } from "./client.ts";
 import type { Me } from "./shapes.ts";
 
 /**
- * Gives a new account the time zone of its browser: "weekdays at eight" means there. Whoever has chosen one keeps it, and
- * where it cannot be changed now the settings show what it is.
+ * Returns a new account with the time zone of its browser, because "weekdays at eight" is meant there. A zone that was
+ * chosen stays. Where it cannot be changed now, the account is returned as it is, and its settings show the zone.
  */
 export async function takeZone(me: Me): Promise<Me> {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();

@@ -1,12 +1,6 @@
-/** The texts of a call as a program may put them together that mails them. */
+/** A text of a call, or several as a program may put them together that mails them. */
 export interface Together {
-  /** The name of the member that they are of; "" where they are of several. */
-  key: string;
-  text: string;
-}
-
-/** A string or number in a value, with the name of its nearest enclosing member. */
-interface Leaf {
+  /** The name of the nearest enclosing member; "" for texts of several members. */
   key: string;
   text: string;
 }
@@ -43,7 +37,7 @@ function gather(
   value: unknown,
   { key, depth }: { key: string; depth: number },
   add: (one: Together) => void,
-): Leaf[] {
+): Together[] {
   if (typeof value === "string" || typeof value === "number") return [{ key, text: String(value) }];
   // What is deeper is refused by whoever looks at each text by itself.
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return [];
@@ -63,14 +57,14 @@ function gather(
   return leaves;
 }
 
-function addTogether(key: string, leaves: Leaf[], add: (one: Together) => void): void {
+function addTogether(key: string, leaves: Together[], add: (one: Together) => void): void {
   if (leaves.length < 2) return;
   const texts = leaves.map(({ text }) => text);
   for (const between of ["", " "]) add({ key, text: texts.join(between) });
 }
 
 /** A name that may be words, with each of its values. */
-function linesOf(name: string, leaves: Leaf[]): string[] {
+function linesOf(name: string, leaves: Together[]): string[] {
   if (!/\s/.test(name) && name.length < MIN_NAME_LETTERS) return [];
   return [name, ...leaves.map(({ text }) => `${name}: ${text}`)];
 }
