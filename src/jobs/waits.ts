@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
-import { anyKeyed, type KeyRange } from "./keyed.ts";
+import { anyKeyed, type KeyRange, pendingKeyed } from "./keyed.ts";
 import { type Job, returnJob } from "./queue.ts";
 
 const PREFIX = "waits:";
@@ -84,15 +84,6 @@ const moveUp = prepared((db, { from, below, now }: KeyRange & { now: number }) =
   db
     .updateTable("jobs")
     .set((eb) => ({ run_at: eb.fn<number>("min", ["run_at", eb.val(now)]) }))
-    .where("id", "in", (eb) =>
-      eb
-        .selectFrom("jobs")
-        .select("jobs.id")
-        .where("dedupe_key", ">", from)
-        .where("dedupe_key", "<", below)
-        .where("status", "=", "pending")
-        .orderBy("dedupe_key")
-        .limit(ROWS),
-    )
+    .where("id", "in", pendingKeyed(db, { from, below, limit: ROWS }))
     .returning("dedupe_key"),
 );
