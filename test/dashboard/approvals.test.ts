@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { type ModelRequestBody, startModelServer, toolCalls } from "../support/model-server.ts";
 import { CREATE, create, EVENTS } from "../support/tool-room.ts";
 import { type ServedTool, startToolServer, type ToolServer } from "../support/tool-server.ts";
@@ -44,6 +45,13 @@ describe.skipIf(!hasChromium)("approvals", () => {
   }, 120_000);
   afterAll(() => stack.disposeAsync());
 
+  // Calls of other cases, also decided ones, stand on the same page.
+  const waiting = (page: Page, tool: string) =>
+    page
+      .getByRole("link", { name: new RegExp(`${tool} of @calendar`) })
+      .filter({ hasText: "Waits for you" })
+      .first();
+
   const ask = (content = "Make an event.") =>
     at.api("POST", "/v1/messages", { instruction: "Do it", content });
 
@@ -57,10 +65,7 @@ describe.skipIf(!hasChromium)("approvals", () => {
       await visit.open("Activity");
       await visit.open("Approvals");
       await visit.look("approvals");
-      await page
-        .getByRole("link", { name: /create_event of @calendar/ })
-        .first()
-        .click();
+      await waiting(page, "create_event").click();
       await page.getByText("title: Lunch", { exact: false }).waitFor();
       await page.getByText("⟨U+202E⟩ and turns round", { exact: false }).waitFor();
       await page.getByText("Waits for you", { exact: true }).waitFor();
@@ -77,10 +82,7 @@ describe.skipIf(!hasChromium)("approvals", () => {
       await ask("Change the event.");
       await visit.open("Activity");
       await visit.open("Approvals");
-      await page
-        .getByRole("link", { name: /update_event of @calendar/ })
-        .first()
-        .click();
+      await waiting(page, "update_event").click();
       const changes = page.getByLabel("What would change");
       expect(await changes.innerText()).toBe(
         "title ⟨was⟩: Dinner → ⟨becomes⟩: Lunch\nnote ⟨what differs⟩:\n  - │ Bring <b>wine</b>.\n  + │ Bring water.",
@@ -97,24 +99,21 @@ describe.skipIf(!hasChromium)("approvals", () => {
       await ask();
       await visit.open("Activity");
       await visit.open("Approvals");
-      await page
-        .getByRole("link", { name: /Waits for you/ })
-        .first()
-        .click();
+      await waiting(page, "create_event").click();
     };
     await openFirst();
     const link = page.getByRole("link", { name: "Approvals", exact: true, includeHidden: true });
-    const waiting = async () => Number.parseInt(await page.locator("#approvals-waiting").innerText(), 10);
+    const counted = async () => Number.parseInt(await page.locator("#approvals-waiting").innerText(), 10);
     const { items } = await at.api<{ items: unknown[] }>("GET", "/v1/approvals?status=pending");
     const waited = items.length;
     // The newest is on the page of all before it is counted beside the link.
-    await until(async () => (await waiting()) === waited);
+    await until(async () => (await counted()) === waited);
     expect(await link.getAttribute("aria-describedby")).toBe("approvals-waiting");
     await page.getByRole("button", { name: "Do not", exact: true }).click();
     await page.getByText("Refused", { exact: true }).waitFor();
     await page.getByText(/^You refused it/).waitFor();
     await until(
-      async () => (await page.locator("#approvals-waiting").count()) === 0 || (await waiting()) < waited,
+      async () => (await page.locator("#approvals-waiting").count()) === 0 || (await counted()) < waited,
     );
     await page.getByRole("link", { name: "Back to the approvals" }).click();
     await page.getByRole("heading", { name: "Approvals", level: 1 }).waitFor();
