@@ -6,10 +6,15 @@ export type UsedMs = () => number;
 /** Begins to count what a process uses. */
 export type Measure = (pid: number) => UsedMs;
 
+/** Ticks of the clock by which Linux counts for programs, on every machine (USER_HZ). */
+const TICKS_PER_SECOND = 100;
+/** The places of `utime` and `stime` behind the name of the program (proc_pid_stat(5): fields 14 and 15). */
+const TIMES = [11, 12];
+
 /**
- * Counts the time that the processor has given to the main thread of a process: work that waits for a busy, throttled or
- * swapping machine is not to blame for it. Where the system does not tell, counts the time of the clock, which is never
- * less.
+ * Counts the time that the processors have given to a process, in all of its threads: libraries of machine code work
+ * beside the main one. Work that waits for a busy, throttled or swapping machine is not to blame for it. Where the system
+ * does not tell, counts the time of the clock.
  */
 export const processorTime: Measure = (pid) => {
   const began_ms = givenMs(pid);
@@ -17,7 +22,7 @@ export const processorTime: Measure = (pid) => {
   return () => (givenMs(pid) ?? began_ms) - began_ms;
 };
 
-/** Whether the kernel counts that time at all: one that does not says 0, as is true of a process that just began. */
+/** Whether the system counts that time at all: one that does not says 0, as is true of a process that just began. */
 function isCounted(): boolean {
   return (givenMs(process.pid) ?? 0) > 0;
 }
@@ -28,10 +33,12 @@ export const passedTime: Measure = () => {
   return () => performance.now() - began_ms;
 };
 
-/** Reads the first of the three numbers of `schedstat`, nanoseconds on the processor. */
 function givenMs(pid: number): number | undefined {
   try {
-    return Number.parseInt(readFileSync(`/proc/${pid}/schedstat`, "latin1"), 10) / 1_000_000;
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const ticks = TIMES.reduce((sum, at) => sum + Number(fields[at]), 0);
+    return (ticks / TICKS_PER_SECOND) * 1_000;
   } catch {
     return undefined;
   }
