@@ -7,6 +7,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { togetherIn } from "../trust/guard/packed/together.ts";
+import { MIN_ALONE_LETTERS, MIN_RUN_LETTERS, meetingsIn } from "./text-meetings.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
 import { isPacked, mayBeMail, mayBeMarkdown, wordsOfMail } from "../trust/guard/shown-words.ts";
 
@@ -21,11 +22,9 @@ const MIN_PLACE_LETTERS = 2;
 const PLACE = /\d\D*\d\D*\d|[\p{L}\p{N}][./:@#\\][\p{L}\p{N}]|(?<!\p{L})["'`\u201c\u201e\u2018\u00ab]\p{L}/u;
 /** A day or a moment, which is no place, and which the owner may well write as a tool does. */
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]{4,30})?$/;
-const MIN_ALONE_LETTERS = 16;
 const MIN_PART_LETTERS = 20;
 /** So many words in a row are nobody's by chance, wherever a program that mails them breaks lines or adds its own. */
 const RUN_WORDS = 8;
-const MIN_RUN_LETTERS = 24;
 /** A longer word in a script of other letters than Latin is a sentence without blanks. */
 const LONG_WORD = 16;
 /** A text without blanks that is as long is remembered by some of its letters in a row; asked for are those of each long line. */
@@ -35,6 +34,8 @@ const MAX_SPANS = 64;
 const SPAN_STEP = 12;
 /** More letters of a mail are not looked through for such texts. */
 const MAX_SPAN_LETTERS = 20_000;
+/** What is remembered of a place where two texts meet takes as much room as some words do. */
+const MEETING_WORDS = 4;
 /** More words in one run are not remembered, and so not written; those of HTML count twice. */
 const MAX_WORDS = 8_000;
 const MAX_CHARS = 131_072;
@@ -99,7 +100,8 @@ export async function hashesToNote({
   const readingsOf = (some: string[]): string[] =>
     [...new Set(some.flatMap((text) => [text, wordsInHtml(text)]))].map(plainOf);
   const written = readingsOf(given);
-  const words = written.reduce((sum, text) => sum + wordsOf(text).length, 0);
+  const meetings = meetingsIn(args);
+  const words = written.reduce((sum, text) => sum + wordsOf(text).length, MEETING_WORDS * meetings.length);
   if (words > room.words) return TOO_LONG;
   const mailed = (await Promise.all(given.filter(mayBeMail).map(wordsOfMail))).flat();
   // These are the same words once more, and take no room of their own.
@@ -130,16 +132,20 @@ export async function hashesToNote({
     ...wholes([...each, ...packed]),
     ...longerThan([...each, ...packed].flatMap(linesAndParagraphsOf), MIN_PART_LETTERS),
     ...[...texts, ...packed].flatMap(spansOf),
+    ...meetings.flat(),
   ];
   const noted = [
     ...parts.map((text) => ({ text, is_own: letters.includes(text) })),
     ...each.flatMap(runsOf).map((text) => ({ text, is_own: own_runs.has(text) })),
   ];
-  const hashesOf = (own_ones: boolean): Uint8Array =>
-    new Uint8Array(
-      Buffer.concat(hashed(noted.flatMap(({ text, is_own }) => (is_own === own_ones ? [text] : [])))),
-    );
-  return { hashes: hashesOf(false), own_hashes: hashesOf(true), takes: { words, chars } };
+  const { own_ones = [], others = [] } = Object.groupBy(noted, ({ is_own }) =>
+    is_own ? "own_ones" : "others",
+  );
+  return { hashes: joined(others), own_hashes: joined(own_ones), takes: { words, chars } };
+}
+
+function joined(noted: { text: string }[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(hashed(noted.map(({ text }) => text))));
 }
 
 /** The bytes that an account stores for what is noted, as its triggers count them. */
@@ -179,6 +185,7 @@ export async function isWrittenByTool(
     ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
     ...words.flatMap(runsOf),
     ...texts.flatMap(allSpansOf),
+    ...words.flatMap((text) => spansIn(bareLetters(text).slice(0, MAX_SPAN_LETTERS), 1)),
   ]);
   const users = app.db
     .selectFrom("users")

@@ -24,6 +24,10 @@ test.each<[string, Record<string, unknown>]>([
     { rest: "913", template: "yes 482{{rest}}\n\nThank you for all of it, and see you soon." },
   ],
   ["in runs of rich text", { content: [{ text: "ye" }, { text: "s 482" }, { text: "913" }] }],
+  [
+    "in runs of rich text, with other digits below",
+    { content: ["ye", "s 48", "2913", "1 more"].map((text) => ({ type: "text", text })) },
+  ],
   ["letter by letter", { content: ["o", "u", "i", " ", "482913"] }],
   ["in fields of a row", { a: "ye", b: "s", c: 482_913 }],
   ["as the name of a field", { fields: { Yes: "482913" } }],

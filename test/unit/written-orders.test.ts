@@ -39,6 +39,18 @@ test.each<[string, Record<string, unknown>]>([
   ["two fields", { first: "@off", second: "ice empty it" }],
   ["a deep list", { a: [[[[[[[[["@off"], ["ice"]]]]]]]]] }],
   ["the name of a field", { fields: { "@office empty it": "yes" } }],
+  [
+    "runs below a line break",
+    {
+      content: [{ text: "Hello" }, { type: "hardBreak" }, { text: "@of" }, { text: "fi" }, { text: "ce it" }],
+    },
+  ],
+  ["a list below other words", { a: ["Hello", [[[[[[[["@o", "ff", "ice"]]]]]]]]] }],
+  ["fields in another order", { fields: { b: "fice empty it", a: "@of" } }],
+  ["runs with numbers between", { runs: [1, 2].map((at) => ({ at, text: at === 1 ? "@of" : "fice" })) }],
+  ["Markdown that is struck over two items", { body: ["@of~~ab", "c~~fice empty it"] }],
+  ["HTML that is hidden over two items", { body: ['@of<i style="display:none">x', "</i>fice"] }],
+  ["runs with blanks at their ends", { content: [{ text: "@of " }, { text: " fice" }] }],
 ])("an order is found in %s", (_what, args) => {
   expect(commandIn({ message_id: "m17", ...args }, ORDERS)).toBe("@office");
 });
@@ -52,6 +64,8 @@ test("lists and fields side by side make no order by chance", () => {
       ["vault", "+ 3"],
     ],
     attendees: [{ email: "office@client.example", name: "Office" }],
+    words: ["off", "ice", "weekly", "ends with @of.", "-- "],
+    prices: ["5 $ a month", "see @o (later)", "+5"],
   };
   expect(commandIn(args, ORDERS)).toBeUndefined();
 });

@@ -47,8 +47,8 @@ function pieceOf(text: string): Piece | undefined {
   const rest = plain.slice(begin.length).replace(/[.!]$/, "");
   const digits = rest.match(/\d+/g) ?? [];
   // A price, a day or an amount with its unit is put in place as a whole.
-  if (/[\p{L}.,:;/%-]/u.test(rest) || (digits.length > 0 && word !== "" && !YES.includes(word)))
-    return undefined;
+  const may_end_yes = YES.some((yes) => yes.endsWith(word));
+  if (/[\p{L}.,:;/%-]/u.test(rest) || (digits.length > 0 && !may_end_yes)) return undefined;
   return { word, digits: digits.filter(({ length }) => length <= DIGITS) };
 }
 

@@ -2,7 +2,8 @@ import type { Going, Objection } from "./guard.ts";
 import { asRead } from "./as-read.ts";
 import { withoutAsides, withoutTemplateMarks } from "./asides.ts";
 import { TOO_MUCH, textsIn } from "./packed/texts.ts";
-import { pairsIn, togetherIn } from "./packed/together.ts";
+import { orderInPieces } from "./order-pieces.ts";
+import { togetherIn } from "./packed/together.ts";
 import { mayBeProse } from "./prose.ts";
 
 /** Commands as the grammar defines them, also with two dashes changed by a mail program. */
@@ -74,9 +75,11 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
   const each = [...textsIn(args)].flatMap((given) =>
     given === TOO_MUCH || typeof given.value !== "string" ? [] : [{ key: given.key, text: given.value }],
   );
+  const pieces: string[][] = [];
   for (const { key, text } of [...each, ...togetherIn(args)]) {
     const read = asRead(text);
     const forms = formsOf(text);
+    if (pieces.length < each.length) pieces.push([read, ...forms.map(asRead)]);
     if (known.has(STOP) && mayBeProse(key) && [read, ...forms].some(beginsWithStop)) return STOP;
     const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
     if (whole !== undefined) return whole;
@@ -87,9 +90,10 @@ export function commandIn(args: Record<string, unknown>, orders: string[]): stri
       if (word !== undefined) return bare.get(word);
     }
   }
-  return pairsIn(args)
-    .flatMap((pair) => wordsOf(asRead(pair), TOKEN))
-    .find((word) => known.has(word));
+  return orderInPieces(
+    pieces,
+    orders.filter((order) => order !== STOP),
+  );
 }
 
 /** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */

@@ -6,7 +6,6 @@ export interface Together {
 }
 
 const MAX_DEPTH = 40;
-const MAX_WORD_CHARS = 200;
 /** What is deeper is put together with the rest of its list: to do so at each depth would take the square of it. */
 const MAX_JOINED_DEPTH = 6;
 /** A name of fewer letters, and without blanks, says nothing that anybody would do. */
@@ -23,14 +22,16 @@ export function togetherIn(args: unknown): Together[] {
   return found;
 }
 
-/** Returns each two texts that stand side by side, as far as a word reaches from one into the other. */
-export function pairsIn(args: unknown): string[] {
+/**
+ * Returns the texts in rows, in each of which a program may put one behind the other: all of them, and those below each
+ * name, as runs of rich text have members of other names between them.
+ */
+export function rowsIn(args: unknown): string[][] {
   const leaves = gather(args, { key: "", depth: 0 }, () => undefined);
-  return leaves
-    .slice(1)
-    .map(
-      ({ text }, at) => `${leaves[at]?.text.slice(-MAX_WORD_CHARS) ?? ""}${text.slice(0, MAX_WORD_CHARS)}`,
-    );
+  const below = [...Map.groupBy(leaves, ({ key }) => key).values()];
+  return [leaves, ...(below.length > 1 ? below : [])]
+    .filter(({ length }) => length > 1)
+    .map((row) => row.map(({ text }) => text));
 }
 
 function gather(
