@@ -5,6 +5,7 @@ import { sql } from "kysely";
 import { databasePath, namedPath } from "./database-path.ts";
 import { createLog } from "../lib/log.ts";
 import { bringBack } from "./bring-back.ts";
+import { BUSY_TIMEOUT_MS, cutLog } from "./cut-log.ts";
 import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
@@ -26,11 +27,6 @@ export type { Db, Write } from "./group-commit.ts";
 
 /** How long opening may block this thread while another process recovers the log or switches the journal mode. */
 const OPENING_MS = 5_000;
-/**
- * How long SQLite blocks the thread for a lock after that. Short, because `openKysely` waits for the transactions of
- * other processes without blocking.
- */
-const BUSY_TIMEOUT_MS = 10;
 
 export interface Database extends AsyncDisposable {
   db: Db;
@@ -119,7 +115,7 @@ export function openDatabase(
       // Waits for the pending commits: a log cannot be truncated inside of a transaction.
       await write(() => Promise.resolve());
       reads.end();
-      cutLog(sqlite);
+      if (!cutLog(sqlite)) throw new Error("The database log is in use and could not be emptied");
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
@@ -166,18 +162,6 @@ function toldTo(watch: StorageWatch): (error: unknown, statement: string) => voi
 
 function warning(log: WatchLog): (problem: string) => void {
   return (problem) => log.warn({ problem }, "the database log cannot be copied back yet; trying again");
-}
-
-/** Truncates the log. Throws while another process or thread uses it. */
-function cutLog(sqlite: Sqlite.Database): void {
-  // Waiting here would block every request; the caller tries again later.
-  sqlite.pragma("busy_timeout = 0");
-  try {
-    const [outcome] = sqlite.pragma("wal_checkpoint(TRUNCATE)") as { busy: number }[];
-    if (outcome?.busy) throw new Error("The database log is in use and could not be emptied");
-  } finally {
-    sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-  }
 }
 
 /** Opens a database with the settings that durable commits and real deletion depend on. */

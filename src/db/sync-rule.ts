@@ -1,15 +1,23 @@
 import type Sqlite from "better-sqlite3";
 import { syncSwitch } from "./open-sqlite.ts";
 import type { SharedRead } from "./shared-read.ts";
-import { isStorageFault } from "./storage-faults.ts";
+import { codeOf } from "../errors.ts";
+import { cutLog } from "./cut-log.ts";
+import { isStorageFault, StorageError } from "./storage-faults.ts";
 import type { SyncSpeed } from "./sync-speed.ts";
 
 /** How long after a synced commit the disk is trusted to take the next ones. */
 const TRUSTED_MS = 1_000;
 
+/** A write or a sync that the disk has refused. */
+const REFUSED = /^SQLITE_IOERR/;
+
 /** Decides which commits are synced. */
 export interface SyncRule {
-  /** Called before a transaction. `promises` says whether somebody is promised that its commit lasts. */
+  /**
+   * Called before a transaction. `promises` says whether somebody is promised that its commit lasts. Throws what keeps the
+   * log from being begun anew after a failed sync.
+   */
   begin: (promises: boolean) => void;
   /** Called after the commit with its duration in milliseconds. */
   committed: (ms: number) => void;
@@ -23,7 +31,9 @@ export interface SyncRule {
 
 /**
  * Returns the rule: a commit that promises something is always synced; any other only when the last synced commit is
- * more than a second ago, so that work which a failing disk would lose is refused at its beginning.
+ * more than a second ago, so that work which a failing disk would lose is refused at its beginning. After a write or sync
+ * that failed the log is begun anew before the next commit: the system tells of what it has dropped once, so that later
+ * commits would stand, synced, behind a gap which ends the log for whoever reads it after a power cut.
  */
 export function createSyncRule(
   sqlite: Sqlite.Database,
@@ -33,10 +43,20 @@ export function createSyncRule(
   let taken_ms = Number.NEGATIVE_INFINITY;
   let has_written = false;
   let synced = true;
+  let has_gap = false;
+  const beginLogAnew = (): void => {
+    if (!cutLog(sqlite))
+      throw new StorageError(
+        "SQLITE_IOERR",
+        "The log is in use, and is to be begun anew after a failed sync",
+      );
+    has_gap = false;
+  };
   return {
     begin(promises) {
       // SQLite ignores the setting within a transaction, a snapshot for reads included.
       reads.end();
+      if (has_gap) beginLogAnew();
       synced = promises || performance.now() - taken_ms > TRUSTED_MS;
       setSync(synced);
       has_written = false;
@@ -49,6 +69,7 @@ export function createSyncRule(
     wrote: () => void (has_written = true),
     failed(error) {
       if (isStorageFault(error)) taken_ms = Number.NEGATIVE_INFINITY;
+      if (REFUSED.test(codeOf(error))) has_gap = true;
     },
   };
 }

@@ -150,7 +150,6 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
     if (current?.segment === segment) return current;
     await close();
     const opened = await openFile(dir, { segment, offset });
-    // If the first write to a new file fails, the next one uses that file as well.
     if (offset === 0) synced = { segment, offset };
     return (current = opened);
   };
@@ -164,6 +163,19 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
     await opened.file.datasync();
     refuseIfGone(dir, opened, 0);
     synced = { segment: opened.segment, offset: last.range.offset + last.range.size };
+  };
+  /**
+   * Returns the beginning of a new file after a fault: blocks of which one sync has failed may be lost with the power though
+   * the next sync of the same ones says that they are on the disk, as on ext4.
+   */
+  const begunAnew = async (fault: unknown): Promise<Position> => {
+    const is_gone = fault instanceof SegmentGoneError;
+    const failed = is_gone ? fault.segment : (current?.segment ?? synced.segment);
+    await close().catch(() => undefined);
+    if (is_gone) return newFile(dir, failed);
+    const is_empty = synced.segment === failed && synced.offset === 0;
+    if (is_empty) await rm(pathOf(dir, failed), { force: true }).catch(() => undefined);
+    return newFile(dir, is_empty ? failed - 1 : failed);
   };
   return {
     append(bytes) {
@@ -181,12 +193,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
         for (const parts of Map.groupBy(batch, ({ range }) => range.segment).values()) await write(parts);
         return true;
       } catch (error) {
-        if (error instanceof SegmentGoneError) {
-          synced = newFile(dir, error.segment);
-          await close();
-        }
-        // The next write overwrites what a failed one left: no commit references it.
-        end = synced;
+        end = synced = await begunAnew(error);
         throw error;
       }
     },

@@ -1,5 +1,5 @@
 import { bareLetters } from "../lib/bare-letters.ts";
-import { rowsIn } from "../trust/guard/packed/together.ts";
+import { fieldsIn, rowsIn } from "../trust/guard/packed/together.ts";
 
 /** Fewer letters of a text that stands alone in a mail are everybody's. */
 export const MIN_ALONE_LETTERS = 16;
@@ -8,6 +8,10 @@ export const MIN_RUN_LETTERS = 24;
 /** The letters in a row begin so far before the meeting: each line of `SHORT_LINE_LETTERS` over a meeting has some of them whole. */
 const BEGIN_BEFORE = [1, 4, 8, 12, 16, 20, 23];
 const SHORT_LINE_LETTERS = 28;
+/** The same where a template puts fields in a row, which parts no words: some letters of each suffice. */
+const BEGIN_IN_FIELD = [6, 12, 18];
+/** In an object of more fields those that are further from each other are not looked at together. */
+const MAX_FIELDS_APART = 7;
 
 /**
  * Returns, for each place where two texts of a call meet that a program may put one behind the other, the letters that are
@@ -15,7 +19,29 @@ const SHORT_LINE_LETTERS = 28;
  * put anything before and behind.
  */
 export function meetingsIn(args: unknown): string[][] {
-  return rowsIn(args).flatMap((row) => meetingsOf(row.map(bareLetters).filter((text) => text !== "")));
+  const rows = rowsIn(args).map(lettersOf);
+  return [...rows.flatMap(meetingsOf), ...fieldsIn(args).map(lettersOf).flatMap(pairsOf)];
+}
+
+function lettersOf(texts: string[]): string[] {
+  return texts.map(bareLetters).filter((text) => text !== "");
+}
+
+/** Each two fields, in both sequences. */
+function pairsOf(fields: string[]): string[][] {
+  return fields.flatMap((field, nth) => {
+    const others = fields.slice(Math.max(0, nth - MAX_FIELDS_APART), nth + MAX_FIELDS_APART + 1);
+    const before = field.slice(-MIN_RUN_LETTERS);
+    return others.flatMap((other) => {
+      if (other === field) return [];
+      const row = before + other.slice(0, MIN_RUN_LETTERS);
+      const spans = BEGIN_IN_FIELD.filter((begin) => begin <= before.length).map((begin) =>
+        row.slice(before.length - begin, before.length - begin + MIN_RUN_LETTERS),
+      );
+      const whole = spans.filter(({ length }) => length === MIN_RUN_LETTERS);
+      return whole.length > 0 ? [whole] : [];
+    });
+  });
 }
 
 function meetingsOf(row: string[]): string[][] {

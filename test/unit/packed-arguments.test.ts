@@ -300,7 +300,7 @@ describe("texts in texts", () => {
   });
 
   test("hostile ones take no longer", () => {
-    const times = 1_000_000;
+    const times = 300_000;
     const started = ownMs();
     for (const piece of [
       "[",
@@ -330,6 +330,6 @@ describe("texts in texts", () => {
         objection({ q: before + text.slice(0, 90_000) }, { read_only: true });
       }
     }
-    expect(ownMs() - started).toBeLessThan(15_000);
+    expect(ownMs() - started).toBeLessThan(10_000);
   });
 });

@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
-import { appendFile, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { expect, spyOn, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { appendFile, mkdtemp, open, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isStorageFault, storageWords } from "../../src/db/storage-faults.ts";
@@ -33,8 +34,7 @@ test("takes more parts in one flush than the system does in one call, empty ones
 
 test("says why the last write failed until one has worked", async () => {
   await using dir = await tempDir();
-  const path = join(dir.path, "00000001.seg");
-  await symlink("/dev/full", path);
+  await symlink("/dev/full", join(dir.path, "00000001.seg"));
   await using store = await openSegments(dir.path);
   expect(store.lastFault()).toBeUndefined();
   store.append(Buffer.from("first"));
@@ -43,12 +43,32 @@ test("says why the last write failed until one has worked", async () => {
   // There was nothing to be written, and that says nothing.
   await store.flush();
   expect(store.lastFault()).toMatchObject({ code: "ENOSPC" });
-  await rm(path);
   store.append(Buffer.from("second"));
-  await expect(store.flush()).rejects.toMatchObject({ code: "SEGMENT_GONE" });
-  store.append(Buffer.from("third"));
   await store.flush();
   expect(store.lastFault()).toBeUndefined();
+});
+
+test("uses no place again of which a write has failed: after one that was synced a new file is begun", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  const first = store.append(Buffer.from("first"));
+  await store.flush();
+  await using file = await open(join(dir.path, "00000001.seg"));
+  const sync = spyOn(Object.getPrototypeOf(file), "datasync");
+  sync.mockRejectedValueOnce(Object.assign(new Error("EIO"), { code: "EIO" }));
+  store.append(Buffer.from("lost"));
+  await expect(store.flush()).rejects.toMatchObject({ code: "EIO" });
+  const kept = store.append(Buffer.from("kept"));
+  expect(kept).toEqual({ segment: 2, offset: 0, size: 4 });
+  sync.mockRejectedValueOnce(Object.assign(new Error("EIO"), { code: "EIO" }));
+  await expect(store.flush()).rejects.toMatchObject({ code: "EIO" });
+  // Nothing was ever taken in that file, so it is made anew.
+  expect(existsSync(join(dir.path, "00000002.seg"))).toBe(false);
+  sync.mockRestore();
+  const last = store.append(Buffer.from("last"));
+  await store.flush();
+  expect(last).toEqual({ segment: 2, offset: 0, size: 4 });
+  expect([String(await store.read(first)), String(await store.read(last))]).toEqual(["first", "last"]);
 });
 
 test.each([

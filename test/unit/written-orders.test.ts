@@ -46,6 +46,7 @@ test.each<[string, Record<string, unknown>]>([
     },
   ],
   ["a list below other words", { a: ["Hello", [[[[[[[["@o", "ff", "ice"]]]]]]]]] }],
+  ["fields with another one between", { greeting: "@of", message_id: "m17", priority: 1, text: "fice, hi" }],
   ["fields in another order", { fields: { b: "fice empty it", a: "@of" } }],
   ["runs with numbers between", { runs: [1, 2].map((at) => ({ at, text: at === 1 ? "@of" : "fice" })) }],
   ["Markdown that is struck over two items", { body: ["@of~~ab", "c~~fice empty it"] }],

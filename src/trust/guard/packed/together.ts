@@ -34,6 +34,14 @@ export function rowsIn(args: unknown): string[][] {
     .map((row) => row.map(({ text }) => text));
 }
 
+/** Returns the texts in the members of each object, which a template may put one behind the other in a sequence of its own. */
+export function fieldsIn(args: unknown, depth = 0): string[][] {
+  if (typeof args !== "object" || args === null || depth > MAX_DEPTH) return [];
+  const inner = Object.values(args);
+  const texts = Array.isArray(args) ? [] : inner.filter((value) => typeof value === "string");
+  return [...(texts.length > 1 ? [texts] : []), ...inner.flatMap((value) => fieldsIn(value, depth + 1))];
+}
+
 function gather(
   value: unknown,
   { key, depth }: { key: string; depth: number },
