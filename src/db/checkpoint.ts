@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
+import { forgetCached } from "../lib/cached-pages.ts";
 import { startWorker } from "../lib/worker.ts";
 import type { SharedRead } from "./shared-read.ts";
 import { MB } from "../lib/sizes.ts";
@@ -48,14 +49,17 @@ export function startCheckpoints(
     reported = problem;
   };
   const checkpoint = async (): Promise<void> => {
+    let problem: string | null;
     try {
       worker ??= startWorker("db/checkpoint-worker.ts");
       const answer = await ask(worker, path);
       if (!answer.alive) worker = undefined;
-      report(answer.problem);
+      ({ problem } = answer);
     } catch (error) {
-      report(messageOf(error));
+      problem = messageOf(error);
     }
+    report(problem);
+    if (problem !== null) await forgetCached(path);
     if (walBytes(path) > OVERGROWN_BYTES) report(checkpointHere(sqlite, reads));
     running = undefined;
   };

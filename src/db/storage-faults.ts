@@ -46,6 +46,11 @@ const WORDS: [RegExp, string, string][] = [
     "Let that end: a copy that is being made, a shell with an open transaction.",
   ],
   [
+    /^ETIMEDOUT/,
+    "The disk of the mail files does not answer",
+    "See that the disk or share with the folder mail is there; nothing else is to be done.",
+  ],
+  [
     /^DATABASE_GONE/,
     "The database file was deleted, moved or replaced while the server runs",
     "Put it back where it was, or restart the server: what it still has open is written back as it stops.",

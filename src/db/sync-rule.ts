@@ -2,6 +2,7 @@ import type Sqlite from "better-sqlite3";
 import { syncSwitch } from "./open-sqlite.ts";
 import type { SharedRead } from "./shared-read.ts";
 import { codeOf } from "../errors.ts";
+import { forgetCached } from "../lib/cached-pages.ts";
 import { cutLog } from "./cut-log.ts";
 import { isStorageFault, StorageError } from "./storage-faults.ts";
 import type { SyncSpeed } from "./sync-speed.ts";
@@ -72,4 +73,8 @@ export function createSyncRule(
       if (REFUSED.test(codeOf(error))) has_gap = true;
     },
   };
+}
+
+function inUse(): StorageError {
+  return new StorageError("SQLITE_IOERR", "The log is in use, and is to be begun anew after a failed sync");
 }

@@ -19,12 +19,15 @@ import {
   type SegmentRange,
   writeAll,
 } from "./segment-files.ts";
+import { patientFiles } from "./patient-files.ts";
 import { MB } from "./sizes.ts";
 
 export type { MayErase, Position, SegmentFile, SegmentRange } from "./segment-files.ts";
 
 /** Size at which a new segment file is begun. */
 const SEGMENT_BYTES = 256 * MB;
+/** How long the disk may take for what a transaction waits for, and with it everybody. */
+const ANSWER_MS = 5_000;
 
 /** Returns where the bytes of a row lie: one range, or none for bytes that are not in segments. */
 export function rangesOf(stored: {
@@ -79,26 +82,34 @@ interface SegmentOptions {
   /** For each segment, the end of all that is referenced or waits to be erased: nothing is appended before that. */
   ends?: Map<number, number>;
   segment_bytes?: number;
+  answer_ms?: number;
 }
 
 export async function openSegments(
   dir: string,
-  { writes = true, ends = new Map<number, number>(), segment_bytes = SEGMENT_BYTES }: SegmentOptions = {},
+  {
+    writes = true,
+    ends = new Map<number, number>(),
+    segment_bytes = SEGMENT_BYTES,
+    answer_ms = ANSWER_MS,
+  }: SegmentOptions = {},
 ): Promise<SegmentStore> {
   await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
   await makeFolder(dir);
   const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
+  const files = patientFiles(answer_ms);
   let fault: MailFilesError | undefined;
   return {
     ...writer,
     writes,
     append(bytes) {
       if (!writes) throw new Error("Only the process that holds the data folder may store anything");
+      files.refuseHung();
       return writer.append(bytes);
     },
     async flush() {
       try {
-        if (await onMailFiles(() => writer.flush())) fault = undefined;
+        if (await onMailFiles(() => files.run(() => writer.flush()))) fault = undefined;
       } catch (error) {
         // A missing file is not a lasting fault: the next mail goes into a new file.
         if (error instanceof MailFilesError) fault = error;
@@ -106,8 +117,12 @@ export async function openSegments(
       }
     },
     lastFault: () => fault,
-    check: () => onMailFiles(() => tryFile(dir, writer.position())),
-    read: (range) => onMailFiles(() => readRange(dir, range)),
+    check: () => onMailFiles(() => files.run(() => tryFile(dir, writer.position()))),
+    read: (range) =>
+      onMailFiles(async () => {
+        files.refuseHung();
+        return readRange(dir, range);
+      }),
     fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
     files: () => onMailFiles(() => filesIn(dir)),
     erase: (ranges, mayErase = async () => true) => onMailFiles(() => eraseAll(dir, ranges, mayErase)),

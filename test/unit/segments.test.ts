@@ -135,6 +135,34 @@ test("writes over what a failed flush left behind", async () => {
   expect(String(await store.read(range))).toBe("kept");
 });
 
+test("a disk that does not answer is waited for once, and all is well when it does", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path, { answer_ms: 50 });
+  const first = store.append(Buffer.from("first"));
+  await store.flush();
+  await using file = await open(join(dir.path, "00000001.seg"));
+  const answer = Promise.withResolvers<undefined>();
+  const sync = spyOn(Object.getPrototypeOf(file), "datasync").mockReturnValueOnce(answer.promise);
+  store.append(Buffer.from("late"));
+  const late = await store.flush().catch((error: unknown) => error);
+  expect(storageWords(late)).toEqual({
+    message: "The disk of the mail files does not answer",
+    fix: "See that the disk or share with the folder mail is there; nothing else is to be done.",
+  });
+  expect(store.lastFault()).toBe(late as MailFilesError);
+  expect(() => store.append(Buffer.from("x"))).toThrow("ETIMEDOUT");
+  await expect(store.check()).rejects.toMatchObject({ code: "ETIMEDOUT" });
+  await expect(store.read(first)).rejects.toMatchObject({ code: "ETIMEDOUT" });
+  answer.resolve(undefined);
+  await Bun.sleep(1);
+  sync.mockRestore();
+  await store.check();
+  const next = store.append(Buffer.from("next"));
+  await store.flush();
+  expect(store.lastFault()).toBeUndefined();
+  expect([String(await store.read(first)), String(await store.read(next))]).toEqual(["first", "next"]);
+});
+
 test("gives nothing for a range past the end", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);

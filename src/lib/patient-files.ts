@@ -1,0 +1,41 @@
+import { MailFilesError } from "./own-faults.ts";
+import { waitLimit } from "./wait-limit.ts";
+
+export interface PatientFiles {
+  /** Runs work that others wait for. Rejects once it has taken too long, and at once while other such work still hangs. */
+  run<T>(work: () => Promise<T>): Promise<T>;
+  /** Throws while work hangs: whatever is begun then would hang as well, on one of the few threads that use files. */
+  refuseHung(): void;
+}
+
+/** Bounds how long a disk is waited for: a share that is away may hang where others fail. Throws MailFilesError, `ETIMEDOUT`. */
+export function patientFiles(limit_ms: number): PatientFiles {
+  let hung = 0;
+  const refuseHung = (): void => {
+    if (hung > 0) throw noAnswer();
+  };
+  return {
+    refuseHung,
+    async run(work) {
+      refuseHung();
+      const running = work();
+      const tooLate = Promise.withResolvers<never>();
+      const limit = waitLimit(limit_ms, () => {
+        hung += 1;
+        const settled = (): void => void (hung -= 1);
+        running.then(settled, settled);
+        tooLate.reject(noAnswer());
+      });
+      try {
+        return await Promise.race([running, tooLate.promise]);
+      } finally {
+        limit.clear();
+      }
+    },
+  };
+}
+
+function noAnswer(): MailFilesError {
+  const cause = new Error("ETIMEDOUT: the disk of the mail files does not answer");
+  return new MailFilesError(Object.assign(cause, { code: "ETIMEDOUT" }));
+}
