@@ -45,13 +45,17 @@ export function createSyncRule(
   let has_written = false;
   let synced = true;
   let has_gap = false;
+  let is_forgetting = false;
   const beginLogAnew = (): void => {
-    if (!cutLog(sqlite))
-      throw new StorageError(
-        "SQLITE_IOERR",
-        "The log is in use, and is to be begun anew after a failed sync",
-      );
-    has_gap = false;
+    if (is_forgetting) throw inUse();
+    try {
+      if (!cutLog(sqlite)) throw inUse();
+      has_gap = false;
+    } catch (error) {
+      is_forgetting = true;
+      void forgetCached(sqlite.name).then(() => (is_forgetting = false));
+      throw error;
+    }
   };
   return {
     begin(promises) {
