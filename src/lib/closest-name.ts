@@ -33,17 +33,27 @@ function sharedStart(a: string, b: string): number {
 
 const MAX_COMPARED_CHARS = 100;
 
+/** One row of distances for each letter, used again for each pair: others may name thousands. */
+const row = new Uint8Array(MAX_COMPARED_CHARS + 1);
+
 /** Levenshtein distance of the first 100 characters: of long texts it would take long. */
 function editsBetween(a: string, b: string): number {
-  const letters = Array.from(b.slice(0, MAX_COMPARED_CHARS));
-  let row = [0, ...letters.map((_, index) => index + 1)];
-  for (const [i, letter] of Array.from(a.slice(0, MAX_COMPARED_CHARS)).entries()) {
-    const next = [i + 1];
-    for (const [j, other] of letters.entries()) {
-      const swap = (row[j] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min(swap, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+  const [rows, columns] = [a, b].map(({ length }) => Math.min(length, MAX_COMPARED_CHARS)) as [
+    number,
+    number,
+  ];
+  for (let j = 0; j <= columns; j += 1) row[j] = j;
+  for (let i = 0; i < rows; i += 1) {
+    let corner = i;
+    let left = i + 1;
+    row[0] = left;
+    for (let j = 0; j < columns; j += 1) {
+      const above = row[j + 1] ?? 0;
+      const swap = corner + (a.charCodeAt(i) === b.charCodeAt(j) ? 0 : 1);
+      left = Math.min(swap, above + 1, left + 1);
+      row[j + 1] = left;
+      corner = above;
     }
-    row = next;
   }
-  return row.at(-1) ?? 0;
+  return row[columns] ?? 0;
 }

@@ -303,15 +303,16 @@ function tooLong({ macro }: Pick<Parsed, "macro">): Refusal {
   return { reason: "macro_too_long", error };
 }
 
+/** For more unknown names no nearest one is looked for: each is compared with all there are. */
+const MAX_SUGGESTED = 5;
+
 /** Warnings about names of no context or macro, each with the nearest name that the sender may use. */
 function unknownWarnings({ nameable, macros }: Shelf, tokens: string[]): string[] {
-  return tokens.map((token) => {
+  return tokens.map((token, nth) => {
     const [sigil = ""] = token;
     const [what, cards] = sigil === "$" ? ["macro", macros] : ["context", nameable];
-    const near = closestName(
-      token.slice(1),
-      cards.map(({ slug }) => slug),
-    );
+    const known = nth < MAX_SUGGESTED ? cards.map(({ slug }) => slug) : [];
+    const near = closestName(token.slice(1), known);
     const meant = near === undefined ? "" : ` Did you mean ${sigil}${near}?`;
     return `Unknown ${what} ${token}: there is none of this name that may be used here.${meant}`;
   });

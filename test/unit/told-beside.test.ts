@@ -47,6 +47,32 @@ function allowed(calls: Record<string, unknown>[], since = false): boolean[] {
   });
 }
 
+const bits = (letters: string): unknown[] =>
+  [...Buffer.from(letters)].flatMap((byte) =>
+    Array.from({ length: 8 }, (_, nth) => ((byte >> nth) & 1 ? [[]] : [])),
+  );
+
+test.each<[string, unknown]>([
+  ["lists", bits("482913")],
+  [
+    "lists in lists",
+    [
+      [
+        [
+          [[[], []], []],
+          [[], [[], []]],
+        ],
+      ],
+    ],
+  ],
+  ["objects", [..."482913"].map((digit) => Array.from({ length: Number(digit) }, () => ({})))],
+])("a site is told nothing by empty %s", (_what, options) => {
+  const any = { type: "object", properties: { url: text, body: {} } };
+  const call = { url: PAGE, body: options };
+  expect(told(call, undefined, any, { since: [] })).toBeDefined();
+  expect(told({ url: PAGE, body: [] }, undefined, any)).toBeUndefined();
+});
+
 describe("beside a named address", () => {
   test.each<Record<string, unknown>>([
     { url: PAGE },

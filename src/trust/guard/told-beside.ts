@@ -79,11 +79,11 @@ function isSite(name: string): boolean {
   return name.startsWith(SITE);
 }
 
-/** Whether a call holds nothing but an address, and is the first one to its site. */
+/** Whether a call holds nothing but addresses, in no form that says more, and is the first one to its site. */
 function isFirst(told: Told[], values: Told): boolean {
   const sites = new Set(values.flatMap(([name]) => (isSite(name) ? [name] : [])));
   return (
-    values.every(([name]) => OWN_NAMES.has(name) || isSite(name)) &&
+    values.every(([name, , bits]) => (name === SHAPE ? bits === 0 : OWN_NAMES.has(name) || isSite(name))) &&
     !told.flat().some(([name]) => sites.has(name))
   );
 }
@@ -103,10 +103,9 @@ export function valuesIn(
   { listed, sites, tool }: Pick<Sayable, "listed" | "sites" | "tool">,
 ): Told {
   const shape = shapeOf(args);
-  const members = shape.split('":').length - 1;
   const found: Told[number][] = [
     [TOOL, tool, TOOL_BITS],
-    [SHAPE, shape, Math.max(0, members - 1) * MEMBER_BITS],
+    [SHAPE, shape, Math.max(0, membersIn(shape) - 1) * MEMBER_BITS],
   ];
   const left: [string, unknown][] = Object.entries(args);
   for (let part = left.pop(); part !== undefined && found.length <= MAX_VALUES; part = left.pop()) {
@@ -133,6 +132,12 @@ function shapeOf(args: Record<string, unknown>): string {
   return JSON.stringify(args, (_, value: unknown) =>
     typeof value === "object" && value !== null ? value : 0,
   ).slice(0, MAX_PLACE_CHARS);
+}
+
+/** The members of a shape. Lists and objects without a name, and empty ones, tell as much: the first of all has none. */
+function membersIn(shape: string): number {
+  const unnamed = shape.match(/(?<![:])[[{]|(?<=:)(?:\[\]|\{\})/g)?.length ?? 0;
+  return shape.split('":').length - 1 + unnamed - 1;
 }
 
 /** A value as text; `12` and `"12"` are not the same one. */
@@ -209,11 +214,12 @@ class Saying {
   }
 
   #tells(key: string, value: unknown): boolean {
+    this.#left -= 1;
+    if (this.#left < 0) return true;
     if (Array.isArray(value)) return value.some((item) => this.#tells(key, item));
     if (typeof value === "object" && value !== null)
       return Object.entries(value).some(([name, item]) => !this.#names.has(name) || this.#tells(name, item));
-    this.#left -= 1;
-    return this.#left < 0 || !this.#isFree(key, value);
+    return !this.#isFree(key, value);
   }
 
   #isFree(key: string, value: unknown): boolean {
