@@ -44,8 +44,8 @@ function givenMs(pid: number): number | undefined {
   }
 }
 
-/** Returns how many milliseconds the processor has given to the thread that asks. */
+/** Returns how many milliseconds the processors have given to the process that asks, in all of its threads. */
 export function ownMs(): number {
-  const { user, system } = process.threadCpuUsage();
+  const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
 }

@@ -7,6 +7,7 @@ import { DAY_SECONDS } from "../lib/durations.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { togetherIn } from "../trust/guard/packed/together.ts";
+import { shortOnes, stretchesOf } from "./short-texts.ts";
 import { MIN_ALONE_LETTERS, MIN_RUN_LETTERS, meetingsIn } from "./text-meetings.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
 import { isPacked, mayBeMail, mayBeMarkdown, wordsOfMail } from "../trust/guard/shown-words.ts";
@@ -120,6 +121,7 @@ export async function hashesToNote({
     .filter(({ text }) => !known.has(wordsOf(text).join(" ")));
   const letters = bareLetters(own);
   const own_runs = new Set(runsOf(own));
+  const own_short = new Set(stretchesOf(own));
   // What the model writes below them as a quote or a signature is none of the words that would come back.
   const ownIn = (body: { html: string } | { text: string }): string[] =>
     [false, true].map((fresh) => plainOf(splitNewText(body, { fresh }).new_text));
@@ -137,11 +139,16 @@ export async function hashesToNote({
   const noted = [
     ...parts.map((text) => ({ text, is_own: letters.includes(text) })),
     ...each.flatMap(runsOf).map((text) => ({ text, is_own: own_runs.has(text) })),
+    ...shortOnes([...texts, ...mailed, ...alone]).map((text) => ({ text, is_own: own_short.has(text) })),
   ];
+  return { ...hashesOf(noted), takes: { words, chars } };
+}
+
+function hashesOf(noted: { text: string; is_own: boolean }[]): Omit<ToNote, "takes"> {
   const { own_ones = [], others = [] } = Object.groupBy(noted, ({ is_own }) =>
     is_own ? "own_ones" : "others",
   );
-  return { hashes: joined(others), own_hashes: joined(own_ones), takes: { words, chars } };
+  return { hashes: joined(others), own_hashes: joined(own_ones) };
 }
 
 function joined(noted: { text: string }[]): Uint8Array {
@@ -174,19 +181,21 @@ export async function noteWritten(
  * Whether a tool was given some of these words to write, before the mail came, in a run of the account or of the
  * sender's own, and not as words of the sender: a tool that answers mail by its number may have answered one of ours, in the name of the owner.
  */
-export async function isWrittenByTool(
-  app: App,
-  { user_id, sender, raw_mail_id }: Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">,
-  texts: string[],
-): Promise<boolean> {
+export async function isWrittenByTool(app: App, message: Came, texts: string[]): Promise<boolean> {
   const words = texts.flatMap((text) => [plainOf(text), withoutMarks(text)]);
-  const hashes = hashed([
+  return isNoted(app, message, [
     ...wholes(words),
     ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
     ...words.flatMap(runsOf),
     ...texts.flatMap(allSpansOf),
     ...words.flatMap((text) => spansIn(bareLetters(text).slice(0, MAX_SPAN_LETTERS), 1)),
   ]);
+}
+
+type Came = Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">;
+
+async function isNoted(app: App, { user_id, sender, raw_mail_id }: Came, parts: string[]): Promise<boolean> {
+  const hashes = hashed(parts);
   const users = app.db
     .selectFrom("users")
     .select("id")
@@ -243,18 +252,17 @@ function unseenSince(db: Db, { user_id, after }: Unseen) {
 
 /**
  * Whether a tool may have mailed these words in the name of the account's owner, too few for it to be known: they begin with a line,
- * below a greeting, that is too short to be remembered by itself, and a program may have added a closing.
+ * below a greeting, that is too short to be remembered by itself, and a program may have added a closing; or they have a short text
+ * that a tool was given to write, between words of a program.
  */
-export async function mayBeOfTool(
-  app: App,
-  { user_id, raw_mail_id }: Pick<MessageRow, "user_id" | "raw_mail_id">,
-  text: string,
-): Promise<boolean> {
+export async function mayBeOfTool(app: App, message: Came, text: string): Promise<boolean> {
   const [first = "", second = ""] = plainOf(text)
     .split("\n")
     .filter((line) => line.trim() !== "");
   const line = GREETING.test(first) && second !== "" ? second : first;
-  if (longerThan([line], MIN_PART_LETTERS).length + runsOf(line).length > 0) return false;
+  const begins_known = longerThan([line], MIN_PART_LETTERS).length + runsOf(line).length > 0;
+  if (begins_known) return isNoted(app, message, stretchesOf(plainOf(text)));
+  const { user_id, raw_mail_id } = message;
   const [before] = await unseenBefore(app.db, {
     user_id,
     after: app.calmNow() - WRITTEN_SECONDS,

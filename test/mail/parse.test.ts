@@ -340,7 +340,6 @@ describe("character sets", () => {
     ["iso-2022-jp", "1b2442402433261b2842", "世界"],
     ["koi8-r", "f0d2c9d7c5d4", "Привет"],
     ["gb18030", "c4e3bac3", "你好"],
-    ["utf-7", Buffer.from("Caf+AOk-").toString("hex"), "Café"],
     ["windows-1252", "436166e9", "Café"],
     ["utf-16le", Buffer.from("Café", "utf16le").toString("hex"), "Café"],
     ["ISO-8859-8-I", "f9ece5ed", "שלום"],

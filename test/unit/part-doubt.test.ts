@@ -116,6 +116,12 @@ const HEADERS: [name: string, doubtful: string, certain: string, why: string][] 
     differs("content-type"),
   ],
   [
+    "a charset in which letters are others",
+    "Content-Type: text/plain; charset=utf-7",
+    "Content-Type: text/plain; charset=utf-8",
+    differs("content-type"),
+  ],
+  [
     "two charsets",
     "Content-Type: text/plain; charset=utf-8; charset=utf-7",
     "Content-Type: text/plain; charset=utf-8; chars=utf-7",

@@ -65,7 +65,7 @@ test.each<[string, unknown]>([
       ],
     ],
   ],
-  ["objects", [..."482913"].map((digit) => Array.from({ length: Number(digit) }, () => ({})))],
+  ["objects", Array.from("482913", (digit) => Array.from({ length: Number(digit) }, () => ({})))],
 ])("a site is told nothing by empty %s", (_what, options) => {
   const any = { type: "object", properties: { url: text, body: {} } };
   const call = { url: PAGE, body: options };

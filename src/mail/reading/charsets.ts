@@ -58,6 +58,20 @@ function otherSets(): typeof import("iconv-lite") {
   return require("iconv-lite");
 }
 
+/** Every printable character of ASCII. */
+const ASCII = Buffer.from(Array.from({ length: 95 }, (_, nth) => 0x20 + nth));
+
+/**
+ * Returns whether letters of ASCII are others in a character set that few programs know any more, such as UTF-7: who reads
+ * such a text there, and who looks at it as it is, see different words.
+ */
+export function isOddCharset(charset: string): boolean {
+  const label = charset.trim().toLowerCase();
+  if (namesNoCharset(label) || decoderOf(label)) return false;
+  const read = decodeCharset(ASCII, label);
+  return read !== undefined && read !== ASCII.toString();
+}
+
 export function namesNoCharset(label: string): boolean {
   return SAYS_NOTHING.test(label.trim().toLowerCase());
 }

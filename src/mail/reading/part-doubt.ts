@@ -1,3 +1,4 @@
+import { isOddCharset } from "./charsets.ts";
 import { readHeaderBlock } from "./header-block.ts";
 import { readMimeValue } from "./mime-value.ts";
 
@@ -90,8 +91,10 @@ function bordersDiffer(part: SplitPart, parameters: Map<string, string>, is_mult
 function textDiffers(part: SplitPart, parameters: Map<string, string>): boolean {
   const is_flowed = parameters.get("format")?.toLowerCase() === "flowed";
   const is_joined = parameters.get("delsp")?.toLowerCase() === "yes";
+  const charset = parameters.get("charset") ?? "";
   return (
-    (parameters.get("charset") ?? "") !== (part.charset || "") ||
+    charset !== (part.charset || "") ||
+    isOddCharset(charset) ||
     is_flowed !== part.flowed ||
     (is_flowed && is_joined !== part.delSp)
   );
