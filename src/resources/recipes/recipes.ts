@@ -2,7 +2,7 @@ import { MODEL_KINDS } from "../../ai/providers.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import { refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
 import { addContext, type ContextView, readContext, slugsOf } from "../contexts/contexts.ts";
 import { setInboxes } from "../contexts/scope.ts";
 import type { Db } from "../../db/database.ts";
@@ -46,7 +46,9 @@ export async function applyRecipe(app: App, caller: Caller, id: string): Promise
   const { user } = caller;
   const recipe = RECIPES.find((one) => one.id === id);
   if (!recipe)
-    throw new AppError("not_found", "There is no such recipe.", { fix: "GET /recipes lists all." });
+    throw new AppError("not_found", "There is no such recipe.", {
+      fix: "The page “Recipes” has all of them (`GET /recipes`).",
+    });
   refuseBelowPlan(user, recipe.min_plan, `The recipe "${recipe.title}"`);
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "recipe_applied");
@@ -90,12 +92,10 @@ async function addMissingContexts(
   const missing = recipe.contexts.filter(({ slug }) => !slugs.has(slug));
   // This comes before the first is made, so that the refusal tells how many there are.
   if (missing.length > 0)
-    refuseOverCap(
-      "contexts",
-      planLimits(app.config, user.plan).contexts,
-      slugs.size + missing.length,
-      missing.length,
-    );
+    refuseOverCap(app, user, "contexts", {
+      wanted: slugs.size + missing.length,
+      adding: missing.length,
+    });
   const created: string[] = [];
   for (const context of missing)
     created.push((await addContext(app, tx, user, { ...context, inbox_ids: [] })).id);
