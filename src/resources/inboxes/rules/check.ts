@@ -71,14 +71,19 @@ function checkedCondition(given: ConditionBody, path: string): Condition {
     over_bytes: given.over_bytes ?? null,
     under_bytes: given.under_bytes ?? null,
     days: [...new Set(given.days)],
-    from: given.from ?? "",
-    to: given.to ?? "",
+    from: given.from === undefined ? "" : clockOf(given.from),
+    to: given.to === undefined ? "" : clockOf(given.to),
     zone: given.zone === undefined ? "" : checkedTimezone(given.zone, `${path}.zone`),
     not: given.not ?? false,
   };
   if (condition.contains.includes(""))
     throw invalid(`${path}.contains`, "too_short", "A word to look for must not be blank.");
   return { ...condition, is: checkedValues(condition, `${path}.is`) };
+}
+
+/** A time of the day with two digits for its hour, by which times are compared. */
+function clockOf(time: string): string {
+  return time.padStart("00:00".length, "0");
 }
 
 function refuseOtherMembers(given: ConditionBody, path: string): void {
@@ -143,6 +148,7 @@ async function checkedActions(
     ...given,
     ...(forward_to === undefined ? {} : { forward_to: user.email }),
     ...(given.tags === undefined ? {} : { tags: normalTags(given.tags, `${path}.tags`) }),
+    ...(wait === undefined ? {} : { wait: { ...wait, until: clockOf(wait.until) } }),
     ...(given.instruction === undefined ? {} : { instruction: given.instruction.trim() }),
   };
 }
