@@ -134,7 +134,9 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await press(page, "Save");
       await press(page, "Let only them write");
       await faultAt(senders, /"nobody" is neither an address/);
-      await senders.fill("Bob@Example.com");
+      await senders.fill("@gmail.com");
+      await page.getByText("Anybody can have an address at gmail.com").waitFor();
+      await senders.fill("Bob Builder <Bob@Example.com>");
       await press(page, "Save");
       await press(page, "Let only them write");
       await page.getByText("Saved.").waitFor();
