@@ -153,7 +153,7 @@ test("a draft of a tool server is tested as well", async () => {
   expect((await ada.post("/connections/test", draft)).body).toMatchObject({ ok: true, detail: "2 tools" });
 });
 
-test("a base URL that lacks its /v1 is told where the interface is, and only if it is there", async () => {
+test("a base URL that lacks its /v1, or ends with a call, is told where the interface is, and only if it is there", async () => {
   await using t = await testApp(LOCAL);
   const ada = await t.as("ada@example.com");
   const models = () => Response.json({ data: GPTS.map((id) => ({ id })) });
@@ -173,8 +173,13 @@ test("a base URL that lacks its /v1 is told where the interface is, and only if 
     });
     expect(body.error.message).toContain(`but at ${provider.origin}/v1.`);
   }
-  const right = { ...draft, base_url: `${provider.origin}/v1`, credential: KEY };
+  const right = { ...draft, base_url: `${provider.origin}/v1`, credential: `Bearer ${KEY}` };
   expect((await ada.post("/connections/test", right)).body.ok).toBe(true);
+  for (const path of ["/v1/chat/completions", "/chat/completions", "/v1/models"]) {
+    const pasted = { ...draft, base_url: `${provider.origin}${path}`, credential: KEY };
+    const { body } = await ada.post("/connections/test", pasted);
+    expect(body.suggested_base_url).toBe(`${provider.origin}/v1`);
+  }
   await using nothing = startProvider("openai_compatible", { fault: "not_found" });
   const { body } = await ada.post("/connections/test", { ...draft, base_url: nothing.origin });
   expect(body.error.code).toBe("bad_response");
