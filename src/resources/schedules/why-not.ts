@@ -36,8 +36,18 @@ export function whyNotEvery(typed: string): WhyNot | undefined {
       message: `Only 1, 2, 3, 4, 6, 8 or 12 hours come at the same times each day, and not “${text}”; 24 hours are “daily”.`,
       proposals: HOURLY,
     };
+  if (SOME_WEEKS.test(words.join(" ")))
+    return {
+      code: "no_such_time",
+      message: `“${text}” cannot be had: a schedule runs in every week, or on days of the month, such as the 1st and the 15th.`,
+      proposals: ["monday 9:00", "0 9 1,15 * *", "monthly 1 9:00"],
+    };
   return noSuchClock(words) ?? noSuchDay(words.slice(/^year|^annual/.test(words[0] ?? "") ? 1 : 0));
 }
+
+/** "2 weeks", "other week", "biweekly": a pattern counts no weeks. */
+const SOME_WEEKS =
+  /^(?:(?:[2-9]|[1-5]\d|two|three|four|other|second|third|alternate|2nd|3rd) weeks?|bi-?weekly|fortnight(?:ly|s)?)\b/;
 
 function hasFiveFields(text: string): boolean {
   const fields = text.split(" ");
