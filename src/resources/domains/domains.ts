@@ -198,7 +198,7 @@ async function refuseAnother(
     .execute();
   if (rows.some((row) => row.domain === domain))
     throw new AppError("conflict", `You have added ${domain} already.`, {
-      fix: "Its page shows the records to publish (`GET /custom-domains`).",
+      fix: "It is on the page “Domains”, with the records to publish (`GET /custom-domains`).",
     });
   refuseOverCap(app, user, "custom_domains", { wanted: rows.length + 1 });
 }
