@@ -309,7 +309,7 @@ function passwordWouldNotWork(): AppError {
     "invalid_credentials",
     "The code is right, but this is not the password of the account, nor the one chosen last for it in the past 15 minutes. Nobody was signed in.",
     {
-      fix: "Enter the code again and no password (`password`): you are signed in, and may set a password for ten minutes (`POST /auth/set-password`).",
+      fix: "Enter the code again without a password (`password`): it signs you in, and for ten minutes you may set one (`POST /auth/set-password`).",
     },
   );
 }

@@ -143,14 +143,20 @@ async function checkedActions(
   if (context_ids) await refuseForeignContexts(tx, user, context_ids, contexts);
   if (connection_id !== undefined) await refuseNoModel(tx, user, connection_id, connection);
   if (forward_to !== undefined) refuseUnproven(user, forward_to, `${path}.forward_to`);
-  if (wait?.zone !== undefined) checkedTimezone(wait.zone, `${path}.wait.zone`);
   return {
     ...given,
     ...(forward_to === undefined ? {} : { forward_to: user.email }),
     ...(given.tags === undefined ? {} : { tags: normalTags(given.tags, `${path}.tags`) }),
-    ...(wait === undefined ? {} : { wait: { ...wait, until: clockOf(wait.until) } }),
+    ...(wait === undefined ? {} : { wait: checkedWait(wait, `${path}.wait`) }),
     ...(given.instruction === undefined ? {} : { instruction: given.instruction.trim() }),
   };
+}
+
+type Wait = NonNullable<Actions["wait"]>;
+
+function checkedWait(wait: Wait, path: string): Wait {
+  if (wait.zone !== undefined) checkedTimezone(wait.zone, `${path}.zone`);
+  return { ...wait, until: clockOf(wait.until) };
 }
 
 /** Whoever writes a mail has a say in what a model answers about it. */
