@@ -39,6 +39,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
           MAILWRIGHT_LLM__KIND: "openai_compatible",
           MAILWRIGHT_LLM__BASE_URL: model.base_url,
           MAILWRIGHT_LLM__MODEL: "stand-in",
+          MAILWRIGHT_PLANS__FREE__CREDITS: "0",
           MAILWRIGHT_WEBHOOKS__ALLOW: "127.0.0.1",
           MAILWRIGHT_WEBHOOKS__BACKOFF: "0",
           MAILWRIGHT_WEBHOOKS__DISABLE_AFTER: "100",
@@ -304,6 +305,18 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     await page.getByRole("tab", { name: "Settings", selected: true }).waitFor();
     await page.getByRole("switch", { name: /Answer by mail/, checked: false }).waitFor();
     await at.api("PATCH", path, { reply_enabled: true });
+    // Where nothing is sold, a limit leads to no page for paying.
+    const { items } = await at.api<{ items: { id: string }[] }>("GET", "/admin/users");
+    const plan = (name: string) => at.api("PATCH", `/admin/users/${items[0]?.id}`, { plan: name });
+    await plan("free");
+    await send({ subject: "Without credits", text: "Hello" });
+    await plan("team");
+    await page.goto(`${at.url}/app/`);
+    await page.getByRole("link", { name: "Without credits" }).click();
+    await page.getByRole("heading", { name: "Without credits", level: 1 }).waitFor();
+    await page.getByText("Limit reached", { exact: true }).waitFor();
+    await visit.look("without-credits");
+    expect(await page.getByRole("link", { name: /plan/i }).count()).toBe(0);
   });
 
   test.each(LOOKS)(
