@@ -84,8 +84,19 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Returns the message of anything that was thrown, followed by its mend if it has one. */
+/** Returns the message of anything that was thrown, followed by its mend if it has one, for people to read. */
 export function fullText(error: unknown): string {
   const fix = error instanceof AppError ? error.extras.fix : undefined;
-  return fix === undefined ? messageOf(error) : `${messageOf(error)} ${fix}`;
+  return forPeople(fix === undefined ? messageOf(error) : `${messageOf(error)} ${fix}`);
+}
+
+/** What of a sentence only programs need: in round brackets, beginning with code. */
+const FOR_PROGRAMS = / \(`[^()]*\)/g;
+
+/**
+ * Returns a sentence of a refusal as people read it. One sentence is for both: "Cancel it first (`POST
+ * /messages/{message_id}/cancel`)." names the route to programs, and people see "Cancel it first."
+ */
+export function forPeople(sentence: string): string {
+  return sentence.replaceAll(FOR_PROGRAMS, "");
 }

@@ -32,7 +32,7 @@ export interface DemoBrief {
 export function demoAnswer(brief: DemoBrief): string {
   const quotes = relevantSentences(brief);
   return [
-    "**This is the built-in demo model. It is not an AI:** it shows what it was given and picks sentences by counting words. Connect a model, in the dashboard or with POST /connections, to have the work done.",
+    "**This is the built-in demo model. It is not an AI:** it shows what it was given and picks sentences by counting words. Connect a model on the page “Connections” to have the work done.",
     `**Instruction:** ${clip(brief.instruction, MAX_INSTRUCTION_CHARS) || "(none)"}`,
     `**Contexts:** ${names(brief.contexts)}`,
     `**Attachments:** ${names(brief.attachments)}`,

@@ -100,7 +100,7 @@ function endOf(said: unknown): string | { unknown: string } {
 }
 
 function brokenOff(connection: ModelConnection, said: string): CompletionFailure {
-  const what = `broke off in the middle of its answer (finish_reason "${quote(said.slice(0, 100), [])}"), so that none of it was used. Try again, or use another model.`;
+  const what = `broke off in the middle of its answer (for the reason "${quote(said.slice(0, 100), [])}"), so that none of it was used. Try again, or use another model.`;
   return failure(connection, "bad_response", what, { retryable: true });
 }
 

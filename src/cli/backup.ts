@@ -106,6 +106,6 @@ function isArchive(file: string): boolean {
 function refuseTerminal(): void {
   if (!process.stdout.isTTY) return;
   throw new AppError("unavailable", "An archive is nothing for a terminal.", {
-    fix: "Send it on, such as: mailwright backup - | ssh host 'cat > mailwright.zip'",
+    fix: "Send it on, such as: mailwright backup - | ssh host 'umask 077; cat > mailwright.zip'",
   });
 }

@@ -92,7 +92,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     mend: "Begin with `POST /billing/checkout`.",
     example: {
       detail: "You have not paid for anything here yet.",
-      fix: "POST /billing/checkout begins a subscription.",
+      fix: "Begin with a plan or with credits (`POST /billing/checkout`, `POST /billing/topup`).",
     },
   },
   invalid_signature: {
@@ -148,10 +148,11 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   plan_limit_reached: {
     meaning:
-      "Your plan allows a certain number of these, and you have them all. `limit` says how many it allows, `current` how many there are.",
-    mend: "Delete one that you no longer need, or change to a larger plan.",
+      "Your account may have a certain number of these, and you have them all. `limit` says how many, `current` how many there are.",
+    mend: "Delete one that you no longer need, or have more allowed: `fix` says by whom.",
     example: {
-      detail: "Your plan allows 3 contexts; this would make 4.",
+      detail: "This server allows you 3 contexts; this would make 4.",
+      fix: "Remove some of your contexts, or ask the administrator of this server to raise plans.free.contexts.",
       members: { limit: 3, current: 3 },
     },
   },
@@ -184,14 +185,17 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   inbox_required: {
     meaning: "Every call runs through an inbox, and your account has none yet.",
     mend: "Make one with `POST /inboxes`. An empty JSON object is enough.",
-    example: { detail: "This account has no inbox.", fix: "Make one with POST /inboxes." },
+    example: {
+      detail: "This account has no inbox.",
+      fix: "Make one on the page “Inboxes” (`POST /inboxes`).",
+    },
   },
   inbox_not_routed: {
     meaning: "The inbox has no model to send the work to.",
     mend: "Make a connection with `POST /connections`, then set it as `default_connection_id` of the inbox.",
     example: {
       detail: "This inbox has no model connection.",
-      fix: "Make one with POST /connections and set it as default_connection_id of the inbox.",
+      fix: "Connect a model, and choose it in the settings of the inbox (`POST /connections`, then `default_connection_id` with `PATCH /inboxes/{inbox_id}`).",
     },
   },
   inbox_paused: {
@@ -200,7 +204,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     mend: 'Have it go on, on its page or with `PATCH /inboxes/{inbox_id}` and `{"paused": null}`, or name another inbox.',
     example: {
       detail: "This inbox is paused by its owner, so it begins nothing now.",
-      fix: 'Have it go on, on its page or with PATCH /inboxes/{inbox_id} and {"paused": null}, or name another inbox.',
+      fix: 'Have it go on, on its page under Settings (`PATCH /inboxes/{inbox_id}` with `{"paused": null}`), or use another inbox.',
     },
   },
   invalid_idempotency_key: {
@@ -239,12 +243,11 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   storage_full: {
     meaning:
-      "Your plan stores a certain number of bytes, and with this there would be more. Nothing was changed. `limit` says how many bytes it stores, `current` how many there are: mails, files, what calls brought along, the words of messages, and contexts. What fits is still taken; mail that does not is put off.",
-    mend: 'In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (`retention_days` of `PATCH /inboxes/{inbox_id}`; what is older goes within the hour), delete contexts, or change to a larger plan. `GET /usage` says how much is used.',
+      "Your account may store a certain number of bytes, and with this there would be more. Nothing was changed. `limit` says how many, `current` how many there are: mails, files, what calls brought along, the words of messages, and contexts. What fits is still taken; mail that does not is put off.",
+    mend: "In the dashboard, choose fewer “Days to keep content” in the settings of an inbox (`retention_days` of `PATCH /inboxes/{inbox_id}`; what is older goes within the hour), delete contexts, or have more allowed. `GET /usage` says how much is used.",
     example: {
-      detail:
-        "Your plan stores 1,000 MB, of which 999 MB are used, so there is no room for the 3.2 MB of this.",
-      fix: 'In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan or a larger plans.pro.storage_mb.',
+      detail: "You may store 1,000 MB, of which 999 MB are used, so there is no room for the 3.2 MB of this.",
+      fix: "Choose fewer “Days to keep content” in the settings of an inbox (what is older goes within the hour), delete contexts, or ask the administrator of this server to raise plans.pro.storage_mb.",
       members: { limit: 1_048_576_000, current: 1_047_527_424 },
     },
   },

@@ -20,6 +20,8 @@ interface SchemaFault {
     maximum?: number;
     minimum?: number;
     format?: string;
+    /** Whatever has a pattern has one. */
+    examples?: unknown[];
     minItems?: number;
     maxItems?: number;
     properties?: Record<string, unknown>;
@@ -94,16 +96,18 @@ const EXPLANATIONS: { [type in ValueErrorType]?: (schema: SchemaFault["schema"])
     code: "invalid_format",
     message: FORMS[format] ?? "has the wrong form",
   }),
+  [ValueErrorType.StringPattern]: ({ examples }) => ({
+    code: "invalid",
+    message: `has the wrong form: write it like ${String(examples?.[0])}`,
+  }),
   [ValueErrorType.Kind]: () => ({ code: "not_a_file", message: "must be one file" }),
 };
 
 const FORMS: Record<string, string> = { uuid: "must be an id (a UUID)" };
 
-/**
- * Returns a sentence in place of TypeBox's "Expected string". Its messages on patterns say more than a reader can use.
- */
+/** Returns a sentence in place of TypeBox's "Expected string". */
 function plainSentence({ message, schema: { properties = {} } }: SchemaFault): string {
-  const kind = /^Expected (string|boolean|integer|number|array|object)\b(?! to match)/.exec(message)?.[1];
+  const kind = /^Expected (string|boolean|integer|number|array|object)\b/.exec(message)?.[1];
   if (kind === undefined) return "has the wrong form";
   const members = kind === "object" ? Object.keys(properties).slice(0, MAX_MEMBERS) : [];
   const such = members.length === 0 ? "" : ` with members such as ${members.join(", ")}`;

@@ -40,7 +40,7 @@ export async function acceptConsent(
   if (row.state === "limited") {
     const until = await resetsAt(app, tx, user);
     throw new AppError("rate_limited", CALL_LIMITED, {
-      fix: "The request waits as it did: allow it once there are credits again, or get a larger plan.",
+      fix: "The request waits as it did: allow it once there are credits again.",
       retry_after_seconds: Math.max(1, until - app.now()),
     });
   }

@@ -153,7 +153,7 @@ export async function acceptMail(
   return { row, job: claimed ? job : null };
 }
 
-const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
+const NO_ROOM = "This inbox is one more than its account may have, so the mail was not worked on.";
 
 /** As `insertAndReserve`, where the plan has room for the inbox. */
 async function insertWithinPlan(

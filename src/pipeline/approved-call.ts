@@ -112,7 +112,7 @@ async function standingOf(app: App, db: Db, approval: ApprovalRow): Promise<Stan
 /** Why whoever wanted a call may not have it made any more. */
 async function whyNoMore(db: Db, origin: MessageRow): Promise<string> {
   if (await isKeyRevoked(db, origin)) return `The API key that wanted it has been revoked. ${ANEW}`;
-  return `${origin.sender ?? "Whoever wanted it"} may not give instructions to this inbox any more. Put the address on its list again (allowlist_senders), or ask for it yourself.`;
+  return `${origin.sender ?? "Whoever wanted it"} may not give instructions to this inbox any more. Put the address on its list of “Who may write” again, or ask for it yourself.`;
 }
 
 /** Why a call may not be made by this run, by what is stored. */
@@ -198,5 +198,5 @@ async function toNoteOf(app: App, run: Run, { tool, args }: Found): Promise<ToNo
   const noted = await toNote(app, run, { args, own: "", room: writingRoom() });
   if (noted === TOO_LONG) return `It is too long to be known again, should it come back by mail. ${ANEW}`;
   if (noted !== NO_ROOM) return noted;
-  return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(run.owner_plan)} ${STILL_OPEN}`;
+  return `What a tool writes has to be remembered, and this account has no room left for that. ${howToMakeRoom(app, run.owner_plan)} ${STILL_OPEN}`;
 }

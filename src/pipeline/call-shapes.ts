@@ -7,7 +7,12 @@ import { MAX_FILES } from "../files/sent-file.ts";
  */
 const file = t.Object({
   filename: t.String({ minLength: 1, maxLength: 255 }),
-  content_type: t.String({ minLength: 1, maxLength: 255, pattern: "^[\\w.+-]+/[\\w.+-]+(\\s*;.*)?$" }),
+  content_type: t.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: "^[\\w.+-]+/[\\w.+-]+(\\s*;.*)?$",
+    examples: ["text/plain"],
+  }),
   data: t.String({ description: "Base64, at most 10 MB decoded; 25 MB for all files together." }),
 });
 

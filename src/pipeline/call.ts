@@ -134,9 +134,9 @@ async function chooseInbox(
 function defaultRests({ label }: InboxRow): AppError {
   return new AppError(
     "plan_limit_reached",
-    `The default inbox "${label}" is one more than your plan allows, so it takes no calls.`,
+    `The default inbox "${label}" is one more than your account may have, so it takes no calls.`,
     {
-      fix: 'Name another one in inbox_id, or make it the default with PATCH /inboxes/{inbox_id} and {"is_default": true}.',
+      fix: 'Name another inbox (`inbox_id`), or make another one the default (`PATCH /inboxes/{inbox_id}` with `{"is_default": true}`).',
     },
   );
 }
@@ -147,8 +147,8 @@ async function refuseWithoutModel(app: App, inbox: InboxRow): Promise<void> {
   throw new AppError("inbox_not_routed", "This inbox has no model connection.", {
     fix:
       labels.length === 0
-        ? "Make one with POST /connections and set it as default_connection_id of the inbox."
-        : `Set one of yours (${labels.join(", ")}) as its default_connection_id: PATCH /inboxes/${inbox.id}. GET /connections has their ids.`,
+        ? "Connect a model, and choose it in the settings of the inbox (`POST /connections`, then `default_connection_id` with `PATCH /inboxes/{inbox_id}`)."
+        : `Choose one of yours, ${labels.join(", ")}, in the settings of the inbox (\`PATCH /inboxes/${inbox.id}\` with \`default_connection_id\`; \`GET /connections\` has their ids).`,
   });
 }
 

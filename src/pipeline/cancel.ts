@@ -30,7 +30,7 @@ export async function cancelMessage(app: App, user: UserRow, id: string): Promis
       "conflict",
       `This message ${factsOf(message.state).ended}, so there is nothing to cancel.`,
       {
-        fix: `GET /v1/messages/${id} tells what became of it.`,
+        fix: `Its page tells what became of it (\`GET /v1/messages/${id}\`).`,
       },
     );
   });

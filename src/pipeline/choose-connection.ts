@@ -6,7 +6,7 @@ import {
 } from "../resources/connections/connections.ts";
 import { isModelKind } from "../resources/connections/kinds.ts";
 import { closestName } from "../lib/closest-name.ts";
-import { AppError } from "../errors.ts";
+import { AppError, fullText } from "../errors.ts";
 import type { Ending, Run } from "./close.ts";
 import type { RunSettings } from "./settings.ts";
 
@@ -37,7 +37,7 @@ export async function findConnection(app: App, run: Run): Promise<OpenConnection
     return {
       state: "failed",
       reason: "connection_unreadable",
-      error: `${error.message} ${error.extras.fix ?? ""}`,
+      error: fullText(error),
     };
   }
 }

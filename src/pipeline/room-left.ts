@@ -53,7 +53,7 @@ export async function roomLeft(
     if (fits) room -= bytes.byteLength;
     return !fits;
   });
-  const said = { left_out, limit_bytes: storage.limit_bytes ?? 0, whose, plan };
+  const said = { left_out, limit_bytes: storage.limit_bytes ?? 0, whose, mend: howToMakeRoom(app, plan) };
   return {
     left_out: new Set(left_out),
     mail_bytes: room,
@@ -72,10 +72,10 @@ function sentenceOf(lack: {
   left_out: IncomingFile[];
   limit_bytes: number;
   whose: Whose;
-  plan: Run["owner_plan"];
+  mend: string;
   in_mail: boolean;
 }): string {
-  const { left_out, whose, plan } = lack;
+  const { left_out, whose } = lack;
   const names = left_out.slice(0, MAX_NAMES).map(({ filename }) => filename);
   const more = left_out.length - names.length;
   const list = [...names, ...(more > 0 ? [`${more} more`] : [])].join(", ");
@@ -83,8 +83,8 @@ function sentenceOf(lack: {
     whose === "household" ? "" : `, of which what strangers cause may fill ${STRANGERS_PERCENT} %`;
   return [
     `Not kept for want of room: ${list} (${inMb(bytesOf(left_out))}).`,
-    `The plan of this account stores ${inMb(lack.limit_bytes)}${share}.`,
+    `This account may store ${inMb(lack.limit_bytes)}${share}.`,
     ...(lack.in_mail ? ["The mail as it came still has what came with it."] : []),
-    howToMakeRoom(plan),
+    lack.mend,
   ].join(" ");
 }

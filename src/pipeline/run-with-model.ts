@@ -19,6 +19,7 @@ import { createFileTool } from "./create-file.ts";
 import { withEarlierCalls } from "./earlier-calls.ts";
 import { newNonce } from "../trust/shown/fence.ts";
 import { AGAIN_INSTRUCTION, buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
+import { maySchedule } from "./schedule.ts";
 import { answererOf, warningStep } from "./steps.ts";
 import { workOnText } from "./text-work.ts";
 import { converse, type Talk } from "./tool-loop.ts";
@@ -158,6 +159,7 @@ async function openTalk(
       contexts: asked.contexts,
       wishes: asked.settings.wishes,
       tools: tools.length > 0,
+      schedules: maySchedule(message),
     },
     nonce,
     fenced ?? { text: "", removed: 0, left: 0 },

@@ -2,7 +2,7 @@ import { knownZone } from "../lib/written-moment.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { ScheduleRow, UserRow } from "../db/schema.ts";
+import type { MessageRow, ScheduleRow, UserRow } from "../db/schema.ts";
 import { userById } from "../db/users.ts";
 import { AppError, fullText } from "../errors.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
@@ -45,13 +45,18 @@ export interface Scheduled {
   alongside?: (tx: Db) => Promise<void>;
 }
 
+/** Whether the words of a message may make a schedule. A run of a schedule makes none. */
+export function maySchedule(message: Pick<MessageRow, "authority" | "schedule_id">): boolean {
+  return message.schedule_id === null && hasAuthority(message);
+}
+
 /**
  * Does what an instruction says about times instead of working on it: makes a schedule of it, gives another time to the schedule
- * whose mail it answers, or ends that. Undefined where it says nothing of the kind. A run of a schedule makes none.
+ * whose mail it answers, or ends that. Undefined where it says nothing of the kind.
  */
 export async function schedule(app: App, run: Run, asked: Understanding): Promise<Scheduled | undefined> {
   const { message, input, command } = run;
-  if (message.schedule_id !== null || !hasAuthority(message)) return undefined;
+  if (!maySchedule(message)) return undefined;
   if (beginsWithStop(input.opening)) return stopped(app, run);
   if (!isAboutTimes(command.options)) {
     if (SAYS_STOP.test(firstLineOf(input.opening))) await tellHowToEnd(app, run);

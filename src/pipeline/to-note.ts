@@ -90,7 +90,7 @@ export async function toNoteInTalk(
 ): Promise<ToNote | string> {
   const noted = await toNote(app, run, { args, own, room });
   if (noted === TOO_LONG) return TOO_LONG_TO_KNOW;
-  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(run.owner_plan)}` : noted;
+  return noted === NO_ROOM ? `${NO_ROOM_TO_KNOW} ${howToMakeRoom(app, run.owner_plan)}` : noted;
 }
 
 /** Notes what a call writes that the owner may not have read. Words of the owner's own are theirs, should they come back. */

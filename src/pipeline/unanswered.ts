@@ -47,7 +47,7 @@ const UNTOLD = {
 function whoForbids(rule: string | undefined): string {
   return rule === undefined
     ? "the instruction says --no-reply."
-    : `the rule “${rule}” of the inbox has it so. Take \`answer: false\` out of the rule to have such mail answered.`;
+    : `the rule “${rule}” of the inbox has it so. Change that in the rule to have such mail answered.`;
 }
 
 function say(why: string): string {

@@ -352,7 +352,7 @@ test("refuses an inbox without a model with 422, and takes it once it has one", 
   expect(codeOf(await ada.post("/v1/messages", { instruction: "x" }))).toEqual([422, "inbox_not_routed"]);
   const { body } = await ada.post("/connections", { kind: "demo", label: "Practice" });
   expect((await ada.post("/v1/messages", { instruction: "x" })).body.fix).toContain(
-    `Set one of yours ("Practice") as its default_connection_id: PATCH /inboxes/${inbox_id}.`,
+    `Choose one of yours, "Practice", in the settings of the inbox (\`PATCH /inboxes/${inbox_id}\` with \`default_connection_id\``,
   );
   await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: body.id });
   expect((await ada.post("/v1/messages", { instruction: "x" })).status).toBe(200);

@@ -109,7 +109,7 @@ test("whether a model is there stays open where the provider is down when it is 
   });
 });
 
-test("a recipe takes a model that works, else one that was not tested, and never one that does not", async () => {
+test("a recipe takes a model that works, else one that was not tested, and one that does not only where there is no other", async () => {
   await using provider = startProvider("openai", { models: GPTS });
   await using t = await testApp(LOCAL);
   const ada = await t.as("ada@example.com");
@@ -119,9 +119,11 @@ test("a recipe takes a model that works, else one that was not tested, and never
     const { body } = await ada.post(`/recipes/${id}/apply`);
     return { model: body.created.inboxes[0].default_connection_id, steps: body.next_steps };
   };
-  const none = await apply("email-summarizer");
-  expect(none.model).toBeNull();
-  expect(none.steps[0]).toStartWith("Your LLM connection does not work: mend and test it");
+  const only = await apply("email-summarizer");
+  expect(only.model).toBe(broken);
+  expect(only.steps).toEqual([
+    'The LLM connection “OpenAI” of the inbox "Summaries" did not work when it was asked last: test it, and mend what it says',
+  ]);
   const untested = await connect(ada, provider, { kind: "openai", model: "gpt-5" });
   expect((await apply("translate")).model).toBe(untested);
   const good = await connect(ada, provider, { kind: "openai", model: "gpt-5-mini" });
@@ -151,7 +153,7 @@ test("a draft of a tool server is tested as well", async () => {
   expect((await ada.post("/connections/test", draft)).body).toMatchObject({ ok: true, detail: "2 tools" });
 });
 
-test("a base URL that lacks its /v1 is told where the interface is, and only if it is there", async () => {
+test("a base URL that lacks its /v1, or ends with a call, is told where the interface is, and only if it is there", async () => {
   await using t = await testApp(LOCAL);
   const ada = await t.as("ada@example.com");
   const models = () => Response.json({ data: GPTS.map((id) => ({ id })) });
@@ -171,8 +173,13 @@ test("a base URL that lacks its /v1 is told where the interface is, and only if 
     });
     expect(body.error.message).toContain(`but at ${provider.origin}/v1.`);
   }
-  const right = { ...draft, base_url: `${provider.origin}/v1`, credential: KEY };
+  const right = { ...draft, base_url: `${provider.origin}/v1`, credential: `Bearer ${KEY}` };
   expect((await ada.post("/connections/test", right)).body.ok).toBe(true);
+  for (const path of ["/v1/chat/completions", "/chat/completions", "/v1/models"]) {
+    const pasted = { ...draft, base_url: `${provider.origin}${path}`, credential: KEY };
+    const { body } = await ada.post("/connections/test", pasted);
+    expect(body.suggested_base_url).toBe(`${provider.origin}/v1`);
+  }
   await using nothing = startProvider("openai_compatible", { fault: "not_found" });
   const { body } = await ada.post("/connections/test", { ...draft, base_url: nothing.origin });
   expect(body.error.code).toBe("bad_response");

@@ -23,10 +23,10 @@ test("the owner is told once a day that mail is not worked on, and its sender ne
   const { subject, text } = await simpleParser(Buffer.from(notice?.raw ?? []));
   expect(subject).toBe("Your Mailwright credits are used up");
   for (const words of [
-    "credits of your Team plan for this period are used up (1 of 1)",
+    "your credits for this period are used up (1 of 1)",
     "3 mails came in",
     "1 February 2026 at 01:00 (Europe/Berlin)",
-    "ask the operator of your server for a larger plan",
+    "ask the administrator of this server to raise plans.team.credits",
   ])
     expect(text?.replaceAll(/\s+/g, " ")).toContain(words);
   room.clock.advance("1d");
@@ -74,8 +74,9 @@ test("who pays is told where to get more", async () => {
   await room.drain();
   const [notice] = await notices(room);
   const { text } = await simpleParser(Buffer.from(notice?.raw ?? []));
-  expect(text).toContain("POST /billing/checkout");
-  expect(text).toContain("POST /billing/topup");
+  expect(text?.replaceAll(/\s+/g, " ")).toContain(
+    "get a larger plan, or buy credits <http://mw.test/app/billing>",
+  );
 });
 
 test("a call over the cap and a test of an inbox call for no letter, and a test costs nothing", async () => {
@@ -254,7 +255,7 @@ test("a run of a schedule alone that finds no credits is told of in its own word
   await room.drain();
   const [letter, ...others] = await told(room);
   expect([letter?.subject, others]).toEqual(["Your Mailwright credits are used up", []]);
-  expect(letter?.words).toContain("Your schedules are not being worked on: the credits");
+  expect(letter?.words).toContain("Your schedules are not being worked on: your credits");
   expect(letter?.words).toContain("One run of your schedules was left out. It is kept and listed");
   expect(letter?.words).not.toContain("senders");
 });

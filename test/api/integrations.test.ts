@@ -101,7 +101,7 @@ test("without an OAuth client it is 400, and says which keys are missing and tha
   const { status, body } = await connect(ada, "notes");
   expect([status, body.code]).toEqual([400, "oauth_not_configured"]);
   expect(body.detail).toContain("integrations.notes.client_id and integrations.notes.client_secret");
-  expect(body.fix).toContain("POST /connections with kind notes");
+  expect(body.fix).toContain("`POST /connections` with the kind notes");
   const half = await connect(ada, "sheets");
   expect(half.body.detail).toContain("integrations.sheets.client_secret is not set");
 });
@@ -364,7 +364,7 @@ test("a new account counts against the plan's connections, one that is renewed d
   await roundTrip(t, ada, providers, "notes");
   const back = await providers.agree((await connect(ada, "sheets")).body.authorize_url);
   const page = await comeBack(t, ada, back);
-  expect([page.status, page.body.includes("Your plan allows 1 connections")]).toEqual([400, true]);
+  expect([page.status, page.body.includes("This server allows you 1 connection;")]).toEqual([400, true]);
   expect((await ada.get("/connections")).body).toHaveLength(1);
 });
 

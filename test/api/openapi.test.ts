@@ -170,6 +170,17 @@ test("every example fits the schema beside it, and has no member that the schema
   expect(faults).toEqual([]);
 });
 
+test("whatever has to be of a form has an example of it, which a refusal names", () => {
+  const bare: string[] = [];
+  const look = (value: unknown, place: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    if ("pattern" in value && typeof value.pattern === "string" && !("examples" in value)) bare.push(place);
+    for (const [name, inner] of Object.entries(value)) look(inner, `${place}/${name}`);
+  };
+  look(document, "");
+  expect(bare).toEqual([]);
+});
+
 test("every example of a JSON body or answer is there", () => {
   const bare = mediaOf(document).filter(
     ({ pointer, media }) => /json(\/|$)/.test(pointer) && !("example" in media) && !("examples" in media),

@@ -77,6 +77,32 @@ test.each(MADE)("of %s the Free plan allows %d, and says so about one more", asy
   expect([status, body]).toMatchObject([403, { code: "plan_limit_reached", limit, current: limit }]);
 });
 
+describe("one more than an account may have", () => {
+  const one = { plans: { free: { inboxes: 1 }, default: "free" } } as const;
+  const refused = async (config: Parameters<typeof testApp>[0]) => {
+    await using t = await testApp(config);
+    const ada = await t.as("ada@example.com");
+    await ada.post("/inboxes", {});
+    const { detail, fix } = (await ada.post("/inboxes", {})).body;
+    return { detail, fix };
+  };
+
+  test("is refused in the name of the server, with its setting, where no plans are sold", async () => {
+    expect(await refused(one)).toEqual({
+      detail: "This server allows you 1 inbox; this would make 2.",
+      fix: "Remove some of your inboxes, or ask the administrator of this server to raise plans.free.inboxes.",
+    });
+  });
+
+  test("is refused in the name of the plan where plans are sold", async () => {
+    const billing = { stripe_secret_key: "sk_test_1", stripe_webhook_secret: "whsec_1" };
+    expect(await refused({ ...one, billing })).toEqual({
+      detail: "Your Free plan allows 1 inbox; this would make 2.",
+      fix: "Remove some of your inboxes, or ask the operator for a larger plan.",
+    });
+  });
+});
+
 test("of one inbox the Free plan allows three tool servers and fifty allowed senders", async () => {
   await using t = await testApp({ ...DEMO, plans: { default: "free" } });
   const { ada, inbox_id } = await deskOf(t);
@@ -260,7 +286,7 @@ describe("after a downgrade", () => {
     await room.drain();
     const [first = "", ...none] = await letters();
     expect(none).toEqual([]);
-    expect(first).toContain("Subject: An inbox is beyond your Mailwright plan");
+    expect(first).toContain("Subject: An inbox is more than your Mailwright account may have");
     expect(first).toMatch(/so\s+the\s+newest\s+one\s+is\s+switched\s+off/);
     for (const { id } of (await owner.get("/v1/webhooks")).body) await owner.delete(`/v1/webhooks/${id}`);
     await setPlan(room.app, { email: "ada@example.com", plan: "team" });
@@ -269,7 +295,7 @@ describe("after a downgrade", () => {
     await downgrade(room, owner);
     room.clock.advance("25h");
     await room.drain();
-    const told = (await letters()).slice(1).filter((letter) => letter.includes("An inbox is beyond"));
+    const told = (await letters()).slice(1).filter((letter) => letter.includes("An inbox is more than"));
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(/The\s+times\s+of\s+their\s+schedules\s+are\s+left\s+out/);
     expect((await owner.get("/v1/schedules")).body).toMatchObject([{ status: "active" }]);
@@ -334,7 +360,10 @@ describe("after a downgrade", () => {
     // Neither asked for nor by itself does one more become active.
     t.clock.advance("10m");
     await t.drain();
-    const full = { status: "pending", error: expect.stringContaining("Your plan has no room") };
+    const full = {
+      status: "pending",
+      error: expect.stringContaining("Your account may have no more active domains"),
+    };
     expect((await ada.get("/custom-domains")).body[2]).toMatchObject(full);
     expect(await verify(third)).toMatchObject(full);
     // Once there is room, the next one can be had.
@@ -352,7 +381,7 @@ describe("after a downgrade", () => {
     t.clock.advance("7d");
     await t.drain();
     expect((await ada.get("/custom-domains")).body).toMatchObject([
-      { status: "failed", error: expect.stringContaining("Your plan has no room") },
+      { status: "failed", error: expect.stringContaining("Your account may have no more active domains") },
     ]);
   });
 });

@@ -119,7 +119,7 @@ test("an answer to somebody who is not listed any more is not sent again", async
   expect((await again(t, message)).status).toBe(202);
   await t.drain();
   expect(toBob(t.sink)).toEqual([]);
-  expect((await t.activity())[0].reply_error).toContain("allowlist_senders");
+  expect((await t.activity())[0].reply_error).toContain("takes no mail of its sender any more");
 });
 
 test("a message says that it may be tried again just where that is not refused", async () => {

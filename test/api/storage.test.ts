@@ -211,8 +211,8 @@ describe("an account that is full", () => {
       507,
       {
         code: "storage_full",
-        detail: "Your plan stores 1 MB, of which 1 MB are used, so there is no room for the 0.1 MB of this.",
-        fix: expect.stringMatching(/"Days to keep content".*retention_days.*plans\.team\.storage_mb/),
+        detail: "You may store 1 MB, of which 1 MB are used, so there is no room for the 0.1 MB of this.",
+        fix: expect.stringMatching(/“Days to keep content”.*plans\.team\.storage_mb/),
         limit: MB,
         current: before,
       },
@@ -229,9 +229,7 @@ describe("an account that is full", () => {
     const { subject, text: folded } = await simpleParser(Buffer.from(notice?.raw ?? []));
     const text = folded?.replaceAll(/\s+/g, " ");
     expect(subject).toBe("A call did not fit into your Mailwright storage");
-    expect(text).toMatch(
-      /A call of 0\.1 MB was not taken:.* Team plan stores 1 MB, and 0 MB of them are free/,
-    );
+    expect(text).toMatch(/A call of 0\.1 MB was not taken: you may store 1 MB, and 0 MB of them are free/);
     expect(text).toContain("Whatever fits is still taken. A mail that does not fit is put off");
     expect(text).toContain("http://mw.test/app/inboxes");
     expect(text).toContain("Days to keep content");

@@ -280,7 +280,7 @@ describe("a password given to verify", () => {
     const refused = await verifies(script, { code, password: "another guess 5" });
     expect([refused.status, refused.body.code]).toEqual([401, "invalid_credentials"]);
     expect(refused.body.detail).toContain("Nobody was signed in");
-    expect(refused.body.fix).toContain("without `password`");
+    expect(refused.body.fix).toContain("without a password (`password`)");
     expect(JSON.stringify(refused.body)).not.toContain("another guess");
     expect(script.cookies.size).toBe(0);
     expect((await verifies(script, { code, password: ADAS })).body.has_password).toBe(true);

@@ -29,6 +29,7 @@ describe("making an endpoint", () => {
       updated: t.app.now(),
     });
     expect((await t.ada.get("/v1/webhooks")).body).toEqual([endpoint]);
+    expect((await t.ada.get(`/v1/webhooks/${body.id}`)).body).toEqual(endpoint);
     expect((await t.ada.patch(`/v1/webhooks/${body.id}`, {})).body).toEqual(endpoint);
   });
 

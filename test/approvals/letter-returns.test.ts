@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { create } from "../support/tool-room.ts";
 import { approvalRoom } from "./room.ts";
@@ -18,6 +18,7 @@ test.each<[string, boolean, number]>([
     config: { outbound, egress: { allow: ["127.0.0.1"] } },
     inbox: { allowlist_senders: ["bob@example.org"] },
   });
+  const warn = spyOn(room.app.log, "warn");
   room.rounds.push([create()], "It waits.");
   const headers = { "In-Reply-To": "<x@example.org>", "Message-ID": "<a@example.org>" };
   const mail = { from: "Bob <bob@example.org>", subject: "Lunch", text: "Plan a lunch, @calendar", headers };
@@ -30,6 +31,8 @@ test.each<[string, boolean, number]>([
       rcpt_to.includes("ada@example.com") && raw.toString().includes("Calls of tools wait for your yes"),
   );
   expect(told).toHaveLength(notices);
+  // That the relay refuses mail is for the operator to see; what its owner is told is not.
+  expect(warn.mock.calls.map((said) => said.at(-1))).toEqual(refused ? ["mail not handed over"] : []);
   expect((await room.owner.get("/v1/approvals")).body.items).toMatchObject([{ status: "pending" }]);
 });
 

@@ -158,6 +158,7 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await page.getByRole("button", { name: "Test it" }).click();
       await page.getByText("The model was asked nothing").waitFor();
       await page.getByText("Connected", { exact: true }).waitFor();
+      await page.getByText(/^Checked (now|\d+ seconds? ago)$/).waitFor();
       await visit.look("connection-tested");
       model.fault = "html_502";
       const ask = () =>
@@ -175,6 +176,9 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await page.reload();
       await page.getByText("Connected", { exact: true }).waitFor();
       expect(await page.getByText("has a fault of its own").count()).toBe(0);
+      await at.api("PATCH", `/connections/${id}`, { model: "n" });
+      await page.reload();
+      await page.getByText(/^Changed since it was checked (now|\d+ seconds? ago)$/).waitFor();
       await at.api("DELETE", `/inboxes/${inbox.id}`);
       await at.api("DELETE", `/connections/${id}`);
     },

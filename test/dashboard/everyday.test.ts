@@ -39,6 +39,7 @@ describe.skipIf(!hasChromium)("everyday use", () => {
           MAILWRIGHT_LLM__KIND: "openai_compatible",
           MAILWRIGHT_LLM__BASE_URL: model.base_url,
           MAILWRIGHT_LLM__MODEL: "stand-in",
+          MAILWRIGHT_PLANS__FREE__CREDITS: "0",
           MAILWRIGHT_WEBHOOKS__ALLOW: "127.0.0.1",
           MAILWRIGHT_WEBHOOKS__BACKOFF: "0",
           MAILWRIGHT_WEBHOOKS__DISABLE_AFTER: "100",
@@ -114,7 +115,14 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     "a run shows its seconds and is cancelled (%s)",
     async (name, look) => {
       held = Promise.withResolvers<string>();
-      await send({ subject: `Wait ${name}`, text: "Hold the line" });
+      await send({
+        subject: `Wait ${name}`,
+        text: "Hold the line",
+        headers: {
+          "Message-ID": `<${Bun.randomUUIDv7()}@example.org>`,
+          Cc: "Bob <bob@example.net>, carl@example.net",
+        },
+      });
       await using visit = await at.visit({ look });
       const { page } = visit;
       await page.getByRole("link", { name: `Wait ${name}` }).click();
@@ -123,6 +131,8 @@ describe.skipIf(!hasChromium)("everyday use", () => {
         .getByRole("timer")
         .filter({ hasText: /^[1-9]\d* s so far/ })
         .waitFor();
+      await page.getByText(`To ${inbox.address}`, { exact: true }).waitFor();
+      await page.getByText("Cc bob@example.net, carl@example.net", { exact: true }).waitFor();
       await visit.look("working");
       await page.getByRole("button", { name: "Cancel" }).click();
       await page.getByRole("button", { name: "Cancel it" }).click();
@@ -191,13 +201,23 @@ describe.skipIf(!hasChromium)("everyday use", () => {
       const made = await at.api<Inbox>("POST", "/inboxes", { label: `Shop ${name}` });
       await using visit = await at.visit({ look });
       const { page } = visit;
+      const asked = page.waitForRequest((request) => new URL(request.url()).pathname === "/inboxes");
       await visit.open("Inboxes");
+      // What the dashboard says wrongly is an error, and not a warning that nobody sees.
+      expect((await asked).headers()["mailwright-strict"]).toBe("1");
       await page.getByText("The server’s own model").first().waitFor();
       await page
         .getByText(/mails? today/i)
         .first()
         .waitFor();
       await visit.look("inboxes");
+      await page
+        .getByRole("listitem")
+        .filter({ hasText: `Shop ${name}` })
+        .getByRole("link", { name: "Its activity" })
+        .click();
+      await page.waitForURL(`**/app/?inbox_id=${made.id}`);
+      await page.goBack();
       await page.getByRole("link", { name: `Shop ${name}`, exact: true }).click();
       await page.getByRole("tab", { name: "Settings" }).click();
       await page.getByLabel(/mail that says nothing itself/).fill("Sum it up");
@@ -271,6 +291,33 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     await page.getByRole("button", { name: "Leave it as it is" }).click();
     expect((await at.api<Inbox>("GET", path)).allowlist_senders).toEqual([]);
   }, 60_000);
+
+  test("why a mail was not answered is said beside its answer, with the way to the switch", async () => {
+    const path = `/inboxes/${inbox.id}`;
+    await at.api("PATCH", path, { reply_enabled: false });
+    await send({ subject: "No answer", text: "Hello" });
+    await using visit = await at.visit({ look: atWidth(390, "light") });
+    const { page } = visit;
+    await page.getByRole("link", { name: "No answer" }).click();
+    await page.getByText("No answer was mailed: the inbox is set to answer nobody.").waitFor();
+    await visit.look("not-answered");
+    await page.getByRole("link", { name: "How this inbox answers" }).click();
+    await page.getByRole("tab", { name: "Settings", selected: true }).waitFor();
+    await page.getByRole("switch", { name: /Answer by mail/, checked: false }).waitFor();
+    await at.api("PATCH", path, { reply_enabled: true });
+    // Where nothing is sold, a limit leads to no page for paying.
+    const { items } = await at.api<{ items: { id: string }[] }>("GET", "/admin/users");
+    const plan = (name: string) => at.api("PATCH", `/admin/users/${items[0]?.id}`, { plan: name });
+    await plan("free");
+    await send({ subject: "Without credits", text: "Hello" });
+    await plan("team");
+    await page.goto(`${at.url}/app/`);
+    await page.getByRole("link", { name: "Without credits" }).click();
+    await page.getByRole("heading", { name: "Without credits", level: 1 }).waitFor();
+    await page.getByText("Limit reached", { exact: true }).waitFor();
+    await visit.look("without-credits");
+    expect(await page.getByRole("link", { name: /plan/i }).count()).toBe(0);
+  });
 
   test.each(LOOKS)(
     "a tool server that no inbox has leads to those that could (%s)",

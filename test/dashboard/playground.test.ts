@@ -171,6 +171,13 @@ describe.skipIf(!hasChromium)("the playground", () => {
       .getByRole("timer")
       .filter({ hasText: /^[1-9]\d* s so far/ })
       .waitFor();
+    const [{ message_id } = { message_id: "" }] = (
+      await at.api<{ items: { message_id: string }[] }>("GET", "/messages?limit=1")
+    ).items;
+    const story = await page.context().newPage();
+    await story.goto(`${at.url}/app/messages/${message_id}`);
+    await story.getByRole("list", { name: "Steps" }).getByText("list_events").waitFor();
+    await story.close();
     await visit.look("playground-running");
     await page.getByRole("button", { name: "Cancel" }).click();
     // Nobody but the owner knows of a call, so nobody is told.

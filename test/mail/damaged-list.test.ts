@@ -16,7 +16,11 @@ test.each(['["bob@exam', "{}", "null"])(
     const { status, body } = await room.owner.get("/inboxes");
     expect(status).toBe(200);
     expect(body).toMatchObject([
-      { id: room.inbox.id, allowlist_senders: [], problem: expect.stringContaining("Set allowlist_senders") },
+      {
+        id: room.inbox.id,
+        allowlist_senders: [],
+        problem: expect.stringContaining("Write the list under “Who may write” anew"),
+      },
       { id: other.id, problem: null },
     ]);
     expect(await room.send({ text: "Mail of the owner" })).toStartWith("250");
@@ -53,7 +57,7 @@ test.each(['[{"name":"Inv', "{}", "[7]", "null"])(
     const path = `/inboxes/${room.inbox.id}`;
     expect((await room.owner.get(path)).body).toMatchObject({
       rules: [],
-      problem: expect.stringContaining("Set rules anew"),
+      problem: expect.stringContaining("Write them anew"),
     });
     expect(await room.send({ subject: "Your invoice", text: "Pay" })).toStartWith("250");
     expect(

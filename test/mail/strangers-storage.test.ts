@@ -127,7 +127,7 @@ describe("mail of strangers", () => {
     expect(others).toEqual([]);
     const { subject, text } = await simpleParser(Buffer.from(letter?.raw ?? []));
     expect(subject).toBe("A mail did not fit into your Mailwright storage");
-    expect(text).toContain("80 % of the 1 MB that your Team plan stores");
+    expect(text).toContain("80 % of the 1 MB that you may store");
     expect(text).toContain("Days to keep content");
     expect(text).toContain("plans.team.storage_mb");
     await at.app.db.deleteFrom("attachments").execute();

@@ -233,7 +233,7 @@ describe("an answer that waits", () => {
     await putOff(room, { from: BOB });
     await patch(room, policy(false));
     await sendsOn(room);
-    await expectKeptBack(room, /reply_to_unauthenticated/);
+    await expectKeptBack(room, /answers no strangers any more whose address cannot be verified/);
   });
 });
 

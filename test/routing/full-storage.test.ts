@@ -41,7 +41,7 @@ function gone({ attachments }: { attachments: { purged?: boolean }[] }): boolean
 }
 
 const LACK =
-  /^Not kept for want of room: .*The plan of this account stores 1 MB.*"Days to keep content".*plans\.team\.storage_mb/;
+  /^Not kept for want of room: .*This account may store 1 MB.*“Days to keep content”.*plans\.team\.storage_mb/;
 
 describe("a run whose account has no room for all that came of it", () => {
   test("is done with its answer, keeps the files that fit, and says which it left out and what to do", async () => {

@@ -15,6 +15,7 @@ const NOTHING: PromptInput = {
   files: [],
   images: [],
   tools: false,
+  schedules: false,
   contexts: [],
   wishes: [],
 };

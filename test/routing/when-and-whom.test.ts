@@ -19,6 +19,23 @@ test("the model is told the moment on the clock of the account, for a mail and f
   expect(room.model.requests).toHaveLength(2);
 });
 
+const LATER = '`--every="weekday 8:00"`';
+
+test("the model is told that it works once, and how later work is asked for, where its author may ask for that", async () => {
+  await using room = await mailroom();
+  const told = () => room.model.requests.at(-1)?.body?.messages[0]?.content?.includes(LATER);
+  await send(room, { text: "every weekday at 8: summarise what came in overnight" });
+  expect(told()).toBe(true);
+  await room.owner.post("/v1/messages", { instruction: "Remind me tomorrow" });
+  expect(told()).toBe(true);
+  await room.owner.post("/v1/messages", { instruction: '--at="tomorrow 9:00"\nCall the plumber' });
+  room.clock.advance("2d");
+  await room.drain();
+  expect([told(), room.model.requests.length]).toEqual([false, 3]);
+  await send(room, { from: "eve@example.net", text: "Summarise this every day" });
+  expect([told(), room.model.requests.length]).toEqual([false, 4]);
+});
+
 test("the material of a mail names its date, and to whom it went", async () => {
   await using room = await mailroom();
   await room.owner.patch("/auth/profile", { timezone: "Europe/Berlin" });

@@ -438,6 +438,28 @@ describe("rules are refused", () => {
       expect([status, body.errors?.[0]?.path]).toEqual([422, path]);
     });
 
+  test("with times of the day: one digit is enough for the hour, and other forms are told the right one", async () => {
+    await using room = await mailroom();
+    const rule = (time: string) => ({
+      name: "Night",
+      when: [{ field: "time", from: time, to: "17:00" }],
+      do: { wait: { until: time } },
+    });
+    const put = (time: string) => room.owner.patch(`/inboxes/${room.inbox.id}`, { rules: [rule(time)] });
+    expect((await put("8:00")).body.rules).toMatchObject([rule("08:00")]);
+    for (const time of ["8", "24:00", "8 o'clock", "8:00 am"]) {
+      const { status, body } = await put(time);
+      const message = "has the wrong form: write it like 08:00";
+      expect([status, body.errors]).toMatchObject([
+        422,
+        [
+          { path: "body.rules.0.when.0.from", message },
+          { path: "body.rules.0.do.wait.until", message },
+        ],
+      ]);
+    }
+  });
+
   test("two of one name, too many, and too many words; none is stored", async () => {
     await using room = await mailroom();
     const put = async (rules: unknown) => {

@@ -389,7 +389,7 @@ describe("a schedule that cannot go on", () => {
     await room.send({ text: "--every=daily\nSay good night." });
     await room.drain();
     expect(await schedules(room)).toHaveLength(1);
-    expect((await lastAnswer(room)).text).toContain("plan allows 1 schedules");
+    expect((await lastAnswer(room)).text).toContain("This server allows you 1 schedule;");
     const states = (await room.activity()).map(({ status, reason }) => [status, reason]);
     expect(states.toSorted()).toEqual([
       ["done", null],

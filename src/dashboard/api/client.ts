@@ -1,3 +1,4 @@
+import { forPeople } from "../../errors.ts";
 import { noteReach } from "./reach.ts";
 
 /** A refusal of the server: RFC 9457, with our `code`, `fix` and, for a form, one fault a field. */
@@ -146,7 +147,11 @@ function isFromBetween(response: Response): boolean {
 }
 
 function problemOf(response: Response, text: string): Problem {
-  if (isProblem(response)) return JSON.parse(text) as Problem;
+  if (isProblem(response)) return JSON.parse(text, asPeopleRead) as Problem;
   const detail = `Something between here and the server answered ${response.status} instead of it.`;
   return { status: response.status, code: "unexpected", detail };
+}
+
+function asPeopleRead(_member: string, value: unknown): unknown {
+  return typeof value === "string" ? forPeople(value) : value;
 }

@@ -1,6 +1,8 @@
+import { Link } from "@tanstack/react-router";
 import { CircleAlert, CircleCheck, Info, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { ApiError } from "../api/client.ts";
+import { useSold } from "../api/session.ts";
 import { Button } from "./button.tsx";
 import { classes } from "./class-names.ts";
 
@@ -31,13 +33,10 @@ interface FaultProps {
   about?: string;
 }
 
-/** Mends of refusals whose own words are for who writes programs. */
+/** Mends of refusals that a page has in a way of its own. */
 const MENDS: Record<string, string> = {
   unauthorized: "Sign in again in another tab. What you wrote stays here until you come back and send it.",
   session_required: "Sign in again here, and do it within ten minutes.",
-  invalid_credentials: "Forgotten? Sign in with a code instead.",
-  inbox_paused: "Have it go on, on its page under Settings.",
-  inbox_not_routed: "Choose a model for it on its page, under Settings.",
 };
 
 /** Why something did not work and what mends it, in the server's own words. */
@@ -50,6 +49,7 @@ export function Fault({ error, retry, about }: FaultProps) {
         {errorWords(error)}
       </p>
       {fixOf(error) && <p className="text-text">{fixOf(error)}</p>}
+      <MendLink error={error} />
       {retry && (
         <Button className="mt-2" onClick={retry}>
           Try again
@@ -58,6 +58,28 @@ export function Fault({ error, retry, about }: FaultProps) {
     </Notice>
   );
 }
+
+/** Refusals that are mended on the page of an inbox, and those that a larger plan mends where plans are sold. */
+const BY_INBOX = new Set(["inbox_not_routed", "inbox_paused", "inbox_required", "storage_full"]);
+const BY_PLAN = new Set(["plan_limit_reached", "plan_required"]);
+
+function MendLink({ error }: { error: unknown }) {
+  const sold = useSold();
+  const code = error instanceof ApiError ? error.problem.code : "";
+  if (BY_INBOX.has(code))
+    return (
+      <Link {...LINK} to="/inboxes">
+        Your inboxes
+      </Link>
+    );
+  return sold && BY_PLAN.has(code) ? (
+    <Link {...LINK} to="/billing">
+      Your plan
+    </Link>
+  ) : null;
+}
+
+const LINK = { className: "font-medium underline" };
 
 /** What there is to say of an error, without its mend. */
 export function errorWords(error: unknown): string {

@@ -57,7 +57,7 @@ export async function tellOfLostLetter(
     .returning(["id", "state"])
     .executeTakeFirst();
   if (request?.state !== "pending") return;
-  app.log.warn({ approval_id: request.id }, "the letter that asks for consent to a call did not arrive");
+  app.log.info({ approval_id: request.id }, "the letter that asks for consent to a call did not arrive");
   await tellOwnerLater(app, tx, { user_id, kind: "approvals_waiting" });
 }
 

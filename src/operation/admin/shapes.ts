@@ -80,7 +80,7 @@ const outgoing = {
   subject: t.Nullable(
     t.String({
       description:
-        "Shown of your own mails and of those in the capture box; null of what is another account's.",
+        "Shown of your own mails and of those in the capture box; null of what is another account's, and, to an API key, of letters of the server itself, such as login codes.",
       examples: ["Re: Lunch"],
     }),
   ),
@@ -104,7 +104,7 @@ export const OutgoingMailShape = t.Object(outgoing, { $id: "OutgoingMail" });
 export const OutgoingMailDetailShape = t.Object(
   {
     ...outgoing,
-    text: t.Nullable(t.String({ description: "Its words, as they read." })),
+    text: t.Nullable(t.String({ description: "Its words, as they read; null as `subject` is." })),
     raw: t.Nullable(
       t.String({
         description:

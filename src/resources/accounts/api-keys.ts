@@ -1,5 +1,5 @@
 import type { App } from "../../app.ts";
-import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import { refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { UserRow } from "../../db/schema.ts";
@@ -86,7 +86,7 @@ export async function addApiKey(
     const known = (await listApiKeys(tx, user)).map(({ id }) => id);
     const replaces = plan === "free";
     if (replaces) await tx.deleteFrom("api_keys").where("user_id", "=", user.id).execute();
-    else refuseOverCap("API keys", planLimits(app.config, plan).api_keys, known.length + 1);
+    else refuseOverCap(app, { plan }, "api_keys", { wanted: known.length + 1 });
     await insertKey(tx, user, { ...row, hash });
     await queue(tx);
     return replaces ? known : [];

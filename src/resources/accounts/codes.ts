@@ -300,7 +300,7 @@ export function hmacOfCode(app: App, user: Pick<UserRow, "id">, code: string): s
 
 function wrongCode(): AppError {
   return new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
-    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code. One that a tool of the account has shown, as by a look into its mailbox, does not count either.",
+    fix: "Ask for a new one with “Send again” (`POST /auth/request-code`). One that a tool of the account has shown, as by a look into its mailbox, does not count either.",
   });
 }
 
@@ -309,7 +309,7 @@ function passwordWouldNotWork(): AppError {
     "invalid_credentials",
     "The code is right, but this is not the password of the account, nor the one chosen last for it in the past 15 minutes. Nobody was signed in.",
     {
-      fix: "Send the code again without `password`: it signs in, and for ten minutes POST /auth/set-password sets a password.",
+      fix: "Enter the code again without a password (`password`): it signs you in, and for ten minutes you may set one (`POST /auth/set-password`).",
     },
   );
 }

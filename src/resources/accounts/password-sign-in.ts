@@ -85,13 +85,13 @@ async function refuseWaiting(
     "email_not_verified",
     "The mail address has to be verified before this password works.",
     {
-      fix: "Enter the code from the mail with POST /auth/verify, and with it this password once more, or the registration token.",
+      fix: "Enter the code from the mail, and with it this password once more (`POST /auth/verify`, also with the `registration_token`).",
     },
   );
 }
 
 function wrong(): AppError {
   return new AppError("invalid_credentials", "The address or the password is wrong.", {
-    fix: "Forgotten? Sign in with a code: POST /auth/request-code.",
+    fix: "Forgotten? Sign in with a code instead (`POST /auth/request-code`).",
   });
 }

@@ -167,6 +167,6 @@ export function refuseStale(
 
 function passwordRequired(message: string, member: GivenPassword["member"]): AppError {
   return new AppError("current_password_required", message, {
-    fix: `Send it as \`${member}\`. Forgotten? Sign in with a code: for ten minutes after it, POST /auth/set-password needs no old password.`,
+    fix: `Send it along (\`${member}\`). Forgotten? Sign in with a code: for ten minutes after it a new password needs no old one (\`POST /auth/set-password\`).`,
   });
 }

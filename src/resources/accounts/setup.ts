@@ -106,6 +106,6 @@ function wrongToken(): AppError {
 
 function alreadySetUp(): AppError {
   return new AppError("conflict", "This server has been set up already.", {
-    fix: "Sign in with POST /auth/login, or with a code: POST /auth/request-code.",
+    fix: "Sign in with your password or with a code (`POST /auth/login`, `POST /auth/request-code`).",
   });
 }

@@ -46,7 +46,7 @@ export async function budgetLetter(
     subject: subjectOf(about),
     words: [
       ...cause,
-      `What would go beyond it is listed as \`limited\` in your [activity](${app.base_url}/app/), and is not worked on later by itself: have what still matters tried again there. Models that cost nothing here go on, and so does a fallback whose own budget has room. Of mail that is left undone for it from tomorrow on, you hear once a day.`,
+      `What would go beyond it is listed under “Limit reached” in your [activity](${app.base_url}/app/), and is not worked on later by itself: have what still matters tried again there. Models that cost nothing here go on, and so does a fallback whose own budget has room. Of mail that is left undone for it from tomorrow on, you hear once a day.`,
       ...(amount === undefined ? [anew] : []),
     ],
     most: "for a budget of this size once a month",

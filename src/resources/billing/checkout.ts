@@ -87,7 +87,7 @@ async function currentSubscription(app: App, user: UserRow): Promise<Held | null
 
 function restingSubscription(): AppError {
   return new AppError("already_subscribed", "Your account has a subscription that is paused or not paid.", {
-    fix: "POST /billing/portal resumes it, pays for it or cancels it.",
+    fix: "Resume it, pay for it or cancel it with “Invoices, card and cancelling” (`POST /billing/portal`).",
   });
 }
 
@@ -110,7 +110,7 @@ function refuseOwned(has: Plan, wanted: PaidPlan, held: Held | null): void {
   const is_owned = held ? owned === wanted : PLANS.indexOf(owned) >= PLANS.indexOf(wanted);
   if (!is_owned) return;
   throw new AppError("already_subscribed", `Your account has the ${planName(owned)} plan already.`, {
-    fix: "POST /billing/portal changes how you pay, or cancels.",
+    fix: "Change how you pay, or cancel, with “Invoices, card and cancelling” (`POST /billing/portal`).",
   });
 }
 

@@ -8,7 +8,15 @@ import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { isLeft } from "../../db/tries.ts";
 import { NO_ROOM } from "./change-plan.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
-import { planLimits, planName } from "./plans.ts";
+import {
+  allowedBy,
+  capitalized,
+  countWords,
+  moreOf,
+  planLimits,
+  type PlanLimits,
+  sellsPlans,
+} from "./plans.ts";
 
 type Notice = JobPayloads["mail_notice"];
 /** What a letter is to tell: `notices` are all that wait for it, and `since` is the unix second of the first. */
@@ -46,9 +54,9 @@ export async function creditLetter(
   return letterTo(app, user, {
     subject: "Your Mailwright credits are used up",
     words: [
-      `${undone.mails === 0 ? "Your schedules are" : "Mail to your inboxes is"} not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
+      `${undone.mails === 0 ? "Your schedules are" : "Mail to your inboxes is"} not being worked on: your credits for this period are used up (**${credits.used} of ${credits.allowance}**).`,
       `${undoneWords(undone, "senders whom you have listed were told, others were not")} ${againWords(app, undone, " once there are credits")}`,
-      `New credits are there on **${momentFor(user, credits.resets_at)}**. ${adviceFor(app, user)}`,
+      `New credits are there on **${momentFor(user, credits.resets_at)}**. ${adviceFor(app, user, "credits")}`,
     ],
   });
 }
@@ -74,9 +82,9 @@ export async function strangersLetter(
   return letterTo(app, user, {
     subject: "Mail of strangers has used its share of your Mailwright credits",
     words: [
-      `Mail of senders whom you have not listed is not being worked on: of the ${credits.allowance} credits of your ${planName(user.plan)} plan, the last ${kept} are kept for your own mail and calls, and for senders whom you have listed. **${credits.remaining}** are left.`,
+      `Mail of senders whom you have not listed is not being worked on: of your ${credits.allowance} credits for this period, the last ${kept} are kept for your own mail and calls, and for senders whom you have listed. **${credits.remaining}** are left.`,
       undoneWords(undone, "senders of such mail are not told"),
-      `New credits are there on **${momentFor(user, credits.resets_at)}**. List the senders whose mail is to be worked on (allowlist_senders of an inbox): then nobody else can use your credits. ${adviceFor(app, user)}`,
+      `New credits are there on **${momentFor(user, credits.resets_at)}**. List the senders whose mail is to be worked on, on the page of an [inbox](${app.base_url}/app/inboxes) under “Who may write”: then nobody else can use your credits. ${adviceFor(app, user, "credits")}`,
     ],
   });
 }
@@ -114,22 +122,22 @@ export async function roomLetter(app: App, user: UserRow, { since }: Told): Prom
     return lateLetter(app, user, {
       since,
       reason: "plan_limit",
-      cause: "the inbox was beyond your plan",
+      cause: "the inbox was more than your account may have",
       now: "All of your inboxes work again",
     });
-  const plan = planName(user.plan);
+  const allowed = allowedBy(app.config, user.plan);
   const of_inboxes = [
-    `An inbox is not being worked on: your ${plan} plan allows **${limits.inboxes} inboxes**, and you have ${inboxes}. The newest ${resting === 1 ? "one rests" : `${resting} rest`}, with everything in them.`,
-    "Mail to them is kept and listed as `limited` in your activity. Nothing is charged for it; senders whom you have listed are told, others are not. The times of their schedules are left out.",
+    `An inbox is not being worked on: ${allowed} **${countWords(limits.inboxes, "inboxes")}**, and you have ${inboxes}. The newest ${resting === 1 ? "one rests" : `${resting} rest`}, with everything in them.`,
+    "Mail to them is kept and listed under “Limit reached” in your activity. Nothing is charged for it; senders whom you have listed are told, others are not. The times of their schedules are left out.",
     "Remove inboxes that you do not need, and the next ones work again.",
   ];
-  const of_endpoints = `Your ${plan} plan allows **${limits.webhooks} webhook endpoints**, so ${endpoints === 1 ? "the newest one is" : `the newest ${endpoints} are`} switched off and told of nothing that happens. What waited for them can be sent again from their page once a larger plan has switched them on.`;
+  const of_endpoints = `${capitalized(allowed)} **${countWords(limits.webhooks, "webhooks")}**, so ${endpoints === 1 ? "the newest one is" : `the newest ${endpoints} are`} switched off and told of nothing that happens. What waited for them can be sent again from their page once they are switched on again.`;
   return letterTo(app, user, {
-    subject: `${resting > 0 ? "An inbox" : "A webhook endpoint"} is beyond your Mailwright plan`,
+    subject: `${resting > 0 ? "An inbox" : "A webhook endpoint"} is more than your Mailwright account may have`,
     words: [
       ...(resting > 0 ? of_inboxes : []),
       ...(endpoints > 0 ? [of_endpoints] : []),
-      adviceFor(app, user),
+      adviceFor(app, user, resting > 0 ? "inboxes" : "webhooks"),
     ],
   });
 }
@@ -155,11 +163,12 @@ export function letterTo(
   return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
 }
 
-function adviceFor({ config }: App, { plan }: UserRow): string {
-  if (config.billing.stripe_secret_key === "")
-    return "If that is not enough, ask the operator of your server for a larger plan.";
-  if (plan === "free") return "If that is not enough, get a larger plan with `POST /billing/checkout`.";
-  return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
+/** How the owner comes to more of what `setting` of their plan bounds. */
+function adviceFor({ config, base_url }: App, { plan }: UserRow, setting: keyof PlanLimits): string {
+  const more = sellsPlans(config)
+    ? `[get a larger plan${setting === "credits" && plan !== "free" ? ", or buy credits" : ""}](${base_url}/app/billing)`
+    : moreOf(config, plan, setting);
+  return `If that is not enough, ${more}.`;
 }
 
 async function countUndone(db: Db, user: UserRow, { since, reason, whose }: Limited): Promise<Undone> {
@@ -202,10 +211,6 @@ function many(count: number, name: string): string {
   return count === 1 ? `one ${name}` : `${count} ${name}s`;
 }
 
-function capitalized(words: string): string {
-  return words.slice(0, 1).toUpperCase() + words.slice(1);
-}
-
 /** What the letter about a limit that lasts says of what was left undone. `told`: which senders know of their mails. */
 function undoneWords(undone: Undone, told: string): string {
   const { mails, runs } = undone;
@@ -214,7 +219,7 @@ function undoneWords(undone: Undone, told: string): string {
     ...(runs === 0 ? [] : [`${runsOf(runs)} ${runs === 1 ? "was" : "were"} left out`]),
   ].join(", and ");
   const one = sumOf(undone) === 1;
-  return `${capitalized(left_out)}. ${one ? "It is" : "They are"} kept and listed as \`limited\` in your activity. Nothing was charged for ${one ? "it" : "them"}${mails === 0 ? "" : `; ${told}`}.`;
+  return `${capitalized(left_out)}. ${one ? "It is" : "They are"} kept and listed under “Limit reached” in your activity. Nothing was charged for ${one ? "it" : "them"}${mails === 0 ? "" : `; ${told}`}.`;
 }
 
 /** How what was left undone is done after all. */

@@ -14,7 +14,7 @@ import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
 import { budgetLetter, undoneForBudgetLetter } from "./budget-letters.ts";
 import { creditLetter, letterTo, roomLetter, strangersLetter, type Told } from "./limit-letters.ts";
-import { planName } from "./plans.ts";
+import { moreOf } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
 import { undoneLetter, unforwardedLetter } from "./undone-letters.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
@@ -120,11 +120,11 @@ async function fullLetter(app: App, user: UserRow, { notices }: Told): Promise<Q
     subject: `A ${what} did not fit into your Mailwright storage`,
     words: [
       whose === "household"
-        ? `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${limit}, and ${free} of them are free.`
-        : `**${refused} was not taken:** senders whom you have not listed may fill ${STRANGERS_PERCENT} % of the ${limit} that your ${planName(user.plan)} plan stores, and ${free} of that are free. The rest is for your own mail and calls, and for senders whom you have listed.`,
-      "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is answered with `storage_full`, and nothing of it is kept.",
-      `To make room, open one of your [inboxes](${app.base_url}/app/inboxes), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${app.base_url}/app/contexts) that you do not need. [Usage](${app.base_url}/app/usage) shows how much is stored.`,
-      `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,
+        ? `**${refused} was not taken:** you may store ${limit}, and ${free} of them are free.`
+        : `**${refused} was not taken:** senders whom you have not listed may fill ${STRANGERS_PERCENT} % of the ${limit} that you may store, and ${free} of that are free. The rest is for your own mail and calls, and for senders whom you have listed.`,
+      "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is refused, and nothing of it is kept.",
+      `To make room, open one of your [inboxes](${app.base_url}/app/inboxes), and under Settings choose fewer “Days to keep content”: what is older goes within the hour. Or delete [contexts](${app.base_url}/app/contexts) that you do not need. [Usage](${app.base_url}/app/usage) shows how much is stored.`,
+      `If that is not enough, ${moreOf(app.config, user.plan, "storage_mb")}.`,
     ],
   });
 }

@@ -25,33 +25,85 @@ export function planFeatures(plan: Plan): string[] {
  */
 export function defaultPlan(config: Config): Plan {
   if (config.plans.default !== "") return config.plans.default;
-  return config.billing.stripe_secret_key === "" ? "team" : "free";
+  return sellsPlans(config) ? "free" : "team";
 }
 
-/** Throws `plan_limit_reached` when a plan allows fewer than the `wanted` that there are to be after `adding` more. */
-export function refuseOverCap(noun: string, limit: number, wanted: number, adding = 1): void {
+/** Whether plans are sold here. Where they are not, people are told of no plan: what is allowed is the server's choice. */
+export function sellsPlans(config: Config): boolean {
+  return config.billing.stripe_secret_key !== "";
+}
+
+/** Who allows an account what it may have, such as “this server allows you”. */
+export function allowedBy(config: Config, plan: Plan): string {
+  return sellsPlans(config) ? `your ${planName(plan)} plan allows` : "this server allows you";
+}
+
+/** How an account comes to more of what `setting` of its plan bounds. */
+export function moreOf(config: Config, plan: Plan, setting: keyof PlanLimits): string {
+  return sellsPlans(config)
+    ? "ask the operator for a larger plan"
+    : `ask the administrator of this server to raise plans.${plan}.${setting}`;
+}
+
+/** What is counted, one and several of it. */
+const COUNTED = {
+  allowlist_entries: ["allowed sender in one inbox", "allowed senders in one inbox"],
+  api_keys: ["API key", "API keys"],
+  connections: ["connection", "connections"],
+  contexts: ["context", "contexts"],
+  custom_domains: ["custom domain", "custom domains"],
+  inboxes: ["inbox", "inboxes"],
+  mcp_per_inbox: ["MCP connection in one inbox", "MCP connections in one inbox"],
+  schedules: ["schedule", "schedules"],
+  webhooks: ["webhook endpoint", "webhook endpoints"],
+} as const satisfies Partial<Record<keyof PlanLimits, readonly [string, string]>>;
+
+type Counted = keyof typeof COUNTED;
+
+/** "1 inbox", "50 inboxes". */
+export function countWords(count: number, counted: Counted): string {
+  return `${count === 0 ? "no" : count} ${COUNTED[counted][count === 1 ? 0 : 1]}`;
+}
+
+/** As the beginning of a sentence. */
+export function capitalized(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+/** Throws `plan_limit_reached` when an account may have fewer than the `wanted` that there are to be after `adding` more. */
+export function refuseOverCap(
+  { config }: Pick<App, "config">,
+  { plan }: Pick<UserRow, "plan">,
+  counted: Counted,
+  { wanted, adding = 1, which = "" }: { wanted: number; adding?: number; which?: string },
+): void {
+  const limit = planLimits(config, plan)[counted];
   if (wanted <= limit) return;
-  throw new AppError("plan_limit_reached", `Your plan allows ${limit} ${noun}; this would make ${wanted}.`, {
-    fix: `Remove some of your ${noun}, or ask the operator for a larger plan.`,
+  const allowed = `${capitalized(allowedBy(config, plan))} ${countWords(limit, counted)}${which}`;
+  throw new AppError("plan_limit_reached", `${allowed}; this would make ${wanted}.`, {
+    fix: `Remove some of your ${COUNTED[counted][1]}, or ${moreOf(config, plan, counted)}.`,
     members: { limit, current: wanted - adding },
   });
 }
 
 /**
- * Throws `plan_limit_reached` for what a plan has no room for: of `count` things it allows `limit`, and this is the
+ * Throws `plan_limit_reached` for what an account has no room for: of `count` things it may have some, and this is the
  * `rank`th, the oldest being the first.
  */
 export function refuseBeyondPlan(
-  noun: string,
-  limit: number,
+  { config }: Pick<App, "config">,
+  { plan }: Pick<UserRow, "plan">,
+  counted: Counted,
   { rank, count }: { rank: number; count: number },
 ): void {
+  const limit = planLimits(config, plan)[counted];
   if (rank <= limit) return;
+  const allowed = `${capitalized(allowedBy(config, plan))} ${countWords(limit, counted)}`;
   throw new AppError(
     "plan_limit_reached",
-    `Your plan allows ${limit} ${noun}, and this is one of the newest of your ${count}: it is kept as it is.`,
+    `${allowed}, and this is one of the newest of your ${count}: it is kept as it is.`,
     {
-      fix: `Remove some of your ${noun}, or ask the operator for a larger plan.`,
+      fix: `Remove some of your ${COUNTED[counted][1]}, or ${moreOf(config, plan, counted)}.`,
       members: { limit, current: count },
     },
   );

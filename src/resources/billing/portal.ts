@@ -18,7 +18,7 @@ export async function openPortal(app: App, user: UserRow): Promise<{ url: string
     ));
   if (session) return pageOf(session);
   throw new AppError("no_billing_account", "You have not paid for anything here yet.", {
-    fix: "POST /billing/checkout begins a subscription.",
+    fix: "Begin with a plan or with credits (`POST /billing/checkout`, `POST /billing/topup`).",
   });
 }
 

@@ -3,7 +3,7 @@ import { storedBytes } from "../../db/account-storage.ts";
 import type { Db } from "../../db/database.ts";
 import type { UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
-import { planLimits } from "./plans.ts";
+import { moreOf, planLimits } from "./plans.ts";
 import { MB } from "../../lib/sizes.ts";
 
 /** How much of an account's bound the mail of others may fill: whoever writes to it must not keep its owner out. */
@@ -39,12 +39,12 @@ export function freeFor({ bytes, limit_bytes }: Storage, whose: Whose): number {
 export async function refuseFull(app: App, db: Db, user: UserRow, adding: number): Promise<void> {
   const { bytes, limit_bytes } = await storageOf(app, db, user);
   if (limit_bytes === null || bytes + adding <= limit_bytes) return;
-  throw new StorageFull(user, { bytes, limit_bytes, adding });
+  throw new StorageFull(app, user, { bytes, limit_bytes, adding });
 }
 
 /** The mend, in a sentence. */
-export function howToMakeRoom(plan: UserRow["plan"]): string {
-  return `In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan or a larger plans.${plan}.storage_mb.`;
+export function howToMakeRoom({ config }: Pick<App, "config">, plan: UserRow["plan"]): string {
+  return `Choose fewer “Days to keep content” in the settings of an inbox (what is older goes within the hour), delete contexts, or ${moreOf(config, plan, "storage_mb")}.`;
 }
 
 /** What the caller hears; `bytes` are those that found no room. */
@@ -52,13 +52,14 @@ export class StorageFull extends AppError {
   readonly bytes: number;
 
   constructor(
+    app: Pick<App, "config">,
     { plan }: UserRow,
     { bytes, limit_bytes, adding }: Record<"bytes" | "limit_bytes" | "adding", number>,
   ) {
-    const room = `Your plan stores ${inMb(limit_bytes)}, of which ${inMb(bytes)} are used`;
+    const room = `You may store ${inMb(limit_bytes)}, of which ${inMb(bytes)} are used`;
     const what = adding === 0 ? "this" : `the ${inMb(adding)} of this`;
     super("storage_full", `${room}, so there is no room for ${what}.`, {
-      fix: howToMakeRoom(plan),
+      fix: howToMakeRoom(app, plan),
       members: { limit: limit_bytes, current: bytes },
     });
     this.bytes = adding;

@@ -22,7 +22,11 @@ export function splitConfig(app: App, row: ConnectionRow, config: Settings | und
   if (typeof client_secret === "string" && client_secret !== "")
     return { config: shown, client_secret: client_secret.trim() };
   if (client_secret !== undefined)
-    throw invalid("body.config", "invalid_client_secret", "config.client_secret must be text.");
+    throw invalid(
+      "body.config",
+      "invalid_client_secret",
+      "The secret of the OAuth client must be text (`config.client_secret`).",
+    );
   const kept = isSameClient(row, shown) || openIfPossible(app, row)?.client_secret === undefined;
   return { config: config === null ? null : shown, ...(kept ? {} : { client_secret: null }) };
 }

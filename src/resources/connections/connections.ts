@@ -4,7 +4,7 @@ import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
 import { budgetColumn, refuseRaised } from "../billing/budget-column.ts";
-import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
+import { refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../../db/schema.ts";
@@ -120,8 +120,7 @@ export async function insertConnection(
   user: UserRow,
   row: ConnectionRow,
 ): Promise<ConnectionRow> {
-  const limit = planLimits(app.config, user.plan).connections;
-  refuseOverCap("connections", limit, (await countConnections(tx, user)) + 1);
+  refuseOverCap(app, user, "connections", { wanted: (await countConnections(tx, user)) + 1 });
   const named = { ...row, label: await freeLabel(tx, row) };
   await tx.insertInto("connections").values(named).execute();
   return named;
@@ -335,8 +334,7 @@ async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: Connection
   const ids = tx.selectFrom("connections").select("id").where("user_id", "=", user.id).orderBy("id");
   const rows = await ids.execute();
   const rank = rows.findIndex((row) => row.id === id) + 1;
-  const limit = planLimits(app.config, user.plan).connections;
-  refuseBeyondPlan("connections", limit, { rank, count: rows.length });
+  refuseBeyondPlan(app, user, "connections", { rank, count: rows.length });
 }
 
 async function countConnections(db: Db, user: UserRow): Promise<number> {

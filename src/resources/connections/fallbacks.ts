@@ -16,7 +16,7 @@ export function fallbacksIn(body: ConnectionBody): ConnectionInput["fallback_con
     throw invalid(
       "body.fallback_connection_id",
       "not_the_first",
-      "fallback_connection_id is the first of fallback_connection_ids. Send one of the two.",
+      "The first connection to ask instead is named twice, and differently. Send one of the two (`fallback_connection_id`, `fallback_connection_ids`).",
     );
   return all;
 }

@@ -33,8 +33,8 @@ export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): v
       "body.base_url",
       "missing",
       info.category === "mcp"
-        ? "A connection to an MCP server needs a base_url, such as https://tools.example.com/mcp."
-        : "This kind of connection needs a base_url, such as https://models.example.com/v1.",
+        ? "A connection to an MCP server needs its address (`base_url`), such as https://tools.example.com/mcp."
+        : "This kind of connection needs an address (`base_url`), such as https://models.example.com/v1.",
     );
   if (row.kind === "mcp" && isProgramUrl(row.base_url)) refuseClosedProgram(app, user, row.base_url);
   else if (row.base_url !== null) refuseBadUrl(app, row.base_url);
@@ -60,7 +60,7 @@ export function refuseUnasked(
   if (session === null && gone.length > 0)
     throw new AppError(
       "session_required",
-      `An API key cannot take ${gone.map((name) => `"${name}"`).join(", ")} off ask_tools: it is for somebody who has signed in.`,
+      `An API key cannot take ${gone.map((name) => `"${name}"`).join(", ")} off the tools to ask about first (\`ask_tools\`): it is for somebody who has signed in.`,
       {
         fix: "Change it in the dashboard, on the page of the connection, or send what is there already along.",
       },
@@ -82,7 +82,7 @@ export function refuseUnmarked(
   const what = after === undefined ? "delete this connection" : "have this connection lead to another server";
   throw new AppError(
     "session_required",
-    `An API key cannot ${what}, as its owner is asked first about ${marked.map((name) => `"${name}"`).join(", ")} of it (ask_tools): it is for somebody who has signed in.`,
+    `An API key cannot ${what}, as its owner is asked first about ${marked.map((name) => `"${name}"`).join(", ")} of it (\`ask_tools\`): it is for somebody who has signed in.`,
     { fix: "Do it in the dashboard, on the page of the connection, or make another connection." },
   );
 }
@@ -100,7 +100,7 @@ export async function refuseSwapped(
   if (session !== null || after.secrets_id === before.secrets_id) return;
   const why =
     marksOfServer(await toolConnections(tx, { user_id: user.id }), before).length > 0
-      ? "its owner is asked first about tools of it (ask_tools)"
+      ? "its owner is asked first about tools of it (`ask_tools`)"
       : (await isAskedAbout(app, tx, before))
         ? "a call of it waits for its owner's yes"
         : null;
@@ -143,7 +143,8 @@ export function refuseMovedSecrets(
 ): void {
   refuseMovedGrant(before, after);
   if (originOf(app, before) === originOf(app, after)) return;
-  const words = "The new base_url is on another server, which the stored secrets were not meant for.";
+  const words =
+    "The new address (`base_url`) is on another server, which the stored secrets were not meant for.";
   if (given.credential === undefined && hasCredential(app, after))
     throw invalid("body.credential", "needed_again", `${words} Send the credential for it as well.`);
   const { headers, client_secret } = openSealed(app, after);

@@ -128,13 +128,18 @@ export interface SecretInput {
   client_secret?: string | null;
 }
 
+/** A key as it was pasted, which examples show as it is sent (RFC 6750). */
+function keyIn(pasted: string): string {
+  return pasted.trim().replace(/^Bearer +/i, "");
+}
+
 export function sealedColumns(app: App, row: ConnectionRow, input: SecretInput): Partial<ConnectionRow> {
   const { credential: given, headers, client_secret } = input;
   // A new credential makes a connection usable whose old one cannot be opened; its headers are lost with that one.
   const sealed = given === undefined ? openSealed(app, row) : (openIfPossible(app, row) ?? NOTHING_SEALED);
   const secret = client_secret === undefined ? sealed.client_secret : client_secret;
   const next: Sealed = {
-    credential: given?.trim() ?? sealed.credential,
+    credential: given === undefined ? sealed.credential : keyIn(given),
     headers: headers ?? sealed.headers,
     ...(typeof secret === "string" ? { client_secret: secret } : {}),
     // A credential that is typed in takes the place of one that came by OAuth.

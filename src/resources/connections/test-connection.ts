@@ -7,7 +7,7 @@ import { firstOf, refuseMissingModel } from "./chosen-model.ts";
 import type { NewConnection } from "./body-shapes.ts";
 import { draftConnection, ownConnection } from "./connections.ts";
 import { isModelKind } from "./kinds.ts";
-import { lookBelow } from "./look-below.ts";
+import { lookBeside } from "./look-beside.ts";
 import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
 import { apiPingOf, pingApi } from "./ping-api.ts";
 import { pingMcp } from "./ping-mcp.ts";
@@ -113,7 +113,7 @@ async function findingOf(app: App, row: ConnectionRow, ask: Ask): Promise<Findin
     })
     .catch((error: unknown) => {
       if (!isNoInterface(error)) throw error;
-      return lookBelow(target, error);
+      return lookBeside(target, error);
     });
   const finding = { ...found, tools: firstOf(found.tools) };
   refuseEcho(target, finding);

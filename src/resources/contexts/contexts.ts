@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { planLimits, refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
+import { refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import { freeFor, refuseFull, type Storage, storageOf } from "../billing/storage.ts";
 import type { Db } from "../../db/database.ts";
 import { BODY_BYTES } from "../../db/row-bytes.ts";
@@ -57,7 +57,7 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
   const columns = columnsOf(input);
   refuseKind(user, input.kind);
   const slugs = await slugsOf(tx, user);
-  refuseOverCap("contexts", planLimits(app.config, user.plan).contexts, slugs.size + 1);
+  refuseOverCap(app, user, "contexts", { wanted: slugs.size + 1 });
   if (input.slug !== undefined && slugs.has(input.slug)) throw slugTaken(input.slug);
   await refuseFull(app, tx, user, Buffer.byteLength(columns.body ?? ""));
   const row: ContextRow = {
@@ -162,7 +162,7 @@ function isOnlySwitchedOff({ enabled, ...others }: Partial<ContextRow>): boolean
 async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ContextRow): Promise<void> {
   const ids = [...(await slugsOf(tx, user)).values()].sort();
   const rank = ids.indexOf(id) + 1;
-  refuseBeyondPlan("contexts", planLimits(app.config, user.plan).contexts, { rank, count: ids.length });
+  refuseBeyondPlan(app, user, "contexts", { rank, count: ids.length });
 }
 
 function viewContext(row: ContextRow, lists: ContextList[]) {

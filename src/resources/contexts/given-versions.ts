@@ -18,7 +18,7 @@ export async function refuseUnkeptVersions(
   throw invalid(
     `body.context_versions.${missing.id}`,
     "version_not_found",
-    "There is no such version of a context of yours. GET /contexts/{context_id}/versions lists those that are kept.",
+    "There is no such version of a context of yours. Its page lists those that are kept (`GET /contexts/{context_id}/versions`).",
   );
 }
 

@@ -93,7 +93,7 @@ async function keptVersion(
   const row = await versionOf(db, { id, version });
   if (row) return row;
   throw new AppError("not_found", "There is no such version of this context.", {
-    fix: `GET /contexts/${id}/versions lists those that are kept: the newest ${MAX_VERSIONS} of each context.`,
+    fix: `Its page lists those that are kept (\`GET /contexts/${id}/versions\`): the newest ${MAX_VERSIONS} of each context.`,
   });
 }
 

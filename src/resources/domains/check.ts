@@ -88,7 +88,7 @@ function isToTell(before: CustomDomainRow, { status, misses }: CustomDomainRow):
 
 const TAKEN = "This domain is active in another account, and it can be in one only.";
 const NO_ROOM =
-  "Your plan has no room for another active domain. Remove one, or get a larger plan, and verify this one again.";
+  "Your account may have no more active domains. Remove one, or get room for more, and verify this one again.";
 
 function domainById(db: Db, id: string): Promise<CustomDomainRow | undefined> {
   return db.selectFrom("custom_domains").selectAll().where("id", "=", id).executeTakeFirst();

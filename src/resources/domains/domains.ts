@@ -1,7 +1,7 @@
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import { remembered } from "../../db/prepared.ts";
 import type { CustomDomainRow, DkimKeyRow, UserRow } from "../../db/schema.ts";
@@ -198,7 +198,7 @@ async function refuseAnother(
     .execute();
   if (rows.some((row) => row.domain === domain))
     throw new AppError("conflict", `You have added ${domain} already.`, {
-      fix: "GET /custom-domains shows it with the records to publish.",
+      fix: "It is on the page “Domains”, with the records to publish (`GET /custom-domains`).",
     });
-  refuseOverCap("custom domains", planLimits(app.config, user.plan).custom_domains, rows.length + 1);
+  refuseOverCap(app, user, "custom_domains", { wanted: rows.length + 1 });
 }

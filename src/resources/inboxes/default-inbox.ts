@@ -21,7 +21,9 @@ export async function namedOrDefaultInboxId(
 ): Promise<string> {
   const id = named ?? (await defaultInboxId(db, user));
   if (id !== undefined) return id;
-  throw new AppError("inbox_required", "This account has no inbox.", { fix: "Make one with POST /inboxes." });
+  throw new AppError("inbox_required", "This account has no inbox.", {
+    fix: "Make one on the page “Inboxes” (`POST /inboxes`).",
+  });
 }
 
 /**

@@ -71,8 +71,7 @@ export async function createInbox(app: App, caller: Caller, input: NewInbox): Pr
 /** As `createInbox`, in the transaction of the caller. */
 export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
   const { domain_id = null, prefix: wanted, local_part: chosen, ...settings } = input;
-  const limits = planLimits(app.config, user.plan);
-  refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
+  refuseOverCap(app, user, "inboxes", { wanted: (await countInboxes(tx, user)) + 1 });
   const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
   const columns = await columnsOf(app, tx, { user, settings, before: NEW_INBOX });
   const address =
@@ -118,7 +117,7 @@ async function chosenAddress(
     throw invalid(
       "body.local_part",
       "not_on_this_domain",
-      `At ${domain} every address has a random part. Name a domain of your own in domain_id, or ask the operator for inboxes.chosen_addresses.`,
+      `At ${domain} every address has a random part. Choose a domain of your own (\`domain_id\`), or ask the operator for inboxes.chosen_addresses.`,
     );
   await refuseTaken(tx, { local_part, domain });
   return { local_part, prefix: prefixOf(local_part), named: 1 };
@@ -231,13 +230,13 @@ export async function inboxView(app: App, db: Db, user: UserRow, row: InboxRow):
 
 /** By setting, what a damaged disk does to an inbox, and the mend. */
 const DAMAGED = {
-  list: "Who may write to this inbox cannot be read any more: the database is damaged there. Set allowlist_senders anew: until then only your own mail is taken, and that of all others is put off.",
+  list: "Who may write to this inbox cannot be read any more: the database is damaged there. Write the list under “Who may write” anew: until then only your own mail is taken, and that of all others is put off.",
   rules:
-    "The rules of this inbox cannot be read any more: the database is damaged there. Set rules anew: until then all that comes is kept and waits.",
+    "The rules of this inbox cannot be read any more: the database is damaged there. Write them anew: until then all that comes is kept and waits.",
   scope:
-    "What this inbox may use cannot be read any more: the database is damaged there. Set scope anew: until then it uses no tool.",
+    "What this inbox may use cannot be read any more: the database is damaged there. Choose it under “Tools” anew: until then it uses no tool.",
   servers:
-    "Which tool servers this inbox uses cannot be read any more: the database is damaged there. Set mcp_connection_ids anew: until then it uses none.",
+    "Which tool servers this inbox uses cannot be read any more: the database is damaged there. Choose them under “Tools” anew: until then it uses none.",
 };
 
 const NO_MODEL =
@@ -323,9 +322,9 @@ async function openDomain(app: App, tx: Db, user: UserRow, domain_id: string): P
     throw invalid(
       "body.domain_id",
       "domain_not_active",
-      `${row.domain} is not active yet: publish its DNS records, then ask for POST /custom-domains/{domain_id}/verify.`,
+      `${row.domain} is not active yet: publish its DNS records, then have them looked at on its page (\`POST /custom-domains/{domain_id}/verify\`).`,
     );
   const rank = await rankOf(tx, { id: domain_id, user_id: user.id });
-  refuseBeyondPlan("custom domains", planLimits(app.config, user.plan).custom_domains, rank);
+  refuseBeyondPlan(app, user, "custom_domains", rank);
   return row.domain;
 }

@@ -9,7 +9,7 @@ import { hasWaiting } from "../../jobs/waits.ts";
 export function refusePaused({ paused }: Pick<InboxRow, "paused">): void {
   if (paused === null) return;
   throw new AppError("inbox_paused", "This inbox is paused by its owner, so it begins nothing now.", {
-    fix: 'Have it go on, on its page or with PATCH /inboxes/{inbox_id} and {"paused": null}, or name another inbox.',
+    fix: 'Have it go on, on its page under Settings (`PATCH /inboxes/{inbox_id}` with `{"paused": null}`), or use another inbox.',
   });
 }
 

@@ -24,7 +24,7 @@ export async function refuseResting(
   user: Account,
   { id }: Pick<InboxRow, "id">,
 ): Promise<void> {
-  refuseBeyondPlan("inboxes", planLimits(app.config, user.plan).inboxes, await rankOf(db, user, id));
+  refuseBeyondPlan(app, user, "inboxes", await rankOf(db, user, id));
 }
 
 async function rankOf(db: Db, user: Account, id: string): Promise<{ rank: number; count: number }> {

@@ -2,7 +2,7 @@ import { storedJson } from "../../lib/stored-json.ts";
 import type { Scope } from "../../db/inbox-columns.ts";
 import type { App } from "../../app.ts";
 import { budgetColumn } from "../billing/budget-column.ts";
-import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { refuseOverCap } from "../billing/plans.ts";
 import { onlyListed } from "../contexts/scope.ts";
 import { targetNamed, toolServerNames } from "../connections/targets.ts";
 import type { Db } from "../../db/database.ts";
@@ -91,7 +91,6 @@ export async function columnsOf(app: App, tx: Db, change: Change): Promise<Parti
 
 async function listColumns(app: App, tx: Db, { user, settings, before }: Change): Promise<Partial<InboxRow>> {
   const { default_connection_id, mcp_connection_ids, context_ids, allowlist_senders } = settings;
-  const limits = planLimits(app.config, user.plan);
   const columns: Partial<InboxRow> = {};
   if (default_connection_id !== undefined) {
     await refuseNoModel(tx, user, default_connection_id);
@@ -99,7 +98,7 @@ async function listColumns(app: App, tx: Db, { user, settings, before }: Change)
   }
   if (mcp_connection_ids !== undefined) {
     const ids = [...new Set(mcp_connection_ids)];
-    refuseOverCap("MCP connections in one inbox", limits.mcp_per_inbox, ids.length);
+    refuseOverCap(app, user, "mcp_per_inbox", { wanted: ids.length });
     await refuseNoToolServers(tx, user, ids);
     columns.mcp_connection_ids = JSON.stringify(ids);
   }
@@ -112,7 +111,7 @@ async function listColumns(app: App, tx: Db, { user, settings, before }: Change)
   }
   if (allowlist_senders !== undefined) {
     const senders = normalizeAllowlist(allowlist_senders);
-    refuseOverCap("allowed senders in one inbox", limits.allowlist_entries, senders.length);
+    refuseOverCap(app, user, "allowlist_entries", { wanted: senders.length });
     columns.allowlist_senders = JSON.stringify(senders);
   }
   return columns;
@@ -177,7 +176,7 @@ async function checkedScope(
     throw invalid(
       "body.scope.autonomous",
       "outside_targets",
-      `"${outside.slice(0, MAX_QUOTED_CHARS)}" must also ${targets ? "stand in scope.targets" : "be a target"}.`,
+      `"${outside.slice(0, MAX_QUOTED_CHARS)}" must also ${targets ? "stand in the list of what the inbox may use (`scope.targets`)" : "be a target"}.`,
     );
   return JSON.stringify({ targets, autonomous } satisfies Scope);
 }

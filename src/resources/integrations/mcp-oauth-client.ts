@@ -68,7 +68,11 @@ function registeredByHand(app: App, row: ConnectionRow, server: ServerMetadata):
   const config = row.config === null ? undefined : parseJson(row.config);
   const id = member(config, "client_id");
   if (id === undefined) return undefined;
-  if (!isClientId(id)) throw unavailable(STEP, "config.client_id is not the id of an OAuth client.");
+  if (!isClientId(id))
+    throw unavailable(
+      STEP,
+      "What this connection has for the id of its OAuth client is none (`config.client_id`).",
+    );
   const secret = openIfPossible(app, row)?.client_secret ?? null;
   if (secret === null) return { id, secret, auth: "none", registered_for: null };
   // The MCP server names its authorization server, so a secret goes only to the issuer that its owner named.
@@ -76,7 +80,7 @@ function registeredByHand(app: App, row: ConnectionRow, server: ServerMetadata):
     throw unavailable(
       STEP,
       `The client secret of this connection is not sent to ${quote(server.issuer ?? "a server without a name", [secret])} before you say that it belongs there.`,
-      "If you registered the client there, set that address as config.issuer of this connection.",
+      "If you registered the client there, set that address in this connection (`config.issuer`).",
     );
   return { id, secret, auth: secretMethod(server), registered_for: null };
 }
@@ -97,7 +101,7 @@ async function register(app: App, server: ServerMetadata, scope: string | null):
     throw unavailable(
       STEP,
       "The authorization server registers no clients by itself.",
-      "Register a client there by hand and set its id as config.client_id of this connection.",
+      "Register a client there by hand, and set its id in this connection (`config.client_id`).",
     );
   const offered = server.token_auth_methods;
   const auth = offered.length === 0 || offered.includes("none") ? "none" : secretMethod(server);
@@ -120,7 +124,7 @@ function clientIn(app: App, { status, text, json }: WireAnswer, asked: AuthMetho
     throw unavailable(
       STEP,
       `The authorization server registered no client for this server (status ${status}).${words}`,
-      "Register a client there by hand and set its id as config.client_id of this connection.",
+      "Register a client there by hand, and set its id in this connection (`config.client_id`).",
     );
   }
   const given = member(json, "client_secret");

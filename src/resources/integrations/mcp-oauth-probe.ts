@@ -53,7 +53,7 @@ export async function findResource(app: App, row: ConnectionRow): Promise<Resour
     throw unavailable(
       "resource_metadata",
       "The server's OAuth metadata speaks of another server, so no access is asked for in its name.",
-      "Check that base_url is the server's own address.",
+      "Check that the address of the connection is the server's own (`base_url`).",
     );
   const issuer: unknown = [metadata.authorization_servers].flat()[0];
   return {
@@ -81,7 +81,7 @@ async function challengeOf(app: App, row: ConnectionRow, server: URL): Promise<C
   throw unavailable(
     "probe",
     `The server answered with status ${greeting.status} and not with a request for authorisation.`,
-    "Check base_url, and test the connection with POST /connections/{connection_id}/test.",
+    "Check the address of the connection, and test it (`POST /connections/{connection_id}/test`).",
   );
 }
 

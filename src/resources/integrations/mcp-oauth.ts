@@ -114,7 +114,7 @@ function refuseOthers({ kind, base_url }: ConnectionRow): void {
     throw invalid(
       "path.connection_id",
       "not_mcp",
-      "This connection is not one to an MCP server; POST /integrations/{provider}/connect is for the others.",
+      "This connection is not one to an MCP server (`POST /integrations/{provider}/connect` is for the others).",
     );
   if (isProgramUrl(base_url))
     throw invalid(

@@ -54,11 +54,10 @@ async function letterTo(app: App, row: ConnectionRow): Promise<QueueLetter | und
   );
 }
 
-function wordsAbout(app: App, { id, kind, label }: ConnectionRow): string {
-  const path = kind === "mcp" ? `mcp/${id}/connect` : `${kind}/connect`;
+function wordsAbout(app: App, { label }: ConnectionRow): string {
   return `The connection ${asCode(label)} has lost its access: the service at the other end does not accept it any more. Until you connect it again, your inboxes do without it.
 
-Open ${app.base_url}/app/connections and connect it again, or call \`POST ${app.base_url}/integrations/${path}\`.
+Open ${app.base_url}/app/connections and connect it again.
 
 This happens when the access was withdrawn there, or was not used for a long time. You get this mail once.`;
 }

@@ -191,7 +191,7 @@ async function refuseScheduled(
     "conflict",
     `The schedule “${schedule.title}” has this message worked on again and again.`,
     {
-      fix: `Delete the schedule first, on its page or with DELETE /v1/schedules/${schedule.id}.`,
+      fix: `Delete the schedule first, on its page (\`DELETE /v1/schedules/${schedule.id}\`).`,
     },
   );
 }
@@ -224,6 +224,6 @@ function noConversation(): AppError {
 
 function stillWorkedOn(): AppError {
   return new AppError("conflict", "This is still being worked on, so it cannot be deleted yet.", {
-    fix: "Wait for its end, or cancel it first with POST /messages/{message_id}/cancel.",
+    fix: "Wait for its end, or cancel it first (`POST /messages/{message_id}/cancel`).",
   });
 }

@@ -124,7 +124,7 @@ async function waiting(app: App, db: Db, user: UserRow, id: string) {
 
 const WITHOUT_CREDITS = {
   message: "The account has no credits left, so its message cannot be tried again now.",
-  fix: "Try it again when there are some: with the next month, or a larger plan (`mailwright user set-plan`).",
+  fix: "Try it again when there are some: with the next month, or when you are given more (`mailwright user set-plan`).",
 };
 
 async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
@@ -148,7 +148,7 @@ function whyNot({ source, state }: MessageRow): Words {
 
 const OF_TEST = {
   message: "This was a test of the inbox.",
-  fix: "Run the test again with POST /inboxes/{inbox_id}/test.",
+  fix: "Test the inbox once more, on its page (`POST /inboxes/{inbox_id}/test`).",
 };
 
 /** One at most of all that try the same message again may be waiting, running or done. */
@@ -164,7 +164,7 @@ async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
   const how = other.state === "done" ? "has been tried again and is done" : "is being tried again";
   throw conflict({
     message: `This message ${how}: see message ${other.id}.`,
-    fix: `GET /v1/messages/${other.id} tells what became of it.`,
+    fix: `Its page tells what became of it (\`GET /v1/messages/${other.id}\`).`,
   });
 }
 

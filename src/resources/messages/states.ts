@@ -24,7 +24,7 @@ const STATES: Record<MessageState, StateFacts> = {
     ended: "",
     no_retry: {
       message: "This message is still being worked on.",
-      fix: "See with GET /v1/messages/{id} what becomes of it.",
+      fix: "Wait for its end (`GET /v1/messages/{id}`).",
     },
   },
   done: {
@@ -34,7 +34,7 @@ const STATES: Record<MessageState, StateFacts> = {
     ended: "is done",
     no_retry: {
       message: "This message is done, so there is nothing to try again.",
-      fix: "To have the same done once more, send it with POST /v1/messages.",
+      fix: "To have the same done once more, send it again (`POST /v1/messages`).",
     },
   },
   failed: {
@@ -51,7 +51,7 @@ const STATES: Record<MessageState, StateFacts> = {
     ended: "was over a limit",
     no_retry: {
       message: "This message was over the credit limit and was never begun.",
-      fix: "Send it again when there are credits; GET /auth/me says when.",
+      fix: "Send it again when there are credits (`GET /auth/me` says when).",
     },
   },
   rejected: {

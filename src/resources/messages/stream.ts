@@ -57,7 +57,7 @@ function refuseMany(changes: Feed, user: UserRow): void {
     });
   if (changes.total() >= MAX_ALL_STREAMS)
     throw new AppError("unavailable", "Too many streams are open on this server.", {
-      fix: "Ask for GET /messages now and then, or try again in a minute.",
+      fix: "Load the list now and then (`GET /messages`), or try again in a minute.",
       retry_after_seconds: RETRY_SECONDS,
     });
 }

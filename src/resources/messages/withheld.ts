@@ -35,12 +35,12 @@ export async function answerNow(db: Db, message: Asked): Promise<Answerable | Wi
 }
 
 function whyNotBy(inbox: InboxRow, owner: UserRow, message: Asked): string | undefined {
-  if (inbox.reply_enabled !== 1) return "has been set not to answer meanwhile (reply_enabled)";
+  if (inbox.reply_enabled !== 1) return "has been set to answer nobody meanwhile";
   // That the inbox does not take its mail is what its sender is told then.
   if (message.state === "rejected") return undefined;
   const verdict = judgeAgain(inbox, owner, message);
-  if (!verdict.accepted) return "takes no mail of its sender any more (allowlist_senders)";
+  if (!verdict.accepted) return "takes no mail of its sender any more";
   if (verdict.no_reply_reason !== null)
-    return "answers nobody any more for whom no server vouches (reply_to_unauthenticated)";
+    return "answers no strangers any more whose address cannot be verified";
   return undefined;
 }

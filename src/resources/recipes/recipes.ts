@@ -2,11 +2,11 @@ import { MODEL_KINDS } from "../../ai/providers.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../../app.ts";
-import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import { refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
 import { addContext, type ContextView, readContext, slugsOf } from "../contexts/contexts.ts";
 import { setInboxes } from "../contexts/scope.ts";
 import type { Db } from "../../db/database.ts";
-import type { UserRow } from "../../db/schema.ts";
+import type { ConnectionRow, UserRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { addInbox, type InboxView, inboxView } from "../inboxes/inboxes.ts";
 import { makeSchedule } from "../schedules/schedules.ts";
@@ -46,14 +46,18 @@ export async function applyRecipe(app: App, caller: Caller, id: string): Promise
   const { user } = caller;
   const recipe = RECIPES.find((one) => one.id === id);
   if (!recipe)
-    throw new AppError("not_found", "There is no such recipe.", { fix: "GET /recipes lists all." });
+    throw new AppError("not_found", "There is no such recipe.", {
+      fix: "The page “Recipes” has all of them (`GET /recipes`).",
+    });
   refuseBelowPlan(user, recipe.min_plan, `The recipe "${recipe.title}"`);
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "recipe_applied");
     const contexts = await addMissingContexts(app, tx, user, recipe);
     const kinds = await connectedKinds(tx, user);
     const known = await inboxLabelled(app, tx, user, recipe.inbox.label);
-    const inbox = known ?? (await addRecipeInbox(app, tx, user, { recipe, model_id: kinds.model_id }));
+    const inbox = known
+      ? await withModel(app, tx, user, { inbox: known, model: kinds.model })
+      : await addRecipeInbox(app, tx, user, { recipe, model: kinds.model });
     const created: ContextView[] = [];
     for (const context_id of contexts.created) {
       if (known) await setInboxes(tx, user, { context_id, inbox_ids: [known.id] });
@@ -90,12 +94,10 @@ async function addMissingContexts(
   const missing = recipe.contexts.filter(({ slug }) => !slugs.has(slug));
   // This comes before the first is made, so that the refusal tells how many there are.
   if (missing.length > 0)
-    refuseOverCap(
-      "contexts",
-      planLimits(app.config, user.plan).contexts,
-      slugs.size + missing.length,
-      missing.length,
-    );
+    refuseOverCap(app, user, "contexts", {
+      wanted: slugs.size + missing.length,
+      adding: missing.length,
+    });
   const created: string[] = [];
   for (const context of missing)
     created.push((await addContext(app, tx, user, { ...context, inbox_ids: [] })).id);
@@ -109,15 +111,28 @@ async function addRecipeInbox(
   app: App,
   tx: Db,
   user: UserRow,
-  { recipe, model_id }: { recipe: Recipe; model_id: string | undefined },
+  { recipe, model }: { recipe: Recipe; model: Model | undefined },
 ): Promise<InboxView> {
   const slugs = await slugsOf(tx, user);
   return addInbox(app, tx, user, {
     ...recipe.inbox,
     context_ids: recipe.contexts.flatMap(({ slug }) => slugs.get(slug) ?? []),
     // Without a connection of its own an inbox works with the operator's.
-    ...(app.config.llm.kind === "" && model_id !== undefined ? { default_connection_id: model_id } : {}),
+    ...(app.config.llm.kind === "" && model !== undefined ? { default_connection_id: model.id } : {}),
   });
+}
+
+/** Gives an inbox that has no model one, unless it rests beyond the plan: then it stays as it is. */
+async function withModel(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  { inbox, model }: { inbox: InboxView; model: Model | undefined },
+): Promise<InboxView> {
+  if (inbox.routed || !inbox.enabled || model === undefined) return inbox;
+  const changed = { default_connection_id: model.id, updated: app.now() };
+  await tx.updateTable("inboxes").set(changed).where("id", "=", inbox.id).execute();
+  return (await inboxLabelled(app, tx, user, inbox.label)) ?? inbox;
 }
 
 async function addRecipeSchedule(
@@ -143,27 +158,28 @@ async function inboxLabelled(app: App, tx: Db, user: UserRow, label: string): Pr
   return row && inboxView(app, tx, user, row);
 }
 
+type Model = Pick<ConnectionRow, "id" | "label" | "status">;
+
 interface Connected {
   kinds: Set<string>;
-  /** The oldest connection to a model that works; without one, the oldest that was not tested yet. */
-  model_id: string | undefined;
-  /** Set if there is a connection to a model, even one that does not work. */
-  has_model: boolean;
+  /** The oldest connection to a model that works; without one, the oldest that was not tested yet, else the oldest. */
+  model: Model | undefined;
+  models: Model[];
 }
 
 async function connectedKinds(tx: Db, user: UserRow): Promise<Connected> {
   const rows = await tx
     .selectFrom("connections")
-    .select(["id", "kind", "status"])
+    .select(["id", "kind", "label", "status"])
     .where("user_id", "=", user.id)
     .orderBy("id")
     .execute();
   const models = rows.filter(({ kind }) => kind in MODEL_KINDS);
-  const best = ["ok", "untested"].flatMap((state) => models.find(({ status }) => status === state) ?? []);
+  const inState = (state: Model["status"]) => models.find(({ status }) => status === state);
   return {
     kinds: new Set(rows.map(({ kind }) => kind)),
-    model_id: best[0]?.id,
-    has_model: models.length > 0,
+    model: inState("ok") ?? inState("untested") ?? models[0],
+    models,
   };
 }
 
@@ -173,15 +189,20 @@ const SERVICES: Record<Exclude<Recipe["requires"][number], "llm">, string> = {
   sheets: "Google Sheets",
 };
 
-function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, model_id, has_model }: Connected): string[] {
+function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, models }: Connected): string[] {
   const services = recipe.requires.flatMap((kind) =>
     kind === "llm" || kinds.has(kind) ? [] : [`Connect ${SERVICES[kind]}`],
   );
-  if (inbox.routed) return services;
-  const inbox_words = `for the inbox "${inbox.label}"`;
-  if (model_id !== undefined) return [`Choose an LLM connection ${inbox_words}`, ...services];
-  const model = has_model
-    ? "Your LLM connection does not work: mend and test it, then choose it"
-    : "Connect an LLM provider, then choose it";
-  return [`${model} ${inbox_words}`, ...services];
+  return [...modelSteps(inbox, models), ...services];
+}
+
+function modelSteps({ label, routed, default_connection_id }: InboxView, models: Model[]): string[] {
+  const model = models.find(({ id }) => id === default_connection_id);
+  if (model?.status === "error")
+    return [
+      `The LLM connection “${model.label}” of the inbox "${label}" did not work when it was asked last: test it, and mend what it says`,
+    ];
+  if (routed) return [];
+  const what = models.length > 0 ? "Choose an LLM connection" : "Connect an LLM provider, then choose it";
+  return [`${what} for the inbox "${label}"`];
 }

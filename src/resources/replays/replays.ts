@@ -239,11 +239,11 @@ async function whyNot(db: Db, message: MessageRow): Promise<Words | null> {
 
 const NOT_YET: Words = {
   message: "This message has not come to its end yet.",
-  fix: "Run it again once it has: GET /v1/messages/{id} tells.",
+  fix: "Run it again once it has (`GET /v1/messages/{id}` tells).",
 };
 const NOT_WORKED_ON: Words = {
   message: "This message was not worked on, so there is no run to compare another one with.",
-  fix: "POST /messages/{message_id}/retry has it worked on, where that can be done.",
+  fix: "“Try again” has it worked on, where that can be done (`POST /messages/{message_id}/retry`).",
 };
 const A_YES: Words = {
   message: "This message answered a request for consent: it had one call made, and no model chose it.",
@@ -276,7 +276,7 @@ async function refuseMore(tx: Db, { id }: MessageRow): Promise<void> {
   const [counted] = await countOf(tx, { message_id: id });
   if ((counted?.count ?? 0) < MAX_REPLAYS) return;
   throw new AppError("conflict", `Of this message ${MAX_REPLAYS} replays are kept already.`, {
-    fix: "Delete one of them: DELETE /messages/{message_id}/replays/{replay_id}.",
+    fix: "Delete one of them (`DELETE /messages/{message_id}/replays/{replay_id}`).",
   });
 }
 
@@ -290,12 +290,12 @@ const countOf = prepared((db, key: { message_id: string }) =>
 
 function withoutCredits(): AppError {
   return new AppError("plan_limit_reached", "The account has no credits left, so nothing can be run again.", {
-    fix: "Try it again when there are some: with the next month, or a larger plan (`mailwright user set-plan`).",
+    fix: "Try it again when there are some: with the next month, or when you are given more (`mailwright user set-plan`).",
   });
 }
 
 function noReplay(): AppError {
   return new AppError("not_found", "There is no such replay of this message.", {
-    fix: "GET /messages/{message_id}/replays lists those that there are.",
+    fix: "The page of the message lists those that there are (`GET /messages/{message_id}/replays`).",
   });
 }

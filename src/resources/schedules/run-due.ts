@@ -1,4 +1,5 @@
 import { afterCommit } from "../../db/database.ts";
+import { moreOf } from "../billing/plans.ts";
 import { StorageFull } from "../billing/storage.ts";
 import { tellOwnerLater } from "../../jobs/tell-later.ts";
 import type { App } from "../../app.ts";
@@ -196,8 +197,8 @@ async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Prom
     return { sentence: "Its inbox was paused at that time.", mend: "Let the inbox go on.", lasts: false };
   if (!(await hasRoom(app, tx, user, inbox)))
     return {
-      sentence: "Its inbox is one more than the plan of the account allows.",
-      mend: "Remove an inbox that you do not need, or ask the operator for a larger plan.",
+      sentence: "Its inbox is one more than the account may have.",
+      mend: `Remove an inbox that you do not need, or ${moreOf(app.config, user.plan, "inboxes")}.`,
       lasts: false,
       beyond_plan: true,
     };
@@ -205,7 +206,7 @@ async function hindranceOf(app: App, tx: Db, { origin, inbox, user }: Due): Prom
   if (hasAuthority({ authority: await authorityNow(tx, { inbox, user }, origin) })) return undefined;
   return {
     sentence: `${origin.sender ?? "Whoever made it"} may not give instructions to this inbox any more.`,
-    mend: "Put the address on the list of the inbox again (allowlist_senders), or make the schedule yourself.",
+    mend: "Put the address on the list “Who may write” of the inbox again, or make the schedule yourself.",
     lasts: true,
   };
 }

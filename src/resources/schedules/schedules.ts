@@ -9,7 +9,7 @@ import { isLongerThan } from "../../lib/text-length.ts";
 import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import { refuseUnverified } from "../accounts/verified.ts";
-import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { refuseOverCap } from "../billing/plans.ts";
 import { namedOrDefaultInboxId } from "../inboxes/default-inbox.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
@@ -101,7 +101,7 @@ export async function refuseTooMany(app: App, db: Db, user: UserRow): Promise<vo
     .where("user_id", "=", user.id)
     .where("status", "!=", "ended")
     .executeTakeFirstOrThrow();
-  refuseOverCap("schedules", planLimits(app.config, user.plan).schedules, count + 1);
+  refuseOverCap(app, user, "schedules", { wanted: count + 1 });
 }
 
 /**

@@ -21,6 +21,11 @@ export function whyNotEvery(typed: string): WhyNot | undefined {
   const text = typed.trim().replaceAll(/\s+/g, " ");
   if (hasFiveFields(text)) return whyNotPattern(text);
   const words = wordsOf(text);
+  const days = words.slice(/^year|^annual/.test(words[0] ?? "") ? 1 : 0);
+  return noSuchAmount(text, words) ?? noSuchWeeks(text, words) ?? noSuchClock(words) ?? noSuchDay(days);
+}
+
+function noSuchAmount(text: string, words: string[]): WhyNot | undefined {
   const [count, unit] = amountOf(words);
   if (unit === "minute" && count >= MINUTES_OF_HOUR)
     return {
@@ -30,13 +35,25 @@ export function whyNotEvery(typed: string): WhyNot | undefined {
     };
   if (unit === "minute" || unit === "second")
     return { code: "too_often", message: `“${text}” is too often: ${APART}.`, proposals: HOURLY };
-  if (unit === "hour" && count > 0)
-    return {
-      code: "no_such_time",
-      message: `Only 1, 2, 3, 4, 6, 8 or 12 hours come at the same times each day, and not “${text}”; 24 hours are “daily”.`,
-      proposals: HOURLY,
-    };
-  return noSuchClock(words) ?? noSuchDay(words.slice(/^year|^annual/.test(words[0] ?? "") ? 1 : 0));
+  if (unit !== "hour" || count === 0) return undefined;
+  return {
+    code: "no_such_time",
+    message: `Only 1, 2, 3, 4, 6, 8 or 12 hours come at the same times each day, and not “${text}”; 24 hours are “daily”.`,
+    proposals: HOURLY,
+  };
+}
+
+/** "2 weeks", "other week", "biweekly": a pattern counts no weeks. */
+const SOME_WEEKS =
+  /^(?:(?:[2-9]|[1-5]\d|two|three|four|other|second|third|alternate|2nd|3rd) weeks?|bi-?weekly|fortnight(?:ly|s)?)\b/;
+
+function noSuchWeeks(text: string, words: string[]): WhyNot | undefined {
+  if (!SOME_WEEKS.test(words.join(" "))) return undefined;
+  return {
+    code: "no_such_time",
+    message: `“${text}” cannot be had: a schedule runs in every week, or on days of the month, such as the 1st and the 15th.`,
+    proposals: ["monday 9:00", "0 9 1,15 * *", "monthly 1 9:00"],
+  };
 }
 
 function hasFiveFields(text: string): boolean {

@@ -45,7 +45,7 @@ async function refuseMore(tx: Db, { id }: Pick<UserRow, "id">): Promise<void> {
   const [counted] = await countOf(tx, { user_id: id });
   if ((counted?.count ?? 0) < MAX_STARRED) return;
   throw new AppError("conflict", `The test set has ${MAX_STARRED} messages already.`, {
-    fix: 'Take one out of it: PATCH /messages/{message_id} with {"expected": null}.',
+    fix: 'Take one out of it (`PATCH /messages/{message_id}` with `{"expected": null}`).',
   });
 }
 

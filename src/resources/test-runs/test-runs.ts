@@ -74,14 +74,14 @@ async function chosen(app: App, db: Db, user: UserRow, tag: string | undefined) 
   const which = tag === undefined ? "The test set" : "The part of the test set with this tag";
   if (messages.length === 0)
     throw new AppError("conflict", `${which} has no messages.`, {
-      fix: 'Star some, each with what its answer should be: PATCH /messages/{message_id} with {"expected": {"contains": "…"}}.',
+      fix: 'Star some messages on their pages, each with what its answer should be (`PATCH /messages/{message_id}` with `{"expected": {"contains": "…"}}`).',
     });
   if (messages.length > MAX_MESSAGES)
     throw new AppError(
       "conflict",
       `${which} has ${messages.length} messages, and a run at most ${MAX_MESSAGES}.`,
       {
-        fix: "Run a part of it: tag those messages (PATCH /messages/{message_id}), and name the tag in `tag`.",
+        fix: "Run a part of it: give those messages a tag, and choose it (`PATCH /messages/{message_id}`, then `tag`).",
       },
     );
   return messages;
@@ -106,12 +106,12 @@ async function refuseMore(tx: Db, { id }: UserRow): Promise<void> {
   const [under_way] = await underWay(tx, { user_id: id });
   if (under_way)
     throw new AppError("conflict", "The test set is being run already.", {
-      fix: `Wait until that is done, or delete it: DELETE /v1/test-runs/${under_way.test_run_id}.`,
+      fix: `Wait until that is done, or delete it (\`DELETE /v1/test-runs/${under_way.test_run_id}\`).`,
     });
   const [counted] = await countOf(tx, { user_id: id });
   if ((counted?.count ?? 0) < MAX_TEST_RUNS) return;
   throw new AppError("conflict", `${MAX_TEST_RUNS} runs of the test set are kept already.`, {
-    fix: "Delete one of them: DELETE /v1/test-runs/{test_run_id}.",
+    fix: "Delete one of them (`DELETE /v1/test-runs/{test_run_id}`).",
   });
 }
 
@@ -139,7 +139,7 @@ async function refuseWithoutCredits(app: App, tx: Db, user: UserRow, messages: n
     "plan_limit_reached",
     `The account has ${left} credits left, and a run of ${messages} messages may cost ${messages * RUN_CREDITS}.`,
     {
-      fix: "Run a part of the test set, by a tag, or run it when there are more: with the next month, or a larger plan (`mailwright user set-plan`).",
+      fix: "Run a part of the test set, by a tag, or run it when there are more: with the next month, or when you are given more (`mailwright user set-plan`).",
     },
   );
 }

@@ -45,7 +45,7 @@ export async function ownTestRun(db: Db, user: Pick<UserRow, "id">, id: string):
   const [row] = await runById(db, { id, user_id: user.id });
   if (row) return row;
   throw new AppError("not_found", "There is no such run of the test set.", {
-    fix: "GET /v1/test-runs lists those that there are.",
+    fix: "The page “Test set” lists those that there are (`GET /v1/test-runs`).",
   });
 }
 

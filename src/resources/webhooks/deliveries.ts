@@ -105,7 +105,7 @@ export async function retryDelivery(
     refuseDisabled(endpoint);
     if (row.status === "pending")
       throw new AppError("conflict", "This delivery is still being tried.", {
-        fix: "Wait for its end: next_attempt_at says when it is tried again.",
+        fix: "Wait for its end (`next_attempt_at` says when it is tried again).",
       });
     const again = anew(app, endpoint);
     await tx.updateTable("webhook_deliveries").set(again).where("id", "=", row.id).execute();
@@ -205,7 +205,7 @@ function noDelivery(): AppError {
 function refuseDisabled({ enabled }: WebhookEndpointRow): void {
   if (enabled === 1) return;
   throw new AppError("conflict", "This endpoint is switched off, so nothing is sent to it.", {
-    fix: "Switch it on first: PATCH it with enabled: true.",
+    fix: "Switch it on first (`PATCH /v1/webhooks/{id}` with `enabled`).",
   });
 }
 

@@ -3,7 +3,7 @@ import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../../app.ts";
-import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../../db/database.ts";
 import type { EventType, UserRow, WebhookEndpointRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
@@ -55,7 +55,7 @@ export async function createEndpoint(
   return app.write(async (tx) => {
     await noteChange(app, tx, caller, "webhook_created");
     const { length } = await endpointsOf(tx, user);
-    refuseOverCap("webhook endpoints", planLimits(app.config, user.plan).webhooks, length + 1);
+    refuseOverCap(app, user, "webhooks", { wanted: length + 1 });
     await tx.insertInto("webhook_endpoints").values(row).execute();
     return { ...viewEndpoint(row), secret };
   });
@@ -165,8 +165,7 @@ async function endpointsOf(db: Db, user: UserRow): Promise<WebhookEndpointRow[]>
  */
 async function refuseOneMore(app: App, tx: Db, user: UserRow): Promise<void> {
   const running = (await endpointsOf(tx, user)).filter(({ enabled }) => enabled === 1);
-  const limit = planLimits(app.config, user.plan).webhooks;
-  refuseOverCap("webhook endpoints that are switched on", limit, running.length + 1);
+  refuseOverCap(app, user, "webhooks", { wanted: running.length + 1, which: " that are switched on" });
 }
 
 function columnsOf({ url, event_types, enabled, description }: EndpointSettings) {

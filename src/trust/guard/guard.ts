@@ -179,7 +179,7 @@ function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
   const destroy = mayDestroy(asked) && !powers.destroy;
   const writes = !tool.read_only && !powers.mayWrite(target);
   if (tainted && writes) {
-    const reason = `${name} may change something, and the instruction does not begin with @${target}, nor may this inbox change things there without being named (scope.autonomous).`;
+    const reason = `${name} may change something, and the instruction does not begin with @${target}, nor may this inbox change things there without being named.`;
     return { reason: reason + besideIt(asked), lacks: { target: true, destroy, place: null } };
   }
   if (destroy) {

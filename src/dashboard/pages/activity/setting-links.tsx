@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { LASTING_FAULTS, type MessageReason } from "../../../reasons.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
+import { useSold } from "../../api/session.ts";
 import type { Story } from "../../api/shapes.ts";
 
 /** The tab on the page of an inbox that has a setting, and the words of the link to it. */
@@ -20,13 +21,16 @@ const IN_INBOX: Record<string, [tab: string, words: string]> = {
   storage_full: ["settings", "How long this inbox keeps content"],
   reply_disabled: ["settings", "How this inbox answers"],
 };
-const ELSEWHERE: Record<string, [to: "/connections" | "/billing" | "/usage", words: string]> = {
+type Elsewhere = [to: "/connections" | "/billing" | "/inboxes" | "/usage", words: string];
+const ELSEWHERE: Record<string, Elsewhere> = {
   target_not_connected: ["/connections", "Your connections"],
   unknown_target: ["/connections", "Your connections"],
   budget_used_up: ["/usage", "What models have cost, and your budgets"],
-  credit_limit: ["/billing", "Your plan and credits"],
-  plan_limit: ["/billing", "Your plan and credits"],
+  plan_limit: ["/inboxes", "Your inboxes"],
 };
+/** Where plans are sold, these are mended by a larger one. */
+const SOLD = new Set(["credit_limit", "plan_limit"]);
+const PLAN: Elsewhere = ["/billing", "Your plan and credits"];
 
 const LINK = "font-medium underline";
 
@@ -37,9 +41,10 @@ interface SettingLinkProps extends Pick<Story, "inbox_id" | "reason"> {
 
 /** The link to the setting that decided about a mail, if there is one. */
 export function SettingLink({ inbox_id, reason, error = null }: SettingLinkProps) {
+  const sold = useSold();
   if (LASTING_FAULTS.has(reason as MessageReason))
     return <ConnectionLink error={error} inbox_id={inbox_id} />;
-  const elsewhere = ELSEWHERE[reason ?? ""];
+  const elsewhere = sold && SOLD.has(reason ?? "") ? PLAN : ELSEWHERE[reason ?? ""];
   if (elsewhere)
     return (
       <Link to={elsewhere[0]} className={LINK}>

@@ -32,12 +32,12 @@ export function InboxContexts({ inbox }: { inbox: Inbox }) {
           <InUse contexts={contexts.filter((one) => one.inbox_ids === null || naming.includes(one))} />
         )}
         {chosen !== null &&
-          contexts.map(({ id, title }) => (
+          contexts.map((context) => (
             <Checkbox
-              key={id}
-              label={title}
-              checked={chosen.includes(id)}
-              onChange={(event) => toggle(id, event.target.checked)}
+              key={context.id}
+              label={nameAmong(contexts, context)}
+              checked={chosen.includes(context.id)}
+              onChange={(event) => toggle(context.id, event.target.checked)}
             />
           ))}
         <Fault error={change.error} />
@@ -46,21 +46,26 @@ export function InboxContexts({ inbox }: { inbox: Inbox }) {
   );
 }
 
+/** The title of a context, with its short name where another one has the same title. */
+export function nameAmong(contexts: Context[], { title, slug }: Context): string {
+  return contexts.filter((one) => one.title === title).length > 1 ? `${title} (${slug})` : title;
+}
+
 function InUse({ contexts }: { contexts: Context[] }) {
   return (
     <ul className="grid max-h-72 gap-1 overflow-y-auto">
-      {contexts.map(({ id, title, inbox_ids, enabled }) => (
-        <li key={id} className="flex flex-wrap gap-x-2">
+      {contexts.map((context) => (
+        <li key={context.id} className="flex flex-wrap gap-x-2">
           <Link
             to="/contexts/$context_id"
-            params={{ context_id: id }}
+            params={{ context_id: context.id }}
             className="min-w-0 truncate text-accent underline"
           >
-            {title}
+            {nameAmong(contexts, context)}
           </Link>
           <span className="text-sm text-soft">
-            {inbox_ids === null ? "for every inbox" : "for this inbox"}
-            {!enabled && ", switched off"}
+            {context.inbox_ids === null ? "for every inbox" : "for this inbox"}
+            {!context.enabled && ", switched off"}
           </span>
         </li>
       ))}

@@ -7,6 +7,7 @@ import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Unsaved } from "../../ui/unsaved.tsx";
+import { sendersIn, wholeProviders } from "./senders.ts";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 export function InboxSenders({ inbox }: { inbox: Inbox }) {
@@ -15,7 +16,8 @@ export function InboxSenders({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
   const policy = useInboxChange(inbox);
   const [asked, setAsked] = useState(false);
-  const entries = senders.split(/[\s,;]+/).filter(Boolean);
+  const entries = sendersIn(senders);
+  const providers = wholeProviders(entries);
   const is_first = inbox.allowlist_senders.length === 0 && entries.length > 0;
   const close = (): void => setAsked(false);
   const save = (): void =>
@@ -38,6 +40,12 @@ export function InboxSenders({ inbox }: { inbox: Inbox }) {
           >
             <TextArea rows={6} value={senders} onChange={(event) => setDraft(event.target.value)} />
           </Field>
+          {providers.length > 0 && (
+            <p className="text-sm font-medium text-warn">
+              Anybody can have an address at {providers.join(" or ")}: all of them may then write here, and
+              their words are instructions. List the addresses of people instead.
+            </p>
+          )}
           <p className="text-sm text-soft">
             {senders.trim() === ""
               ? "The list is empty: anybody may write, but what strangers write is only content. It never commands your tools."

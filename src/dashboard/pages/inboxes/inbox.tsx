@@ -4,7 +4,7 @@ import { Download, QrCode, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
-import { inboxList, scheduleList } from "../../api/lists.ts";
+import { connectionList, inboxList, scheduleList } from "../../api/lists.ts";
 import { serverFacts } from "../../api/session.ts";
 import type { Inbox as InboxRow } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -20,6 +20,7 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { NotFound } from "../../shell/not-found.tsx";
 import { PageFault } from "../../shell/page-fault.tsx";
+import { InboxTabLink } from "../activity/setting-links.tsx";
 import { StateOf } from "./inboxes.tsx";
 import { InboxSenders } from "./inbox-senders.tsx";
 import { InboxRules } from "./rules.tsx";
@@ -70,12 +71,7 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
       )}
       {inbox.problem !== null && (
         <Notice look="bad">
-          {inbox.problem}{" "}
-          {!inbox.routed && (
-            <Link to="/connections" className="underline">
-              Connect a model
-            </Link>
-          )}
+          {inbox.problem} {!inbox.routed && <ModelLink inbox={inbox} />}
         </Notice>
       )}
       {inbox.paused !== null && <Paused inbox={inbox} />}
@@ -87,6 +83,18 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
         {tab === "tools" && <InboxTools inbox={inbox} />}
       </Tabs>
     </Page>
+  );
+}
+
+/** The link to where an inbox without a model gets one. */
+function ModelLink({ inbox }: { inbox: InboxRow }) {
+  const { data: connections } = useQuery(connectionList);
+  return connections?.some(({ category }) => category === "llm") ? (
+    <InboxTabLink inbox_id={inbox.id} tab="settings" words="Choose a model" />
+  ) : (
+    <Link to="/connections" className="underline">
+      Connect a model
+    </Link>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { contextList } from "../../api/lists.ts";
+import { nameAmong } from "./inbox-contexts.tsx";
 import { session } from "../../api/session.ts";
 import { Checkbox, Field, Select, TextArea } from "../../ui/field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
@@ -108,15 +109,15 @@ function WorkFields({ acts, fault, set }: WorkFieldsProps) {
           <div className="max-h-48 overflow-y-auto">
             {contexts
               .filter(({ kind }) => kind !== "command")
-              .map(({ id, title }) => (
+              .map((context) => (
                 <Checkbox
-                  key={id}
-                  label={title}
-                  checked={chosen.includes(id)}
+                  key={context.id}
+                  label={nameAmong(contexts, context)}
+                  checked={chosen.includes(context.id)}
                   onChange={(event) => {
                     const next = event.target.checked
-                      ? [...chosen, id]
-                      : chosen.filter((other) => other !== id);
+                      ? [...chosen, context.id]
+                      : chosen.filter((other) => other !== context.id);
                     set({ context_ids: next.length > 0 ? next : undefined });
                   }}
                 />

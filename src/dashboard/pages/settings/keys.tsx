@@ -76,7 +76,7 @@ function KeyRow({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke?: () => void })
             ", never used"
           ) : (
             <>
-              , used <Time at={last_used_at} />
+              , used <Time at={last_used_at} /> or up to five minutes later
               {last_used_ip && ` from ${last_used_ip}`}
             </>
           )}

@@ -56,7 +56,7 @@ export async function resetUserPassword(app: App, by: Administrator, id: string)
   refuseStale(app, by.session, STALE);
   if (id === by.user.id)
     throw new AppError("conflict", "This is your own account.", {
-      fix: "Change your password under Settings, or with POST /auth/set-password.",
+      fix: "Change your password under Settings (`POST /auth/set-password`).",
     });
   const queue = await prepareResetLetter(app, await accountOf(app.db, id));
   const user = await app.write(async (tx) => {

@@ -71,14 +71,19 @@ function checkedCondition(given: ConditionBody, path: string): Condition {
     over_bytes: given.over_bytes ?? null,
     under_bytes: given.under_bytes ?? null,
     days: [...new Set(given.days)],
-    from: given.from ?? "",
-    to: given.to ?? "",
+    from: given.from === undefined ? "" : clockOf(given.from),
+    to: given.to === undefined ? "" : clockOf(given.to),
     zone: given.zone === undefined ? "" : checkedTimezone(given.zone, `${path}.zone`),
     not: given.not ?? false,
   };
   if (condition.contains.includes(""))
     throw invalid(`${path}.contains`, "too_short", "A word to look for must not be blank.");
   return { ...condition, is: checkedValues(condition, `${path}.is`) };
+}
+
+/** A time of the day with two digits for its hour, by which times are compared. */
+function clockOf(time: string): string {
+  return time.padStart("00:00".length, "0");
 }
 
 function refuseOtherMembers(given: ConditionBody, path: string): void {
@@ -138,13 +143,20 @@ async function checkedActions(
   if (context_ids) await refuseForeignContexts(tx, user, context_ids, contexts);
   if (connection_id !== undefined) await refuseNoModel(tx, user, connection_id, connection);
   if (forward_to !== undefined) refuseUnproven(user, forward_to, `${path}.forward_to`);
-  if (wait?.zone !== undefined) checkedTimezone(wait.zone, `${path}.wait.zone`);
   return {
     ...given,
     ...(forward_to === undefined ? {} : { forward_to: user.email }),
     ...(given.tags === undefined ? {} : { tags: normalTags(given.tags, `${path}.tags`) }),
+    ...(wait === undefined ? {} : { wait: checkedWait(wait, `${path}.wait`) }),
     ...(given.instruction === undefined ? {} : { instruction: given.instruction.trim() }),
   };
+}
+
+type Wait = NonNullable<Actions["wait"]>;
+
+function checkedWait(wait: Wait, path: string): Wait {
+  if (wait.zone !== undefined) checkedTimezone(wait.zone, `${path}.zone`);
+  return { ...wait, until: clockOf(wait.until) };
 }
 
 /** Whoever writes a mail has a say in what a model answers about it. */

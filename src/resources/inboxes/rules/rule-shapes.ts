@@ -18,8 +18,8 @@ const words = (description: string) =>
   );
 const ids = (description: string) =>
   t.Optional(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_VALUES, description }));
-const clock = (description: string) =>
-  t.Optional(t.String({ pattern: "^([01]\\d|2[0-3]):[0-5]\\d$", description }));
+const CLOCK = { pattern: "^([01]?\\d|2[0-3]):[0-5]\\d$", examples: ["08:00"] };
+const clock = (description: string) => t.Optional(t.String({ ...CLOCK, description }));
 const daysOf = t.Optional(t.Array(oneOf(DAYS), { maxItems: DAYS.length, description: "Empty: every day." }));
 const zone = t.Optional(
   t.String({ maxLength: 100, description: "An IANA name such as Europe/Berlin; yours if it is left out." }),
@@ -103,7 +103,7 @@ const actionsBody = t.Object({
   ),
   wait: t.Optional(
     t.Object(
-      { until: t.String({ pattern: "^([01]\\d|2[0-3]):[0-5]\\d$" }), days: daysOf, zone },
+      { until: t.String(CLOCK), days: daysOf, zone },
       {
         description: "It waits for the next such time, and is then worked on.",
       },
