@@ -1,7 +1,18 @@
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
+import { patientFiles } from "../lib/patient-files.ts";
 import { backupFault } from "./faults.ts";
+
+/** How long a folder, which may be on a share that is away, is waited for. */
+const ANSWER_MS = 10_000;
+const folder = patientFiles(
+  ANSWER_MS,
+  () =>
+    new AppError("unavailable", "The folder of the backups does not answer.", {
+      fix: "See that the disk or share that it is on is there.",
+    }),
+);
 
 /** Prefix of the folders in which an archive is written until it is complete. */
 export const DRAFT = ".mailwright-draft-";
@@ -19,7 +30,11 @@ export interface KeptBackup {
 }
 
 /** Returns the bytes written so far of a backup in progress; null when there is none. */
-export async function bytesWritten(dir: string): Promise<number | null> {
+export function bytesWritten(dir: string): Promise<number | null> {
+  return folder.run(() => sizeOfDrafts(dir));
+}
+
+async function sizeOfDrafts(dir: string): Promise<number | null> {
   const names = await readdir(dir).catch(() => []);
   const drafts = names.filter((name) => name.startsWith(DRAFT)).map((name) => join(dir, name, "archive.zip"));
   const sizes = await Promise.all(
@@ -33,7 +48,11 @@ export async function bytesWritten(dir: string): Promise<number | null> {
 }
 
 /** Returns the archives in a folder, the newest first; empty without a folder. */
-export async function listBackups(dir: string): Promise<KeptBackup[]> {
+export function listBackups(dir: string): Promise<KeptBackup[]> {
+  return folder.run(() => backupsIn(dir));
+}
+
+async function backupsIn(dir: string): Promise<KeptBackup[]> {
   const names = await readdir(dir).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw new AppError("unavailable", `The backups in ${dir} cannot be looked at: ${messageOf(error)}.`, {
@@ -58,9 +77,11 @@ export async function listBackups(dir: string): Promise<KeptBackup[]> {
  * Creates the folder of backups, but not its parents: if a disk is not mounted, its backups must not fill another one.
  */
 export async function ensureFolder(dir: string): Promise<void> {
-  await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw backupFault(error, dir);
-  });
+  await folder.run(() =>
+    mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw backupFault(error, dir);
+    }),
+  );
 }
 
 /**

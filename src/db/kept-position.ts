@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../errors.ts";
 import { readIfThere, replaceFile } from "../lib/durable-file.ts";
-import { onMailFiles } from "../lib/own-faults.ts";
+import { noAnswer, onMailFiles } from "../lib/own-faults.ts";
+import { patientFiles } from "../lib/patient-files.ts";
 import type { Position, SegmentStore } from "../lib/segments.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import type { Log } from "../lib/log.ts";
@@ -107,12 +108,16 @@ function isBefore(one: Position, other: Position): boolean {
   return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset);
 }
 
+/** The disk may be a share that is away, and hang. */
+const ANSWER_MS = 3_000;
+const folder = patientFiles(ANSWER_MS, () => noAnswer("the mail files"));
+
 /**
  * Reads `position.json`; undefined if there is none, or if it is damaged. Throws MailFilesError if the folder of
  * mails cannot be used.
  */
 async function readKept(app: Reading): Promise<Kept | undefined> {
-  const text = await onMailFiles(() => readIfThere(fileOf(app)));
+  const text = await onMailFiles(() => folder.run(() => readIfThere(fileOf(app))));
   const kept = text === undefined ? undefined : storedJson<Partial<Kept> | null>(text, null);
   return typeof kept?.segment === "number" && typeof kept.offset === "number" ? (kept as Kept) : undefined;
 }

@@ -1,4 +1,6 @@
 import { open, rm, stat, statfs } from "node:fs/promises";
+import { noAnswer } from "../lib/own-faults.ts";
+import { type PatientFiles, patientFiles } from "../lib/patient-files.ts";
 import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
@@ -96,12 +98,19 @@ export async function keepReserve(path: string, log: WatchLog): Promise<Reserve>
   };
 }
 
+/** How long a disk is waited for, which may be a share that is away. */
+const ANSWER_MS = 5_000;
+/** By folder, so that one that hangs holds one of the few threads that use files, and no others behind it. */
+const looks = new Map<string, PatientFiles>();
+
 /**
  * Returns the free bytes on the disk of a folder, and how many files can still be created; null where its file system
- * has no such limit.
+ * has no such limit. Throws MailFilesError where the disk does not answer.
  */
 export async function freeOn(dir: string): Promise<{ bytes: number; files: number | null }> {
-  const { bavail, bsize, files, ffree } = await statfs(dir);
+  const look = looks.get(dir) ?? patientFiles(ANSWER_MS, () => noAnswer(dir));
+  looks.set(dir, look);
+  const { bavail, bsize, files, ffree } = await look.run(() => statfs(dir));
   return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
 }
 

@@ -52,6 +52,12 @@ export class MailFilesError extends Error {
   }
 }
 
+/** Returns the error for a disk that hangs where others fail. */
+export function noAnswer(dir: string): MailFilesError {
+  const cause = new Error(`ETIMEDOUT: the disk of ${dir} does not answer`);
+  return new MailFilesError(Object.assign(cause, { code: "ETIMEDOUT" }));
+}
+
 /** Runs `work` on the mail files. Throws MailFilesError for errors of the system, and any other error as it is. */
 export async function onMailFiles<T>(work: () => Promise<T>): Promise<T> {
   try {

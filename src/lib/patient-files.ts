@@ -1,4 +1,3 @@
-import { MailFilesError } from "./own-faults.ts";
 import { waitLimit } from "./wait-limit.ts";
 
 export interface PatientFiles {
@@ -8,8 +7,8 @@ export interface PatientFiles {
   refuseHung(): void;
 }
 
-/** Bounds how long a disk is waited for: a share that is away may hang where others fail. Throws MailFilesError, `ETIMEDOUT`. */
-export function patientFiles(limit_ms: number): PatientFiles {
+/** Bounds how long a disk is waited for: a share that is away may hang where others fail. Rejects with what `noAnswer` returns. */
+export function patientFiles(limit_ms: number, noAnswer: () => Error): PatientFiles {
   let hung = 0;
   const refuseHung = (): void => {
     if (hung > 0) throw noAnswer();
@@ -33,9 +32,4 @@ export function patientFiles(limit_ms: number): PatientFiles {
       }
     },
   };
-}
-
-function noAnswer(): MailFilesError {
-  const cause = new Error("ETIMEDOUT: the disk of the mail files does not answer");
-  return new MailFilesError(Object.assign(cause, { code: "ETIMEDOUT" }));
 }

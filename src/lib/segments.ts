@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { access, constants, mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { MailFilesError, onMailFiles } from "./own-faults.ts";
+import { MailFilesError, noAnswer, onMailFiles } from "./own-faults.ts";
 import {
   eraseIn,
   filesIn,
@@ -97,7 +97,7 @@ export async function openSegments(
   await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
   await makeFolder(dir);
   const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
-  const files = patientFiles(answer_ms);
+  const files = patientFiles(answer_ms, () => noAnswer(dir));
   let fault: MailFilesError | undefined;
   return {
     ...writer,
@@ -124,7 +124,7 @@ export async function openSegments(
         return readRange(dir, range);
       }),
     fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
-    files: () => onMailFiles(() => filesIn(dir)),
+    files: () => onMailFiles(() => files.run(() => filesIn(dir))),
     erase: (ranges, mayErase = async () => true) => onMailFiles(() => eraseAll(dir, ranges, mayErase)),
     remove: (segment) => onMailFiles(() => rm(pathOf(dir, segment), { force: true })),
   };
