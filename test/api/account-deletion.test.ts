@@ -147,7 +147,7 @@ test("the wrong confirmation, and a missing or wrong password, change nothing", 
     expect([body, answer.status, answer.body.code]).toEqual([body, status, code]);
   }
   const { body } = await browser.send("DELETE", "/auth/account", { confirm: ADA });
-  expect(body.fix).toStartWith("Send it as `password`.");
+  expect(body.fix).toStartWith("Send it along (`password`).");
   expect((await browser.get("/auth/me")).status).toBe(200);
   const right = { confirm: ADA, password: PASSWORD };
   expect((await browser.send("DELETE", "/auth/account", right)).status).toBe(204);

@@ -87,7 +87,7 @@ describe("versions of a context", () => {
     for (const call of [ada.delete(`${path}/versions/2`), ada.get(`${path}/versions/2`)]) {
       const { status, body } = await call;
       expect([status, body.detail]).toEqual([404, "There is no such version of this context."]);
-      expect(body.fix).toContain(`${path}/versions lists those that are kept`);
+      expect(body.fix).toContain(`GET ${path}/versions`);
     }
     expect((await ada.get(`${path}/versions`)).body.map((one: { version: number }) => one.version)).toEqual([
       3, 1,

@@ -94,7 +94,7 @@ test("tokens are renewed for the same resource, rotate, and end in needs_auth on
     Buffer.from(mails[0]?.raw ?? [])
       .toString()
       .replaceAll("=\r\n", ""),
-  ).toContain(`/integrations/mcp/${id}/connect`);
+  ).toContain("/app/connections and connect it again");
 });
 
 test("connecting again uses the client that is registered already", async () => {

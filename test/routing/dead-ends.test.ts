@@ -151,7 +151,7 @@ describe("an inbox that changes while a mail of it is worked on", () => {
     [
       "is told not to answer",
       (room) => room.owner.patch(path(room), { reply_enabled: false }),
-      /not to answer/,
+      /to answer nobody/,
     ],
     [
       "gets a list without the sender",
