@@ -8,47 +8,36 @@ import { sha256Bytes } from "../lib/sha256.ts";
 import { TOO_MUCH, textsIn as allTextsIn } from "../trust/guard/packed/texts.ts";
 import { togetherIn } from "../trust/guard/packed/together.ts";
 import { shortOnes, stretchesOf } from "./short-texts.ts";
-import { MIN_ALONE_LETTERS, MIN_RUN_LETTERS, meetingsIn } from "./text-meetings.ts";
+import { MIN_ALONE_LETTERS, meetingsIn } from "./text-meetings.ts";
+import {
+  MAX_CHARS,
+  MAX_SPAN_LETTERS,
+  allSpansOf,
+  linesAndParagraphsOf,
+  longerThan,
+  plainOf,
+  runsOf,
+  spansIn,
+  spansOf,
+  wholes,
+  withoutMarks,
+  wordsOf,
+} from "./text-parts.ts";
 import { bareLetters } from "../lib/bare-letters.ts";
 import { isPacked, mayBeMail, mayBeMarkdown, wordsOfMail } from "../trust/guard/shown-words.ts";
 
 /** How long it is known what tools have written: a mail of theirs comes back within days, if it does. */
 export const WRITTEN_SECONDS = 30 * DAY_SECONDS;
-/** Fewer letters of a whole text, of one that stands alone in a mail, and of a part of a text, are everybody's words. */
-const MIN_LETTERS = 12;
-const MIN_ORDER_LETTERS = 4;
-const ORDER = /[@$+]\p{L}|[-\u2013\u2014]\p{L}/u;
-/** A place may be shorter still: a telephone number, a site, a repository, a title between quotation marks. */
-const MIN_PLACE_LETTERS = 2;
-const PLACE = /\d\D*\d\D*\d|[\p{L}\p{N}][./:@#\\][\p{L}\p{N}]|(?<!\p{L})["'`\u201c\u201e\u2018\u00ab]\p{L}/u;
-/** A day or a moment, which is no place, and which the owner may well write as a tool does. */
-const DATE = /^\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]{4,30})?$/;
+/** Fewer letters of a part of a text are everybody's words. */
 const MIN_PART_LETTERS = 20;
-/** So many words in a row are nobody's by chance, wherever a program that mails them breaks lines or adds its own. */
-const RUN_WORDS = 8;
-/** A longer word in a script of other letters than Latin is a sentence without blanks. */
-const LONG_WORD = 16;
-/** A text without blanks that is as long is remembered by some of its letters in a row; asked for are those of each long line. */
-const MIN_BLANKLESS = 200;
-const MIN_LINE_BLANKLESS = 60;
-const MAX_SPANS = 64;
-const SPAN_STEP = 12;
-/** More letters of a mail are not looked through for such texts. */
-const MAX_SPAN_LETTERS = 20_000;
 /** What is remembered of a place where two texts meet takes as much room as some words do. */
 const MEETING_WORDS = 4;
 /** More words in one run are not remembered, and so not written; those of HTML count twice. */
 const MAX_WORDS = 8_000;
-const MAX_CHARS = 131_072;
 /** Two words and a comma, above the words of a mail. */
 const GREETING = /^\s*\p{L}{1,20}(?: \p{L}{1,20})?,\s*$/u;
 const HASH_BYTES = 16;
 const ROWS = 2_000;
-const TAG = /<[^<>]*>/g;
-const LATIN = /^[\p{Script=Latin}\p{N}]*$/u;
-/** A sign by itself in scripts that put no spaces between words. */
-const WORD =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]|[\p{L}\p{N}]+/gu;
 
 /** Noted of each call that the owner has not read before it was made. */
 export const UNSEEN = sha256Bytes("a text that the owner has not read").subarray(0, HASH_BYTES);
@@ -183,7 +172,7 @@ export async function noteWritten(
  */
 export async function isWrittenByTool(app: App, message: Came, texts: string[]): Promise<boolean> {
   const words = texts.flatMap((text) => [plainOf(text), withoutMarks(text)]);
-  return isNoted(app, message, [
+  return isNoted(app, message, () => [
     ...wholes(words),
     ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
     ...words.flatMap(runsOf),
@@ -194,8 +183,27 @@ export async function isWrittenByTool(app: App, message: Came, texts: string[]):
 
 type Came = Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">;
 
-async function isNoted(app: App, { user_id, sender, raw_mail_id }: Came, parts: string[]): Promise<boolean> {
-  const hashes = hashed(parts);
+/** Whether anything at all is noted for an account or a sender's own: for most mails nothing has to be hashed. */
+const anyNoted = prepared((db, { user_id, sender }: { user_id: string; sender: string }) =>
+  db
+    .selectFrom("written_texts")
+    .select("written_texts.id")
+    .where((eb) =>
+      eb.or([
+        eb("user_id", "=", user_id),
+        eb("user_id", "in", eb.selectFrom("users").select("users.id").where("email", "=", sender)),
+      ]),
+    )
+    .limit(1),
+);
+
+async function isNoted(
+  app: App,
+  { user_id, sender, raw_mail_id }: Came,
+  partsOf: () => string[],
+): Promise<boolean> {
+  if ((await anyNoted(app.db, { user_id, sender: sender ?? "" })).length === 0) return false;
+  const hashes = hashed(partsOf());
   const users = app.db
     .selectFrom("users")
     .select("id")
@@ -261,7 +269,7 @@ export async function mayBeOfTool(app: App, message: Came, text: string): Promis
     .filter((line) => line.trim() !== "");
   const line = GREETING.test(first) && second !== "" ? second : first;
   const begins_known = longerThan([line], MIN_PART_LETTERS).length + runsOf(line).length > 0;
-  if (begins_known) return isNoted(app, message, stretchesOf(plainOf(text)));
+  if (begins_known) return isNoted(app, message, () => stretchesOf(plainOf(text)));
   const { user_id, raw_mail_id } = message;
   const [before] = await unseenBefore(app.db, {
     user_id,
@@ -269,86 +277,6 @@ export async function mayBeOfTool(app: App, message: Came, text: string): Promis
     raw_mail_id: raw_mail_id ?? "",
   });
   return before !== undefined;
-}
-
-/** The letters of texts that are nobody's by chance. An order may be short. */
-function wholes(texts: string[]): string[] {
-  return [
-    ...longerThan(texts, MIN_LETTERS),
-    ...longerThan(
-      texts.filter((text) => ORDER.test(text)),
-      MIN_ORDER_LETTERS,
-    ),
-    ...longerThan(
-      texts.filter((text) => PLACE.test(text) && !DATE.test(text.trim())),
-      MIN_PLACE_LETTERS,
-    ),
-  ];
-}
-
-function plainOf(text: string): string {
-  return text.trim().slice(0, MAX_CHARS).replaceAll(TAG, "\n");
-}
-
-/** A text whose words between angle brackets are words, as plain text shows them. */
-function withoutMarks(text: string): string {
-  return text.trim().slice(0, MAX_CHARS).replaceAll(/[<>]/g, " ");
-}
-
-function linesAndParagraphsOf(text: string): string[] {
-  return [...text.split(/\n[ \t\r]*\n/), ...text.split("\n")];
-}
-
-function longerThan(texts: string[], letters: number): string[] {
-  return texts.map(bareLetters).filter(({ length }) => length >= letters);
-}
-
-function wordsOf(text: string): string[] {
-  const words = text.toLowerCase().match(WORD) ?? [];
-  return words.flatMap((word) => (word.length > LONG_WORD && !LATIN.test(word) ? Array.from(word) : [word]));
-}
-
-/** All words in a row of which nobody writes so many by chance, as letters alone. */
-function runsOf(text: string): string[] {
-  const words = wordsOf(text);
-  const runs: string[] = [];
-  for (let from = 0; from + RUN_WORDS <= words.length; from += 1) {
-    let run = words.slice(from, from + RUN_WORDS).join("");
-    // Eight signs of other scripts without blanks are two words.
-    const least = /\p{Script=Han}/u.test(run) ? RUN_WORDS : MIN_RUN_LETTERS;
-    for (let to = from + RUN_WORDS; run.length < least && to < words.length; to += 1) run += words[to] ?? "";
-    if (run.length >= least) runs.push(run);
-  }
-  return runs;
-}
-
-/** Some letters in a row of each long text without blanks. */
-function spansOf(text: string): string[] {
-  return blanklessOf(text, MIN_BLANKLESS).flatMap((letters) =>
-    spansIn(letters, Math.max(SPAN_STEP, Math.ceil(letters.length / MAX_SPANS))),
-  );
-}
-
-/** All letters in a row of each text and line without blanks that such a text may have become. */
-function allSpansOf(text: string): string[] {
-  let left = MAX_SPAN_LETTERS;
-  return blanklessOf(text, MIN_LINE_BLANKLESS).flatMap((letters) => {
-    const looked = letters.slice(0, left);
-    left -= looked.length;
-    return spansIn(looked, 1);
-  });
-}
-
-function blanklessOf(text: string, least: number): string[] {
-  const long = text.split(/\s+/).filter(({ length }) => length >= least);
-  return longerThan(long, least);
-}
-
-function spansIn(letters: string, step: number): string[] {
-  const spans: string[] = [];
-  for (let from = 0; from + MIN_RUN_LETTERS <= letters.length; from += step)
-    spans.push(letters.slice(from, from + MIN_RUN_LETTERS));
-  return spans;
 }
 
 function hashed(parts: string[]): Buffer[] {
