@@ -89,7 +89,7 @@ test("a refused refresh asks the owner once to connect again, and connecting aga
   const mails = await letters();
   expect(mails).toHaveLength(1);
   expect(mails[0]).toContain("GitLab (ada)");
-  expect(mails[0]).toContain("/integrations/codehost-b/connect");
+  expect(mails[0]).toContain("/app/connections and connect it again");
   providers.instead = null;
   await agreeTo(t, ada, providers, "codehost-b");
   expect((await ada.get("/connections")).body).toHaveLength(1);

@@ -299,7 +299,7 @@ describe("sending one again", () => {
     const { delivery } = (await t.ada.post(`/v1/webhooks/${id}/test`)).body;
     const { status, body } = await t.ada.post(`/v1/webhooks/${id}/deliveries/${delivery.id}/retry`);
     expect([status, body.code]).toEqual([409, "conflict"]);
-    expect(body.fix).toContain("enabled: true");
+    expect(body.fix).toContain("Switch it on first");
   });
 
   test("names an id that is none with 422, and one that nobody has with 404", async () => {

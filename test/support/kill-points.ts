@@ -406,6 +406,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/locks.ts lockEmptied",
       "db/locks.ts lockFile",
       "db/lost-commits.ts addNote",
+      "lib/cached-pages.ts forgetCached",
       "lib/start-faults.ts isOnReadOnlyDisk",
       "lib/worker-says.ts standApart",
     ],

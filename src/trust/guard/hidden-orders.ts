@@ -39,5 +39,5 @@ export async function objectionToMailed(going: Giving, mails: string[]): Promise
 }
 
 function objectionInWords(going: Giving, words: string[]): Objection | null {
-  return words.length === 0 ? null : objectionToOrder({ ...going, args: { text: words } });
+  return words.length === 0 ? null : objectionToOrder({ ...going, args: { text: words } }, { apart: true });
 }

@@ -8,29 +8,34 @@ const LETTER = /\p{L}/u;
 /**
  * Returns the one of the orders that several texts make together, in whatever sequence and with whatever between them: a
  * program that makes a mail of them may put them where it likes, leave others out, and markup that begins in one text and
- * ends in another. Each text is given as it may be read; undefined if they make none.
+ * ends in another. Each text is given in all ways in which it may be read; undefined if they make none.
  */
 export function orderInPieces(texts: readonly string[][], orders: readonly string[]): string | undefined {
-  const readings = [...new Set(texts.flat())].map((text) =>
-    text
-      .replaceAll(/[\u2013\u2014]/g, "--")
-      .toLowerCase()
-      .trim(),
-  );
+  const readings = texts.map((forms) => [...new Set(forms.map(asLetters))]);
   return orders.find((order) => isMadeOf(order, readings));
 }
 
-/** Whether a word begins in one of the texts, goes on in whole ones, and ends in one. */
-function isMadeOf(word: string, texts: string[]): boolean {
-  const reached = new Set(texts.flatMap((text) => beginningsIn(text, word)));
-  if (reached.size === 0) return false;
-  const pieces = texts.filter((text) => text !== "" && text.length < word.length && word.includes(text));
-  for (let at = 1; at < word.length; at += 1) {
-    if (!reached.has(at)) continue;
-    if (texts.some((text) => isEndIn(text, word.slice(at)))) return true;
-    for (const piece of pieces) if (word.startsWith(piece, at)) reached.add(at + piece.length);
-  }
-  return false;
+function asLetters(text: string): string {
+  return text
+    .replaceAll(/[\u2013\u2014]/g, "--")
+    .toLowerCase()
+    .trim();
+}
+
+/** Whether a word begins in one of the texts, goes on in whole ones, and ends in another. */
+function isMadeOf(word: string, texts: string[][]): boolean {
+  return texts.some((forms, nth) => {
+    const reached = new Set(forms.flatMap((form) => beginningsIn(form, word)));
+    if (reached.size === 0) return false;
+    const others = texts.toSpliced(nth, 1).flat();
+    const pieces = others.filter((text) => text !== "" && text.length < word.length && word.includes(text));
+    for (let at = 1; at < word.length; at += 1) {
+      if (!reached.has(at)) continue;
+      if (others.some((text) => isEndIn(text, word.slice(at)))) return true;
+      for (const piece of pieces) if (word.startsWith(piece, at)) reached.add(at + piece.length);
+    }
+    return false;
+  });
 }
 
 /** How many letters of a word stand where a text ends, or before what may be markup there. */

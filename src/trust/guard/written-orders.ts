@@ -47,17 +47,23 @@ const MEANT = "Write that word into what you ask for if it is meant as text.";
 /** What a listed sender asks for, or an API key, makes no order theirs that would be the owner's. */
 const OTHERS_MEANT = "If it is meant as text, the owner of the inbox may ask for it, by a mail or signed in.";
 
-/** Returns the objection to words in a call that would give an order, should they come back in a mail. */
-export function objectionToOrder({
-  tool: { name },
-  args,
-  unseen,
-  by_owner,
-  orders,
-}: Pick<Going, "args" | "unseen" | "by_owner" | "orders"> & {
-  tool: Pick<Going["tool"], "name">;
-}): Objection | null {
-  const order = unseen ? commandIn(args, orders) : undefined;
+/**
+ * Returns the objection to words in a call that would give an order, should they come back in a mail. Texts that stand
+ * `apart`, such as readings of one text, make none together.
+ */
+export function objectionToOrder(
+  {
+    tool: { name },
+    args,
+    unseen,
+    by_owner,
+    orders,
+  }: Pick<Going, "args" | "unseen" | "by_owner" | "orders"> & {
+    tool: Pick<Going["tool"], "name">;
+  },
+  { apart = false } = {},
+): Objection | null {
+  const order = unseen ? commandIn(args, orders, { apart }) : undefined;
   if (order === undefined) return null;
   const reason = `${name} was to write \`${order}\`, which is an order in a mail of yours: should the text come back here in your name, as an answer to a mail of this server does, it would be carried out. ${by_owner ? MEANT : OTHERS_MEANT}`;
   return { reason, lacks: null, unseen: true };
@@ -68,32 +74,54 @@ export function objectionToOrder({
  * owner; undefined if there is none. A tool that replies to a mail by its id may reply to one from this server, and its
  * reply comes from the owner's own address and mail server.
  */
-export function commandIn(args: Record<string, unknown>, orders: string[]): string | undefined {
+export function commandIn(
+  args: Record<string, unknown>,
+  orders: string[],
+  { apart = false } = {},
+): string | undefined {
   if (orders.length === 0) return undefined;
-  const known = new Set(orders);
-  const bare = new Map(orders.map((order) => [order.replaceAll(NO_LETTERS, ""), order]));
+  const known: Known = {
+    whole: new Set(orders),
+    bare: new Map(orders.map((order) => [order.replaceAll(NO_LETTERS, ""), order])),
+  };
   const each = [...textsIn(args)].flatMap((given) =>
     given === TOO_MUCH || typeof given.value !== "string" ? [] : [{ key: given.key, text: given.value }],
   );
   const pieces: string[][] = [];
-  for (const { key, text } of [...each, ...togetherIn(args)]) {
-    const read = asRead(text);
-    const forms = formsOf(text);
-    if (pieces.length < each.length) pieces.push([read, ...forms.map(asRead)]);
-    if (known.has(STOP) && mayBeProse(key) && [read, ...forms].some(beginsWithStop)) return STOP;
-    const whole = wordsOf(read, TOKEN).find((word) => known.has(word));
-    if (whole !== undefined) return whole;
-    for (const form of forms) {
-      // What stands behind the name of a flag is no part of it.
-      const letters = asRead(form).replaceAll("=", " ").replaceAll(NO_LETTERS, "");
-      const word = wordsOf(letters, BARE_TOKEN).find((one) => bare.has(one));
-      if (word !== undefined) return bare.get(word);
-    }
+  for (const { key, text } of each) {
+    const forms = [asRead(text), ...formsOf(text)];
+    const order = orderIn(forms, key, known);
+    if (order !== undefined) return order;
+    pieces.push(forms.map(asRead));
   }
-  return orderInPieces(
-    pieces,
-    orders.filter((order) => order !== STOP),
-  );
+  if (apart) return undefined;
+  for (const { key, text } of togetherIn(args)) {
+    const order = orderIn([asRead(text), ...formsOf(text)], key, known);
+    if (order !== undefined) return order;
+  }
+  const of_words = orders.filter((order) => order !== STOP);
+  return orderInPieces(pieces, of_words);
+}
+
+interface Known {
+  whole: ReadonlySet<string>;
+  /** By their letters alone. */
+  bare: ReadonlyMap<string, string>;
+}
+
+/** Returns the order in a text; `forms` are the ways in which it may be read, the plain one first. */
+function orderIn(forms: string[], key: string, { whole, bare }: Known): string | undefined {
+  if (whole.has(STOP) && mayBeProse(key) && forms.some(beginsWithStop)) return STOP;
+  const [read = "", ...others] = forms;
+  const found = wordsOf(read, TOKEN).find((word) => whole.has(word));
+  if (found !== undefined) return found;
+  for (const form of others) {
+    // What stands behind the name of a flag is no part of it.
+    const letters = asRead(form).replaceAll("=", " ").replaceAll(NO_LETTERS, "");
+    const word = wordsOf(letters, BARE_TOKEN).find((one) => bare.has(one));
+    if (word !== undefined) return bare.get(word);
+  }
+  return undefined;
 }
 
 /** Returns those of the orders that a text does not have as words of their own: `@gmail` is none in `bob@gmail.com`. */

@@ -16,7 +16,11 @@ export function DeleteMessage({ message_id }: { message_id: string }) {
   const search = choiceOf(useSearch({ strict: false }));
   const say = useToast();
   const erase = useChange({
-    run: () => remove(`/messages/${message_id}`),
+    run: async () => {
+      // What is under way would not be found any more.
+      await queries.cancelQueries({ queryKey: ["story", message_id] });
+      return remove(`/messages/${message_id}`);
+    },
     touches: [["conversation"], ["conversations"]],
     key: deletionOf(message_id),
     done: async () => {

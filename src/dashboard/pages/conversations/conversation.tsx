@@ -56,7 +56,11 @@ function DeleteConversation({ conversation_id }: { conversation_id: string }) {
   const path = `/conversations/${conversation_id}`;
   const lists = [["conversations"], ["messages"]];
   const erase = useChange({
-    run: () => remove(path),
+    run: async () => {
+      // What is under way would not be found any more.
+      await queries.cancelQueries({ queryKey: ["conversation", conversation_id] });
+      return remove(path);
+    },
     touches: [],
     key: deletionOf(conversation_id),
     done: async () => {
