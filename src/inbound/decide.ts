@@ -23,6 +23,7 @@ import { countRole, isNewToRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./sender-caps.ts";
 import { countAgain } from "./same-mail.ts";
 import { type Junk, junkWords, spamWords } from "./spam-filter.ts";
+import { changedSinceRcpt } from "./since-rcpt.ts";
 import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
@@ -76,30 +77,22 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
 
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
-/** For one of several inboxes that was deleted since RCPT: when the mail comes again, its sender is told so there. */
-const ONE_GONE: Reception = {
-  code: 451,
-  enhanced: "4.2.1",
-  text: "One of the addresses has just been deleted; please try again",
-};
-
 /**
  * Returns the reply for the whole SMTP transaction: 250 as soon as one recipient took the mail, otherwise the first
  * refusal. While one of the inboxes takes no more or has no room, it is 451 or 452, and nothing is stored. This is
  * decided here, in the database transaction, because only here it is certain which mails have been here before.
  */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
-  const cases: Case[] = [];
+  const cases: Pick<Decision, "recipient" | "standing">[] = [];
   for (const recipient of repliesFirst(delivery.recipients)) {
     const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: mail.dedupe_key });
     cases.push({ recipient, standing });
   }
-  const standings = cases.flatMap(({ standing }) => standing ?? []);
   const changed = changedSinceRcpt(cases);
   if (changed) return changed;
+  const standings = cases.flatMap(({ standing }) => standing ?? []);
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
-  const [first] = full;
-  if (first) return { ...fullAnswer(first.address, first), full };
+  if (full[0]) return { ...fullAnswer(full[0].address, full[0]), full };
   const later = count(app, tx, { delivery, mail, standings });
   if (later) return later;
   const refused: string[] = [];
@@ -111,15 +104,6 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   const answer = answers.find(({ code }) => code === 250) ?? answers[0] ?? refusalFor("gone");
   if (answer.code === 250) await tellOfRefusals(app, tx, { delivery, mail, refused });
   return each.size > 1 ? { ...answer, each } : answer;
-}
-
-type Case = Pick<Decision, "recipient" | "standing">;
-
-/** An inbox may have been paused or deleted since RCPT, where each recipient is checked. */
-function changedSinceRcpt(cases: Case[]): Reception | undefined {
-  if (cases.some(({ standing }) => standing?.inbox.paused === "refuse")) return refusalFor("inbox_paused");
-  const gone = cases.filter(({ recipient, standing }) => recipient.inbox && !standing);
-  return gone.length > 0 && gone.length < cases.length ? ONE_GONE : undefined;
 }
 
 /** The recipients, reply addresses first: the first of several of one inbox makes the message, and a reply address says what it answers. */
