@@ -171,14 +171,16 @@ export async function noteWritten(
  * sender's own, and not as words of the sender: a tool that answers mail by its number may have answered one of ours, in the name of the owner.
  */
 export async function isWrittenByTool(app: App, message: Came, texts: string[]): Promise<boolean> {
-  const words = texts.flatMap((text) => [plainOf(text), withoutMarks(text)]);
-  return isNoted(app, message, () => [
-    ...wholes(words),
-    ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
-    ...words.flatMap(runsOf),
-    ...texts.flatMap(allSpansOf),
-    ...words.flatMap((text) => spansIn(bareLetters(text).slice(0, MAX_SPAN_LETTERS), 1)),
-  ]);
+  return isNoted(app, message, () => {
+    const words = texts.flatMap((text) => [plainOf(text), withoutMarks(text)]);
+    return [
+      ...wholes(words),
+      ...longerThan(words.flatMap(linesAndParagraphsOf), MIN_ALONE_LETTERS),
+      ...words.flatMap(runsOf),
+      ...texts.flatMap(allSpansOf),
+      ...words.flatMap((text) => spansIn(bareLetters(text).slice(0, MAX_SPAN_LETTERS), 1)),
+    ];
+  });
 }
 
 type Came = Pick<MessageRow, "user_id" | "sender" | "raw_mail_id">;

@@ -122,7 +122,7 @@ async function addRecipeInbox(
   });
 }
 
-/** Gives an inbox that has no model one, unless it rests beyond the plan: then it stays as it is. */
+/** Returns the inbox, with the model if it had none. One that rests beyond the plan stays as it is. */
 async function withModel(
   app: App,
   tx: Db,
