@@ -34,8 +34,7 @@ import { removeDrafts } from "./lib/durable-file.ts";
 import { createLog } from "./lib/log.ts";
 import { sharedAnswer } from "./lib/shared-answer.ts";
 import { refuseReadOnly } from "./lib/start-faults.ts";
-import { MailFilesError, noAnswer } from "./lib/own-faults.ts";
-import { patientFiles } from "./lib/patient-files.ts";
+import { MailFilesError } from "./lib/own-faults.ts";
 import { missingBytesWarning } from "./db/missing-bytes.ts";
 import { keepDnsWatch, type WatchedDns } from "./net/dns-standing.ts";
 import { createMetrics } from "./metrics.ts";
@@ -51,9 +50,6 @@ import { MB } from "./lib/sizes.ts";
 /** How long a stop lets calls over HTTP wait for their result, and then how long for their answers to go out. */
 const CALLS_MS = 5_000;
 const ANSWERS_MS = 2_000;
-
-/** How long `/readyz` waits for the disks. */
-const ANSWER_MS = 3_000;
 
 /** How long a start waits for the lock: a command line that makes an account holds the folder for a moment. */
 const COMMAND_LINE_MS = 2_000;
@@ -280,13 +276,10 @@ async function verdict(trouble: string, work: () => Promise<unknown>): Promise<s
   }
 }
 
-/** A share that is away may hang where others fail. */
-const disks = patientFiles(ANSWER_MS, () => noAnswer("the data folder, or of the folder mail in it,"));
-
 async function diskState(app: App): Promise<string> {
   let space = "";
   const looked = await verdict("the free space is not known", async () => {
-    space = await disks.run(() => diskSpace(app));
+    space = await diskSpace(app);
   });
   if (looked !== "ok" || space !== "ok") return looked === "ok" ? space : looked;
   return verdict("large mails and files cannot be stored", app.segments.check);

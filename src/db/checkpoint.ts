@@ -44,9 +44,10 @@ export function startCheckpoints(
   let running: Promise<void> | undefined;
   let reported: string | null = null;
 
-  const report = (problem: string | null): void => {
+  const report = async (problem: string | null): Promise<void> => {
     if (problem !== null && problem !== reported) warn(problem);
     reported = problem;
+    if (problem !== null) await forgetCached(path);
   };
   const checkpoint = async (): Promise<void> => {
     let problem: string | null;
@@ -58,9 +59,8 @@ export function startCheckpoints(
     } catch (error) {
       problem = messageOf(error);
     }
-    report(problem);
-    if (problem !== null) await forgetCached(path);
-    if (walBytes(path) > OVERGROWN_BYTES) report(checkpointHere(sqlite, reads));
+    await report(problem);
+    if (walBytes(path) > OVERGROWN_BYTES) await report(checkpointHere(sqlite, reads));
     running = undefined;
   };
   const look = (): void => {

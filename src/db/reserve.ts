@@ -99,7 +99,7 @@ export async function keepReserve(path: string, log: WatchLog): Promise<Reserve>
 }
 
 /** How long a disk is waited for, which may be a share that is away. */
-const ANSWER_MS = 5_000;
+const ANSWER_MS = 3_000;
 /** By folder, so that one that hangs holds one of the few threads that use files, and no others behind it. */
 const looks = new Map<string, PatientFiles>();
 
@@ -108,10 +108,14 @@ const looks = new Map<string, PatientFiles>();
  * has no such limit. Throws MailFilesError where the disk does not answer.
  */
 export async function freeOn(dir: string): Promise<{ bytes: number; files: number | null }> {
-  const look = looks.get(dir) ?? patientFiles(ANSWER_MS, () => noAnswer(dir));
-  looks.set(dir, look);
-  const { bavail, bsize, files, ffree } = await look.run(() => statfs(dir));
+  const { bavail, bsize, files, ffree } = await lookAt(dir, () => statfs(dir));
   return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
+}
+
+function lookAt<T>(dir: string, look: () => Promise<T>): Promise<T> {
+  const patient = looks.get(dir) ?? patientFiles(ANSWER_MS, () => noAnswer(dir));
+  looks.set(dir, patient);
+  return patient.run(look);
 }
 
 /** Returns whether the disk of a folder has room for so many bytes that nobody waits for. */
@@ -124,11 +128,14 @@ export function dataFolders(dir: string, database: string): string[] {
   return [dir, join(dir, "mail"), ...(database === ":memory:" ? [] : [dirname(database)])];
 }
 
-/** Returns one data folder for each disk that holds data: the mails or the database may lie behind a symbolic link. */
+/**
+ * Returns one data folder for each disk that holds data: the mails or the database may lie behind a symbolic link. Throws
+ * MailFilesError where a disk does not answer.
+ */
 export async function dataDisks({ data, database }: Pick<Config, "data" | "database">): Promise<string[]> {
   const dirs = dataFolders(data.dir, databasePath(database.url));
   // A missing folder has no disk, and is reported elsewhere.
-  const found = await Promise.all(dirs.map((dir) => stat(dir).catch(() => undefined)));
+  const found = await Promise.all(dirs.map((dir) => lookAt(dir, () => stat(dir).catch(() => undefined))));
   return dirs.filter((_, at) => found[at] && found.findIndex((one) => one?.dev === found[at]?.dev) === at);
 }
 
