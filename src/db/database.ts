@@ -9,6 +9,7 @@ import { BUSY_TIMEOUT_MS, cutLog } from "./cut-log.ts";
 import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
+import { afterLongBytes, type Keep } from "./long-bytes.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
 import { createLookThrough, type Looked } from "./look-through.ts";
 import { openSqlite } from "./open-sqlite.ts";
@@ -23,7 +24,7 @@ import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
 export { afterCommit, apart, unlessCommitted } from "./group-commit.ts";
-export type { Db, Write } from "./group-commit.ts";
+export type { Db, Write, WriteOptions } from "./group-commit.ts";
 
 /** How long opening may block this thread while another process recovers the log or switches the journal mode. */
 const OPENING_MS = 5_000;
@@ -70,8 +71,10 @@ export interface Upkeep {
 interface OpenOptions {
   /** Receives faults of the disk, and background work that failed and will be tried again. */
   log?: WatchLog;
-  /** Syncs the files that rows of the commit point to. */
+  /** Throws where nothing may be committed. */
   beforeCommit?: () => Promise<void>;
+  /** Writes long bytes for a transaction; without it they are kept in their rows. */
+  keep?: Keep;
   /**
    * True for the process that holds the data folder. It notes at the start what the log has lost, and writes a database
    * that was deleted meanwhile back at the end. Any other process calls `lookForLoss` first: if it is the last to
@@ -105,7 +108,7 @@ export function openDatabase(
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn: warning(log) });
   const parts = { sqlite, log, endReads: () => reads.end() };
   const index = keepTextIndex(commit, { ...parts, dir: inMemory ? null : dirname(path) });
-  const write = watched(index.write, watch, () => checkpoints?.afterCommit());
+  const write = watched(afterLongBytes(index.write, options.keep), watch, () => checkpoints?.afterCommit());
   const upkeep: Upkeep = {
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
     readAnew: () => reads.end(),

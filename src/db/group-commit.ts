@@ -5,12 +5,18 @@ import { isStorageFault } from "./storage-faults.ts";
 
 export type Db = Kysely<Schema>;
 
-/**
- * Runs `operation` in a transaction and resolves once it is committed and synced. With `promises: false` the commit may
- * be left unsynced, so that a power cut can undo it: for changes that nobody has been told of yet. The next commit that
- * promises something syncs both.
- */
-export type Write = <T>(operation: (tx: Db) => Promise<T>, options?: { promises?: boolean }) => Promise<T>;
+export interface WriteOptions {
+  /**
+   * False: the commit may be left unsynced, so that a power cut can undo it, for changes that nobody has been told of yet. The
+   * next commit that promises something syncs both.
+   */
+  promises?: boolean;
+  /** What its rows may name (see `storeBytes`). Long ones are on their disk before the transaction begins. */
+  stores?: Uint8Array[];
+}
+
+/** Runs `operation` in a transaction and resolves once it is committed and synced. */
+export type Write = <T>(operation: (tx: Db) => Promise<T>, options?: WriteOptions) => Promise<T>;
 
 /** The largest number of operations that share one commit; further ones wait for the next. */
 const MAX_OPERATIONS = 256;
@@ -34,7 +40,7 @@ interface Waiting {
 /**
  * Commits in groups: operations that are ready in the same tick share one transaction, and so one sync. Each runs in
  * its own savepoint, so that one that throws is undone alone. Nobody gets an answer before the commit. `beforeCommit`
- * syncs files that the rows point to; `committed` receives how long the commit itself took in milliseconds.
+ * may refuse it; `committed` receives how long the commit itself took in milliseconds.
  */
 export function groupCommit(
   db: Db,

@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { exists } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../errors.ts";
 import { readIfThere, replaceFile } from "../lib/durable-file.ts";
 import { noAnswer, onMailFiles } from "../lib/own-faults.ts";
 import { patientFiles } from "../lib/patient-files.ts";
+import { isBefore } from "../lib/segment-files.ts";
 import type { Position, SegmentStore } from "../lib/segments.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import type { Log } from "../lib/log.ts";
@@ -75,8 +76,10 @@ async function save(app: Keeping): Promise<void> {
   const kept = await readKept(app);
   const next = kept && (await isOlder(app, kept)) ? stillOlder(app, kept) : await noteEnd(app);
   // The next stored mail creates a deleted folder again.
-  if (!existsSync(mailOf(app)) || JSON.stringify(next) === JSON.stringify(kept)) return;
-  await replaceFile(fileOf(app), JSON.stringify(next));
+  if (JSON.stringify(next) === JSON.stringify(kept)) return;
+  await folder.run(async () => {
+    if (await exists(mailOf(app))) await replaceFile(fileOf(app), JSON.stringify(next));
+  });
 }
 
 function stillOlder({ segments, calmNow }: Keeping, kept: Kept): Kept {
@@ -102,10 +105,6 @@ async function isOlder({ db, calmNow }: Reading, kept: Kept): Promise<boolean> {
   if (calmNow() - (kept.older_since ?? calmNow()) > PATIENCE_SECONDS) return false;
   const noted = await readNote<Position>(db, ROW);
   return noted === undefined || isBefore(noted, kept);
-}
-
-function isBefore(one: Position, other: Position): boolean {
-  return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset);
 }
 
 /** The disk may be a share that is away, and hang. */

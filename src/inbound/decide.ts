@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import type { Storage } from "../resources/billing/storage.ts";
 import type { StoredAuth } from "../resources/messages/stored-auth.ts";
 import { approvalById } from "../resources/approvals/view.ts";
-import { findThread, isReplyAddress } from "../resources/conversations/conversations.ts";
+import { findThread } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
@@ -24,7 +24,7 @@ import { brokenCap } from "./sender-caps.ts";
 import { countAgain } from "./same-mail.ts";
 import { type Junk, junkWords, spamWords } from "./spam-filter.ts";
 import { changedSinceRcpt } from "./since-rcpt.ts";
-import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
+import { casesOf, isOfHousehold, type Standing } from "./standing.ts";
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
 export interface Delivery {
@@ -83,11 +83,7 @@ export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Messag
  * decided here, in the database transaction, because only here it is certain which mails have been here before.
  */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
-  const cases: Pick<Decision, "recipient" | "standing">[] = [];
-  for (const recipient of repliesFirst(delivery.recipients)) {
-    const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: mail.dedupe_key });
-    cases.push({ recipient, standing });
-  }
+  const cases = await casesOf(app, tx, delivery, mail);
   const changed = changedSinceRcpt(cases);
   if (changed) return changed;
   const standings = cases.flatMap(({ standing }) => standing ?? []);
@@ -104,14 +100,6 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   const answer = answers.find(({ code }) => code === 250) ?? answers[0] ?? refusalFor("gone");
   if (answer.code === 250) await tellOfRefusals(app, tx, { delivery, mail, refused });
   return each.size > 1 ? { ...answer, each } : answer;
-}
-
-/** The recipients, reply addresses first: the first of several of one inbox makes the message, and a reply address says what it answers. */
-function repliesFirst(recipients: Recipient[]): Recipient[] {
-  const { true: ours = [], false: others = [] } = Object.groupBy(recipients, ({ address }) =>
-    String(isReplyAddress(address)),
-  );
-  return [...ours, ...others];
 }
 
 /** Counts a mail against the limits of the operator and of its inboxes; a mail that is put off counts against none. */

@@ -17,28 +17,43 @@ export interface BusyInbox {
   bucket: Bucket;
 }
 
+interface Weighed {
+  mail: Counted;
+  /** What it is to each of its inboxes. */
+  standings: Standing[];
+}
+
 /**
  * Counts a mail against the limits of its inboxes (decision A). If one of them takes no more now, the answer is 451 and
  * nothing is counted, so that the sender's server brings the mail again for all of them. A mail that has been here
  * before counts nowhere: it is not worked on, and whoever has a copy could use up what its author may send.
  */
-export function countInbound(
-  app: App,
-  tx: Db,
-  { mail, standings }: { mail: Counted; standings: Standing[] },
-): Reception | undefined {
+export function countInbound(app: App, tx: Db, { mail, standings }: Weighed): Reception | undefined {
+  const buckets = bucketsFor(app, { mail, standings });
+  const busy = fullOf(app, buckets);
+  const [first] = busy;
+  if (first) return { ...comeLater(first.bucket), busy };
+  for (const { bucket } of buckets) takeTurn(app, tx, bucket);
+  return undefined;
+}
+
+/** Returns the inboxes that would take no more of a mail now. */
+export function busyFor(app: App, weighed: Weighed): BusyInbox[] {
+  return fullOf(app, bucketsFor(app, weighed));
+}
+
+function fullOf(app: App, buckets: BusyInbox[]): BusyInbox[] {
+  return buckets.filter(({ bucket }) => isFull(app, bucket));
+}
+
+function bucketsFor(app: App, { mail, standings }: Weighed): BusyInbox[] {
   const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
-  const buckets = [...counted.values()].flatMap((standing) =>
+  return [...counted.values()].flatMap((standing) =>
     bucketsOf(app, standing, { share: shareOf(standing, mail), from: mail.from_address }).map((bucket) => ({
       inbox: standing.inbox,
       bucket,
     })),
   );
-  const busy = buckets.filter(({ bucket }) => isFull(app, bucket));
-  const [first] = busy;
-  if (first) return { ...comeLater(first.bucket), busy };
-  for (const { bucket } of buckets) takeTurn(app, tx, bucket);
-  return undefined;
 }
 
 /** Remembers which inboxes of a mail for several took no more, so that they can be told apart when it comes again. */

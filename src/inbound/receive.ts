@@ -1,3 +1,4 @@
+import { isLong } from "../db/long-bytes.ts";
 import { userById } from "../db/users.ts";
 import type { App } from "../app.ts";
 import { storageOf } from "../resources/billing/storage.ts";
@@ -37,6 +38,7 @@ import {
 import { examineByNotes } from "./examine-noted.ts";
 import { tellOfFull } from "./full-inbox.ts";
 import { rememberBusy } from "./inbound-limits.ts";
+import { mayStore } from "./may-store.ts";
 import { rememberFull } from "./mail-storage.ts";
 import { logRefusal, type Refusal } from "./refusals.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
@@ -77,9 +79,12 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
       ? putOff(app, delivery, { reason: putOffReason(recipients), answer: recipients })
       : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
   const junk = await askSpamFilter(app, delivery, mail);
-  const answer = await app.write((tx) =>
-    decideForAll(app, tx, { ...delivery, recipients }, { ...mail, junk }),
-  );
+  const [given, found] = [
+    { ...delivery, recipients },
+    { ...mail, junk },
+  ];
+  const stores = isLong(delivery.raw) ? await mayStore(app, given, found) : [];
+  const answer = await app.write((tx) => decideForAll(app, tx, given, found), { stores });
   if (answer.code === 250 || answer.code >= 500) return answer;
   await noteWhom(app, delivery, answer, known);
   return putOff(app, delivery, { reason: putOffReason(answer), answer });

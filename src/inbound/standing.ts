@@ -8,7 +8,8 @@ import { sha256 } from "../lib/sha256.ts";
 import { replySubject } from "../mail/writing/compose.ts";
 import { inboxById } from "../resources/inboxes/inboxes.ts";
 import { type InboundPolicy, policyOf } from "../resources/inboxes/settings.ts";
-import type { Examined, Recipient } from "./decide.ts";
+import { isReplyAddress } from "../resources/conversations/conversations.ts";
+import type { Delivery, Examined, Recipient } from "./decide.ts";
 import { type ForOthers, whyForOthers } from "./for-others.ts";
 import { judgeSender, type SenderVerdict } from "./judge-sender.ts";
 import {
@@ -57,8 +58,32 @@ export interface Standing {
   failed_before: boolean;
 }
 
+/** A recipient, and what the mail is to it: undefined for an address that is not, or no longer, an inbox. */
+export interface Case {
+  recipient: Recipient;
+  standing: Standing | undefined;
+}
+
+/** Returns what the mail is to each of its recipients, in the order in which it is decided for them. */
+export async function casesOf(app: App, db: Db, { recipients }: Delivery, mail: Examined): Promise<Case[]> {
+  const cases: Case[] = [];
+  for (const recipient of repliesFirst(recipients)) {
+    const standing = await standingOf(app, db, { recipient, mail, dedupe_key: mail.dedupe_key });
+    cases.push({ recipient, standing });
+  }
+  return cases;
+}
+
+/** The recipients, reply addresses first: the first of several of one inbox makes the message, and a reply address says what it answers. */
+function repliesFirst(recipients: Recipient[]): Recipient[] {
+  const { true: ours = [], false: others = [] } = Object.groupBy(recipients, ({ address }) =>
+    String(isReplyAddress(address)),
+  );
+  return [...ours, ...others];
+}
+
 /** Returns what a mail is to a recipient; undefined if the recipient names no inbox that exists. */
-export async function standingOf(
+async function standingOf(
   app: App,
   tx: Db,
   { recipient, mail, dedupe_key }: { recipient: Recipient; mail: Examined; dedupe_key: string },

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { apart, type Db } from "../db/database.ts";
+import { apart, type Db, tryWriting, type WriteOptions } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import { messageOf } from "../errors.ts";
 import { withLogFields } from "../lib/log.ts";
@@ -129,10 +129,13 @@ export async function writeOutcome<T>(
   app: App,
   signal: AbortSignal,
   operation: (tx: Db) => Promise<T>,
+  options?: WriteOptions,
 ): Promise<T> {
-  for (;;) {
+  for (let is_again = false; ; is_again = true) {
     try {
-      return await app.write(operation);
+      // Else what it stores would be written to the mail files once more for each try.
+      if (is_again) await app.write(tryWriting);
+      return await app.write(operation, options);
     } catch (error) {
       if (!isStorageFault(error) || signal.reason === STOPPING) throw error;
       await Bun.sleep(RECORD_AGAIN_MS);

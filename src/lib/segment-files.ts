@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { type FileHandle, access, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { syncFolder } from "./durable-file.ts";
 import { openSparse } from "./sparse.ts";
@@ -24,6 +24,10 @@ export interface Position {
   offset: number;
 }
 
+export function isBefore(one: Position, other: Position): boolean {
+  return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset);
+}
+
 export interface SegmentFile {
   segment: number;
   /** Length in bytes. */
@@ -37,7 +41,7 @@ export interface Part {
   range: SegmentRange;
 }
 
-/** Thrown by `flush` when another file, or none, is at the path of the file that is being written. */
+/** Thrown when another file, or none, is at the path of the file that is being written. */
 export class SegmentGoneError extends Error {
   readonly code = "SEGMENT_GONE";
   readonly segment: number;
@@ -83,8 +87,8 @@ export async function openFile(dir: string, { segment, offset }: Position): Prom
  * Throws SegmentGoneError if the open file was moved or cut to less than `size`: what is written to it could not be
  * found by its name.
  */
-export function refuseIfGone(dir: string, { segment, inode }: OpenFile, size: number): void {
-  const found = statSync(pathOf(dir, segment), { throwIfNoEntry: false });
+export async function refuseIfGone(dir: string, { segment, inode }: OpenFile, size: number): Promise<void> {
+  const found = await statIfThere(pathOf(dir, segment));
   if (found?.ino !== inode || found.size < size) throw new SegmentGoneError(dir, segment);
 }
 
@@ -114,6 +118,27 @@ export async function openIfThere(path: string, flags: "r" | "r+"): Promise<File
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return undefined;
   }
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
+}
+
+/** Returns the beginning of a file with an unused number. */
+export async function newFile(dir: string, after: number): Promise<Position> {
+  const isTaken = (segment: number): Promise<boolean> =>
+    access(pathOf(dir, segment)).then(
+      () => true,
+      () => false,
+    );
+  let segment = after + 1;
+  while (await isTaken(segment)) segment += 1;
+  return { segment, offset: 0 };
 }
 
 /** Writes adjacent parts of one file with as few system calls as possible. */
@@ -164,6 +189,15 @@ export async function eraseIn(path: string, ranges: SegmentRange[], mayErase: Ma
   if (dirty) await file.datasync();
   for (const range of there) punch(file, range);
   return true;
+}
+
+/** Returns the blocks of a range to the disk, where that is possible, without overwriting them. */
+export async function freeIn(path: string, range: SegmentRange): Promise<void> {
+  const opened = await openIfThere(path, "r+");
+  if (!opened) return;
+  await using file = opened;
+  const { punch } = await openSparse();
+  punch(file, range);
 }
 
 /** Returns the parts of a range in which there is anything but zeros. */

@@ -1,12 +1,13 @@
-import { existsSync } from "node:fs";
 import { access, constants, mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { MailFilesError, noAnswer, onMailFiles } from "./own-faults.ts";
 import {
   eraseIn,
   filesIn,
+  freeIn,
   makeFolder,
   type MayErase,
+  newFile,
   openFile,
   type OpenFile,
   openIfThere,
@@ -20,14 +21,17 @@ import {
   writeAll,
 } from "./segment-files.ts";
 import { patientFiles } from "./patient-files.ts";
+import { openKeptBytes, type SegmentWriter } from "./kept-bytes.ts";
 import { MB } from "./sizes.ts";
 
 export type { MayErase, Position, SegmentFile, SegmentRange } from "./segment-files.ts";
 
 /** Size at which a new segment file is begun. */
 const SEGMENT_BYTES = 256 * MB;
-/** How long the disk may take for what a transaction waits for, and with it everybody. */
-const ANSWER_MS = 5_000;
+/** How long the disk may take for one batch: a memory card syncs some megabytes in a second. */
+const WRITE_MS = 30_000;
+/** How long it may take for a look. */
+const LOOK_MS = 5_000;
 
 /** Returns where the bytes of a row lie: one range, or none for bytes that are not in segments. */
 export function rangesOf(stored: {
@@ -48,12 +52,12 @@ export interface SegmentStore extends AsyncDisposable {
   /** Whether this process may append: only one that holds the data folder does. */
   writes: boolean;
   /**
-   * Returns where the bytes will be once `flush` has resolved; those of one flush are adjacent. Must not be called
-   * during a flush.
+   * Writes and syncs bytes for the rows of a transaction that begins after that, so that nobody waits for their disk but who
+   * stores them. To be disposed of once the transaction has ended: the place of what it did not take is free again.
    */
-  append(bytes: Uint8Array): SegmentRange;
-  /** Writes and syncs what was appended. Must not run twice at once; only the group commit calls it. */
-  flush(): Promise<void>;
+  keep(all: Uint8Array[]): Promise<AsyncDisposable>;
+  /** Returns where bytes lie that were kept, once for each time, as every range has one owner; undefined for others. */
+  take(bytes: Uint8Array): SegmentRange | undefined;
   /** Returns the bytes of a range; null where the file is missing or ends before the range does. */
   read(range: SegmentRange): Promise<Buffer | null>;
   /** Returns a range for sending to a client: it is read from the disk as fast as the client takes it. */
@@ -62,8 +66,10 @@ export interface SegmentStore extends AsyncDisposable {
   check: () => Promise<void>;
   /** Returns why the last write failed; undefined after one that succeeded. */
   lastFault: () => MailFilesError | undefined;
-  /** Returns the end of all that was appended. */
+  /** Returns the end of all that was written, or is being written. */
   position(): Position;
+  /** Returns the end of what no transaction to come can name for the first time. */
+  settledEnd(): Position;
   /** Returns the existing files, in order. */
   files(): Promise<SegmentFile[]>;
   /**
@@ -82,7 +88,7 @@ interface SegmentOptions {
   /** For each segment, the end of all that is referenced or waits to be erased: nothing is appended before that. */
   ends?: Map<number, number>;
   segment_bytes?: number;
-  answer_ms?: number;
+  write_ms?: number;
 }
 
 export async function openSegments(
@@ -91,42 +97,56 @@ export async function openSegments(
     writes = true,
     ends = new Map<number, number>(),
     segment_bytes = SEGMENT_BYTES,
-    answer_ms = ANSWER_MS,
+    write_ms = WRITE_MS,
   }: SegmentOptions = {},
 ): Promise<SegmentStore> {
   await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
   await makeFolder(dir);
   const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
-  const files = patientFiles(answer_ms, () => noAnswer(dir));
+  const batches = patientFiles(write_ms, () => noAnswer(dir));
+  const looks = patientFiles(Math.min(write_ms, LOOK_MS), () => noAnswer(dir));
+  const unlessHung = <T>(work: () => Promise<T>): Promise<T> =>
+    onMailFiles(async () => {
+      batches.refuseHung();
+      return work();
+    });
+  const look = <T>(work: () => Promise<T>): Promise<T> => unlessHung(() => looks.run(work));
   let fault: MailFilesError | undefined;
-  return {
-    ...writer,
-    writes,
-    append(bytes) {
-      if (!writes) throw new Error("Only the process that holds the data folder may store anything");
-      files.refuseHung();
-      return writer.append(bytes);
-    },
-    async flush() {
+  const kept = openKeptBytes(writer, {
+    async onDisk(work) {
       try {
-        if (await onMailFiles(() => files.run(() => writer.flush()))) fault = undefined;
+        const done = await onMailFiles(() => batches.run(work));
+        fault = undefined;
+        return done;
       } catch (error) {
         // A missing file is not a lasting fault: the next mail goes into a new file.
         if (error instanceof MailFilesError) fault = error;
         throw error;
       }
     },
+    free: (range) => looks.run(() => freeIn(pathOf(dir, range.segment), range)),
+  });
+  return {
+    writes,
+    position: writer.position,
+    settledEnd: kept.settledEnd,
+    async keep(all) {
+      if (!writes) throw new Error("Only the process that holds the data folder may store anything");
+      batches.refuseHung();
+      return kept.keep(all);
+    },
+    take: kept.take,
     lastFault: () => fault,
-    check: () => onMailFiles(() => files.run(() => tryFile(dir, writer.position()))),
-    read: (range) =>
-      onMailFiles(async () => {
-        files.refuseHung();
-        return readRange(dir, range);
-      }),
+    check: () => look(() => tryFile(dir, writer.position())),
+    read: (range) => unlessHung(() => readRange(dir, range)),
     fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
-    files: () => onMailFiles(() => files.run(() => filesIn(dir))),
-    erase: (ranges, mayErase = async () => true) => onMailFiles(() => eraseAll(dir, ranges, mayErase)),
-    remove: (segment) => onMailFiles(() => rm(pathOf(dir, segment), { force: true })),
+    files: () => look(() => filesIn(dir)),
+    erase: (ranges, mayErase = async () => true) => unlessHung(() => eraseAll(dir, ranges, mayErase)),
+    remove: (segment) => unlessHung(() => rm(pathOf(dir, segment), { force: true })),
+    async [Symbol.asyncDispose]() {
+      await kept.settled();
+      await writer[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -144,16 +164,10 @@ async function tryFile(dir: string, { segment }: Position): Promise<void> {
   await (await openIfThere(pathOf(dir, segment), "r+"))?.close();
 }
 
-interface Writer extends Pick<SegmentStore, "append" | "position">, AsyncDisposable {
-  /** Returns false if there was nothing to write. */
-  flush(): Promise<boolean>;
-}
-
-function openWriter(dir: string, start: Position, segment_bytes: number): Writer {
+function openWriter(dir: string, start: Position, segment_bytes: number): SegmentWriter & AsyncDisposable {
   /** The end of all that was written and synced. */
   let synced = start;
   let end = synced;
-  let pending: Part[] = [];
   let current: OpenFile | undefined;
 
   const close = async (): Promise<void> => {
@@ -169,14 +183,14 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
     return (current = opened);
   };
   /** Writes and syncs parts of one segment. */
-  const write = async (parts: Part[]): Promise<void> => {
+  const writeInOne = async (parts: Part[]): Promise<void> => {
     const [first, last = first] = [parts[0], parts.at(-1)];
     if (!first || !last) return;
     const opened = await fileOf(first.range);
-    refuseIfGone(dir, opened, first.range.offset);
+    await refuseIfGone(dir, opened, first.range.offset);
     await writeAll(opened.file, parts);
     await opened.file.datasync();
-    refuseIfGone(dir, opened, 0);
+    await refuseIfGone(dir, opened, 0);
     synced = { segment: opened.segment, offset: last.range.offset + last.range.size };
   };
   /**
@@ -192,21 +206,20 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Writer
     if (is_empty) await rm(pathOf(dir, failed), { force: true }).catch(() => undefined);
     return newFile(dir, is_empty ? failed - 1 : failed);
   };
+  const place = async (size: number): Promise<SegmentRange> => {
+    if (end.offset >= segment_bytes) end = await newFile(dir, end.segment);
+    const range = { ...end, size };
+    end = { ...end, offset: end.offset + size };
+    return range;
+  };
   return {
-    append(bytes) {
-      if (end.offset >= segment_bytes) end = newFile(dir, end.segment);
-      const range = { ...end, size: bytes.byteLength };
-      end = { ...end, offset: end.offset + bytes.byteLength };
-      pending.push({ bytes, range });
-      return range;
-    },
-    async flush() {
-      if (pending.length === 0) return false;
-      const batch = pending;
-      pending = [];
+    async append(all) {
       try {
-        for (const parts of Map.groupBy(batch, ({ range }) => range.segment).values()) await write(parts);
-        return true;
+        const parts: Part[] = [];
+        for (const bytes of all) parts.push({ bytes, range: await place(bytes.byteLength) });
+        for (const inOne of Map.groupBy(parts, ({ range }) => range.segment).values())
+          await writeInOne(inOne);
+        return parts.map(({ range }) => range);
       } catch (error) {
         end = synced = await begunAnew(error);
         throw error;
@@ -223,13 +236,6 @@ function firstFree(files: SegmentFile[], ends: Map<number, number>): Position {
   if (segment === 0) return { segment: 1, offset: 0 };
   const size = files.find((file) => file.segment === segment)?.size ?? -1;
   return size >= (ends.get(segment) ?? 0) ? { segment, offset: size } : { segment: segment + 1, offset: 0 };
-}
-
-/** Returns the beginning of a file with an unused number. */
-function newFile(dir: string, after: number): Position {
-  let segment = after + 1;
-  while (existsSync(pathOf(dir, segment))) segment += 1;
-  return { segment, offset: 0 };
 }
 
 async function readRange(dir: string, { segment, offset, size }: SegmentRange): Promise<Buffer | null> {

@@ -20,6 +20,7 @@ import { acceptCall, type IncomingFile } from "../inbound/accept.ts";
 import { ownMessage, runView } from "../resources/messages/messages.ts";
 import { refuseBadTexts } from "../resources/messages/call-texts.ts";
 import { refuseBadMetadata } from "../resources/messages/metadata.ts";
+import { bytesOf } from "../resources/messages/stored-files.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
@@ -231,7 +232,12 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   // Looked at now, as nobody knows later whose key it came with.
   const lasts = isAboutTimes(parseCommand(instruction).options);
   const subject = subjectOf(instruction);
-  const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
+  const inline = {
+    user,
+    wanted: input.async !== true,
+    bytes: sizeOf({ content, files }),
+    stores: bytesOf(files),
+  };
   return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };

@@ -17,7 +17,7 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { waitAtMost } from "../lib/deadline.ts";
 import { parseJson } from "../lib/foreign-json.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
-import { storeFiles } from "../resources/messages/stored-files.ts";
+import { bytesOf, storeFiles } from "../resources/messages/stored-files.ts";
 import { sumOfUsage, type Usage } from "../resources/messages/rules-found.ts";
 import { sourceOf } from "../resources/messages/run-use.ts";
 import { noteHeldUp, noteRead } from "../resources/schedules/run-ends.ts";
@@ -158,12 +158,14 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
   const told = withWords(run, ending, words);
   const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
   let row = message;
-  const next = await writeOutcome(app, run.signal, async (tx) => {
+  const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
+  const stored = runFiles(run, files);
+  const stores = bytesOf(stored.flatMap((some) => some.files).filter(keeps));
+  const closing = async (tx: Db): Promise<Job | undefined> => {
     await finishJob(tx, run.job);
     if (run.changed) await (ending.state === "done" ? forgetCalls : keepCalls)(tx, message.id);
     const closed = closingColumns(app, kept.run, kept.ending);
-    const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
-    await storeRunFiles(app, tx, run, { files, keeps });
+    await storeRunFiles(app, tx, stored, keeps);
     // The event of an answered message is held until its answer is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
@@ -182,7 +184,8 @@ async function close(app: App, run: Run, ended: Ending): Promise<void> {
       ? settleTurn(app, tx, run, kept.ending)
       : releaseCredit(app, tx, message));
     return app.worker?.claimNext(tx, run.job);
-  });
+  };
+  const next = await writeOutcome(app, run.signal, closing, { stores });
   if (next) app.worker?.follow(next);
   app.finished.notify(message.id, {
     row,
@@ -273,16 +276,23 @@ function unstoredOf({ settings, steps }: Run, ending: Ending): RunEnd["unstored"
   return { result: ending.result, steps: toSteps(steps) };
 }
 
+/** The files whose rows are written at the end of a run: those of its mail, as a call has brought its own, and those it made. */
+function runFiles({ message, input }: Run, made: ToolFile[]) {
+  const message_id = message.id;
+  const brought = message.raw_mail_id === null ? [] : input.files;
+  return [
+    { message_id, direction: "in" as const, files: brought },
+    { message_id, direction: "out" as const, files: made },
+  ];
+}
+
 async function storeRunFiles(
   app: App,
   tx: Db,
-  { message, input }: Run,
-  { files, keeps }: { files: ToolFile[]; keeps: (file: IncomingFile) => boolean },
+  stored: ReturnType<typeof runFiles>,
+  keeps: (file: IncomingFile) => boolean,
 ): Promise<void> {
-  const message_id = message.id;
-  if (message.raw_mail_id !== null)
-    await storeFiles(app, tx, { message_id, direction: "in", files: input.files, keeps });
-  await storeFiles(app, tx, { message_id, direction: "out", files, keeps });
+  for (const files of stored) await storeFiles(app, tx, { ...files, keeps });
 }
 
 async function settleTurn(

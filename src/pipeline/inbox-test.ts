@@ -31,7 +31,8 @@ export async function testInbox(
   const raw = testMail(app, user, test);
   const mail = readMailWords(raw, readHeaders(raw), user.email);
   const bytes = raw.byteLength;
-  const { row, job } = await acceptInline(app, { user, wanted: true, bytes }, async (tx, slot) => {
+  const inline = { user, wanted: true, bytes, stores: [raw] };
+  const { row, job } = await acceptInline(app, inline, async (tx, slot) => {
     await refuseFull(app, tx, user, bytes);
     // The inbox is looked up again, because it may have been deleted since.
     const inbox = await ownInbox(tx, user, test.inbox.id);

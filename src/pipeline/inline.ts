@@ -14,14 +14,14 @@ import { runUse } from "../resources/messages/run-use.ts";
  */
 export async function acceptInline<Accepted extends { job: Job | null }>(
   app: App,
-  { user, wanted, bytes }: { user: UserRow; wanted: boolean; bytes: number },
+  { user, wanted, bytes, stores }: { user: UserRow; wanted: boolean; bytes: number; stores: Uint8Array[] },
   accept: (tx: Db, slot: boolean) => Promise<Accepted>,
 ): Promise<Accepted> {
   const use = runUse(app, user, { bytes });
   const slot = wanted && (app.worker?.reserve("route_message", use) ?? false);
   let job: Job | null = null;
   try {
-    const accepted = await app.write((tx) => accept(tx, slot), { promises: !slot });
+    const accepted = await app.write((tx) => accept(tx, slot), { promises: !slot, stores });
     // Only after the commit: one that failed must not leave the slot taken for ever.
     job = accepted.job;
     if (slot && job === null) await syncCommits(app);

@@ -15,6 +15,7 @@ import { isSchedule, nextTime } from "../../src/lib/cron.ts";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { entriesOf } from "../support/backups.ts";
+import { keepAll, keepText } from "../support/kept-bytes.ts";
 
 const DAILY = { schedule: "30 3 * * *" };
 
@@ -216,8 +217,7 @@ test("a start keeps the plan, makes up for a backup that was missed, and follows
 test("bytes that are to be erased wait for the end of a backup", async () => {
   await using t = await room({});
   const { app } = t;
-  const range = app.segments.append(Buffer.from("deleted mail"));
-  await app.segments.flush();
+  const range = await keepText(app.segments, "deleted mail");
   await app.write((tx) => eraseLater(app, tx, [range]));
   {
     using _backup = lockMailBytes(app.config.data.dir);
@@ -236,12 +236,10 @@ test("an archive holds the bytes that the database names, and zeros for what was
   await using t = await room({});
   const { app } = t;
   const [kept, dropped] = [Buffer.from("kept ".repeat(1_000)), Buffer.from("dropped ".repeat(300_000))];
-  const ranges = [dropped, kept, dropped, kept, kept, dropped].map((bytes) => ({
-    bytes,
-    ...app.segments.append(bytes),
-  }));
+  const all = [dropped, kept, dropped, kept, kept, dropped];
+  const ranges = await keepAll(app.segments, all);
   await app.write(async (tx) => {
-    for (const { bytes, segment, offset: segment_offset, size } of ranges) {
+    for (const [index, { segment, offset: segment_offset, size }] of ranges.entries()) {
       const row = {
         id: Bun.randomUUIDv7(),
         bytes: null,
@@ -251,7 +249,7 @@ test("an archive holds the bytes that the database names, and zeros for what was
         created: 0,
         purged_at: null,
       };
-      if (bytes === kept) await tx.insertInto("raw_mails").values(row).execute();
+      if (all[index] === kept) await tx.insertInto("raw_mails").values(row).execute();
     }
   });
   const path = join(t.base, "x.zip");
@@ -264,7 +262,7 @@ test("an archive holds the bytes that the database names, and zeros for what was
   const segment = (await entriesOf(path)).find(({ name }) => name === "mail/00000001.seg")?.content as Buffer;
   expect(
     segment.equals(
-      Buffer.concat(ranges.map(({ bytes, size }) => (bytes === kept ? kept : Buffer.alloc(size)))),
+      Buffer.concat(ranges.map(({ size }, index) => (all[index] === kept ? kept : Buffer.alloc(size)))),
     ),
   ).toBe(true);
   await rm(join(app.config.data.dir, "mail", "00000001.seg"));

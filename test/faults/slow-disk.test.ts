@@ -2,6 +2,8 @@ import { expect, test } from "bun:test";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
 import { ask, desk, logged } from "./surfaces.ts";
+import { deliver } from "../support/smtp-client.ts";
+import { rawMail } from "../support/mails.ts";
 import { slowDisk, whyNoSlowDisk } from "./slow-disk.ts";
 
 /** How long a sync takes on a busy hard disk, or on a network drive. */
@@ -65,6 +67,42 @@ test.skipIf(reason !== undefined)(
     console.log(`syncs of ${SYNC_MS} ms: mails acknowledged ${mails}, syncs ${syncs}, lost 0, doubled 0`);
   },
   90_000,
+);
+
+test.skipIf(reason !== undefined)(
+  "a slow disk of the mail files holds up those who send long mails, and nobody else",
+  async () => {
+    await using disk = await slowDisk(3_000, ".seg");
+    await using at = await house({});
+    await using server = await at.start(disk.env);
+    const owner = await desk(at, server);
+    const send = (text: string) =>
+      deliver(server.smtp, {
+        from: "ann@client.example",
+        to: owner.to,
+        raw: rawMail({ from: "Ann <ann@client.example>", to: owner.to, subject: "Sum", text }),
+      });
+    await disk.slow();
+    const ended: string[] = [];
+    const long = Promise.all(
+      ["a", "b", "c"].map(async (word) => {
+        const answer = await send(`${word.repeat(70)}\r\n`.repeat(2_000));
+        ended.push("long");
+        return answer;
+      }),
+    );
+    while ((await disk.syncs()) === 0) await Bun.sleep(5);
+    expect(await send("Short")).toStartWith("250");
+    for (const path of ["/livez", "/readyz", "/auth/me", "/messages"])
+      expect((await ask(server, owner, path)).status).toBe(200);
+    ended.push("short");
+    expect(await long).toEqual(Array(3).fill(expect.stringMatching(/^250 /)));
+    expect(ended).toEqual(["short", "long", "long", "long"]);
+    await disk.heal();
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+  },
+  60_000,
 );
 
 async function slowWords({ http }: ServerProcess): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -20,21 +20,21 @@ interface SlowDisk extends AsyncDisposable {
   syncs(): Promise<number>;
 }
 
-/** A disk that takes so much longer for each sync, from `slow` on. */
-export async function slowDisk(ms: number): Promise<SlowDisk> {
+/** A disk that takes so much longer for each sync, of files whose path holds `only`, from `slow` on. */
+export async function slowDisk(ms: number, only = ""): Promise<SlowDisk> {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-slow-"));
   const library = join(dir, "slow-sync.so");
   const made = Bun.spawnSync(["cc", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"]);
   if (!made.success) throw new Error(made.stderr.toString());
   const path = join(dir, "slow");
   return {
-    env: { LD_PRELOAD: library, SLOW_SYNC_PATH: path, SLOW_SYNC_MS: String(ms) },
+    env: { LD_PRELOAD: library, SLOW_SYNC_PATH: path, SLOW_SYNC_MS: String(ms), SLOW_SYNC_ONLY: only },
     async slow() {
       await rm(`${path}.count`, { force: true });
       await writeFile(path, "");
     },
     heal: () => unlink(path),
-    syncs: async () => (await stat(`${path}.count`)).size,
+    syncs: async () => Bun.file(`${path}.count`).size,
     [Symbol.asyncDispose]: () => rm(dir, { recursive: true }),
   };
 }

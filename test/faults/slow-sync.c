@@ -1,16 +1,28 @@
-/* Preloaded into a server: each sync takes MS longer as long as the file PATH is there, and leaves a byte in PATH.count. */
+/*
+ * Preloaded into a server: each sync of a file whose path holds ONLY takes MS longer as long as the file PATH is there, and leaves
+ * a byte in PATH.count.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static void wait_for_disk(void) {
+static int is_meant(int synced) {
+  char link[64], name[4096];
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", synced);
+  ssize_t length = readlink(link, name, sizeof(name) - 1);
+  name[length < 0 ? 0 : length] = '\0';
+  return strstr(name, getenv("SLOW_SYNC_ONLY")) != NULL;
+}
+
+static void wait_for_disk(int synced) {
   const char *path = getenv("SLOW_SYNC_PATH");
-  if (path == NULL || access(path, F_OK) != 0) return;
+  if (path == NULL || access(path, F_OK) != 0 || !is_meant(synced)) return;
   char count[4096];
   strncpy(count, path, sizeof(count) - 8);
   count[sizeof(count) - 8] = '\0';
@@ -27,11 +39,11 @@ static void wait_for_disk(void) {
 }
 
 int fsync(int file) {
-  wait_for_disk();
+  wait_for_disk(file);
   return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(file);
 }
 
 int fdatasync(int file) {
-  wait_for_disk();
+  wait_for_disk(file);
   return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"))(file);
 }

@@ -1,3 +1,4 @@
+import type { Db } from "../../src/db/database.ts";
 import { expect, test } from "bun:test";
 import {
   appendFile,
@@ -21,6 +22,7 @@ import { measureMail, missingBytesWarning } from "../../src/db/missing-bytes.ts"
 import { bodyOf, type Kept, KEPT, storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { lettersOf, SIZE, storeMail, withSmallFiles } from "../support/mail-files.ts";
+import { keepAll } from "../support/kept-bytes.ts";
 
 /** Files of some kilobytes, so that a few mails fill several. */
 async function room(segment_bytes = 3 * SIZE): Promise<TestApp & { mail: string }> {
@@ -66,16 +68,15 @@ async function lettersIn(t: { mail: string }, segment: number): Promise<string> 
 test("what was written and never committed is overwritten, at the end of a file and in its middle", async () => {
   await using t = await room(10 * SIZE);
   await store(t, "a");
-  const failed = t.app.write(async (tx) => {
-    storeBytes(t.app, "x", Buffer.alloc(SIZE, "x"));
-    await t.app.segments.flush();
+  const bytes = Buffer.alloc(SIZE, "x");
+  const failing = async (tx: Db): Promise<void> => {
+    storeBytes(t.app, "x", bytes);
     await tx.selectFrom("raw_mails").select("id").execute();
     throw new Error("the commit never came");
-  });
-  await expect(failed).rejects.toThrow("never came");
+  };
+  await expect(t.app.write(failing, { stores: [bytes] })).rejects.toThrow("never came");
   await store(t, "b");
-  const torn = t.app.segments.append(Buffer.alloc(SIZE, "y"));
-  await t.app.segments.flush();
+  const [torn = { offset: 0 }] = await keepAll(t.app.segments, [Buffer.alloc(SIZE, "y")]);
   expect(await lettersIn(t, 1)).toBe("a x b y");
   await sweep(t);
   expect(await lettersIn(t, 1)).toBe("a . b .");
@@ -106,21 +107,45 @@ test("bytes of a transaction that is open meanwhile are left alone", async () =>
   await store(t, "a");
   const open = Promise.withResolvers<void>();
   const written = Promise.withResolvers<void>();
-  const commit = t.app.write(async (tx) => {
+  const bytes = Buffer.alloc(SIZE, "b");
+  const storing = async (tx: Db): Promise<void> => {
     const row = { id: "b", size: SIZE, created: 0, purged_at: null };
     await tx
       .insertInto("raw_mails")
-      .values({ ...row, ...storeBytes(t.app, "b", Buffer.alloc(SIZE, "b")) })
+      .values({ ...row, ...storeBytes(t.app, "b", bytes) })
       .execute();
-    await t.app.segments.flush();
     written.resolve();
     await open.promise;
-  });
+  };
+  const commit = t.app.write(storing, { stores: [bytes] });
   await written.promise;
   const swept = sweep(t);
   open.resolve();
   await Promise.all([commit, swept]);
   expect(await readable(t)).toBe("ab");
+});
+
+test("bytes whose transaction has yet to begin are left alone, also in a file that is not written any more", async () => {
+  await using t = await room(2 * SIZE);
+  await store(t, "a");
+  const bytes = Buffer.alloc(SIZE, "b");
+  const kept = await t.app.segments.keep([bytes]);
+  await store(t, "c");
+  await drop(t, "a");
+  await sweep(t);
+  expect(await lettersIn(t, 1)).toBe(". b");
+  const storing = async (tx: Db): Promise<void> => {
+    const row = { id: "b", size: SIZE, created: 0, purged_at: null };
+    await tx
+      .insertInto("raw_mails")
+      .values({ ...row, ...storeBytes(t.app, "b", bytes) })
+      .execute();
+  };
+  await t.app.write(storing);
+  await kept[Symbol.asyncDispose]();
+  await sweep(t);
+  expect(await readable(t)).toBe("bc");
+  expect(await lettersIn(t, 1)).toBe(". b");
 });
 
 test("files of which nothing is named are deleted, but the last one; and the room of the rest is given back", async () => {

@@ -14,6 +14,7 @@ import { type Config, type ConfigOverrides, defaultConfig } from "../../src/conf
 import { messageOf } from "../../src/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { layKeys } from "./keys.ts";
+import { keepAll } from "./kept-bytes.ts";
 
 export const NOW = Date.UTC(2026, 0, 15, 12) / 1_000;
 /** Larger than what the database takes. */
@@ -139,7 +140,9 @@ async function fill(config: Config, email: string): Promise<void> {
 
 /** Stores one more large mail. */
 export async function storeLarge(app: App): Promise<void> {
-  const { segment, offset, size } = app.segments.append(LARGE);
+  const [{ segment, offset, size } = { segment: 0, offset: 0, size: 0 }] = await keepAll(app.segments, [
+    LARGE,
+  ]);
   await app.write(async (tx) => {
     await tx
       .insertInto("raw_mails")

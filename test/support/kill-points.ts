@@ -97,6 +97,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/integrations/tokens.ts keepTokens",
       "jobs/pool.ts claimJobs",
       "jobs/run-job.ts writeOutcome",
+      "jobs/run-job.ts writeOutcome 2",
       "mail/sending/outgoing.ts sendNow 2",
       "mail/sending/returns-letter.ts mailReturnsNow 2",
       "inbound/receive.ts receiveMail",
@@ -347,6 +348,8 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     [COMMITS]: ["db/group-commit.ts commitBatch"],
     [WAY]: [
       "db/locks.ts lockPath",
+      "db/long-bytes.ts afterLongBytes",
+      "db/long-bytes.ts afterLongBytes 2",
       "db/open-sqlite.ts copyUnsynced",
       "db/patience.ts createPatience",
       "db/patience.ts createPatience 2",
@@ -356,6 +359,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
   file: {
     [MAIL_FILES]: [
       "lib/segment-files.ts eraseIn",
+      "lib/segment-files.ts freeIn",
       "lib/segment-files.ts makeFile",
       "lib/segment-files.ts makeFolder",
       "lib/segment-files.ts openIfThere",

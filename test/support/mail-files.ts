@@ -1,6 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { App } from "../../src/app.ts";
+import type { Db } from "../../src/db/database.ts";
+import { afterLongBytes } from "../../src/db/long-bytes.ts";
 import { namedIn } from "../../src/db/segment-rows.ts";
 import { openSegments } from "../../src/lib/segments.ts";
 import { subtractSpans } from "../../src/lib/spans.ts";
@@ -13,26 +15,26 @@ export const SIZE = 100_000;
 export async function withSmallFiles(app: App, segment_bytes: number): Promise<AsyncDisposable> {
   const small = await openSegments(join(app.config.data.dir, "mail"), { segment_bytes });
   app.segments = small;
-  // The commits of the app flush the store that it was made with.
   const { write } = app;
-  app.write = (operation) =>
-    write(async (tx) => {
-      const value = await operation(tx);
-      await small.flush();
-      return value;
-    });
+  // The writes of the app know the store that it was made with.
+  app.write = afterLongBytes(
+    (operation, { promises = true } = {}) => write(operation, { promises }),
+    small.keep,
+  );
   return small;
 }
 
 /** Stores a mail of `letter`s. */
 export async function storeMail(app: App, letter: string, id = letter): Promise<void> {
-  await app.write(async (tx) => {
+  const bytes = Buffer.alloc(SIZE, letter);
+  const store = async (tx: Db): Promise<void> => {
     const row = { id, size: SIZE, created: app.now(), purged_at: null };
     await tx
       .insertInto("raw_mails")
-      .values({ ...row, ...storeBytes(app, id, Buffer.alloc(SIZE, letter)) })
+      .values({ ...row, ...storeBytes(app, id, bytes) })
       .execute();
-  });
+  };
+  await app.write(store, { stores: [bytes] });
 }
 
 /** What each row gives: its letter, or a question mark for what is missing. */

@@ -6,28 +6,30 @@ import { join } from "node:path";
 import { isStorageFault, storageWords } from "../../src/db/storage-faults.ts";
 import { MailFilesError } from "../../src/lib/own-faults.ts";
 import { openSegments } from "../../src/lib/segments.ts";
+import { keepAll, keepText } from "../support/kept-bytes.ts";
 
 async function tempDir() {
   const path = await mkdtemp(join(tmpdir(), "segments-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-test("gives back what was appended and flushed", async () => {
+test("gives back what was kept", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
   const blobs = Array.from({ length: 50 }, (_, index) => Buffer.alloc(1_000 + index, index));
-  const ranges = blobs.map((blob) => store.append(blob));
-  await store.flush();
+  const ranges = await keepAll(store, blobs);
   expect(await Promise.all(ranges.map((range) => store.read(range)))).toEqual(blobs);
   expect(await readdir(dir.path)).toEqual(["00000001.seg"]);
 });
 
-test("takes more parts in one flush than the system does in one call, empty ones among them", async () => {
+test("takes more parts at once than the system does in one call, empty ones among them", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
   const texts = Array.from({ length: 1_300 }, (_, index) => "x".repeat(index % 5) + (index % 7 ? index : ""));
-  const ranges = texts.map((text) => store.append(Buffer.from(text)));
-  await store.flush();
+  const ranges = await keepAll(
+    store,
+    texts.map((text) => Buffer.from(text)),
+  );
   const read = await Promise.all(ranges.map((range) => store.read(range)));
   expect(read.map(String)).toEqual(texts);
 });
@@ -37,36 +39,27 @@ test("says why the last write failed until one has worked", async () => {
   await symlink("/dev/full", join(dir.path, "00000001.seg"));
   await using store = await openSegments(dir.path);
   expect(store.lastFault()).toBeUndefined();
-  store.append(Buffer.from("first"));
-  await expect(store.flush()).rejects.toMatchObject({ code: "ENOSPC" });
+  await expect(keepText(store, "first")).rejects.toMatchObject({ code: "ENOSPC" });
   expect(store.lastFault()).toMatchObject({ code: "ENOSPC" });
-  // There was nothing to be written, and that says nothing.
-  await store.flush();
-  expect(store.lastFault()).toMatchObject({ code: "ENOSPC" });
-  store.append(Buffer.from("second"));
-  await store.flush();
+  await keepText(store, "second");
   expect(store.lastFault()).toBeUndefined();
 });
 
 test("uses no place again of which a write has failed: after one that was synced a new file is begun", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
-  const first = store.append(Buffer.from("first"));
-  await store.flush();
+  const first = await keepText(store, "first");
   await using file = await open(join(dir.path, "00000001.seg"));
   const sync = spyOn(Object.getPrototypeOf(file), "datasync");
   sync.mockRejectedValueOnce(Object.assign(new Error("EIO"), { code: "EIO" }));
-  store.append(Buffer.from("lost"));
-  await expect(store.flush()).rejects.toMatchObject({ code: "EIO" });
-  const kept = store.append(Buffer.from("kept"));
-  expect(kept).toEqual({ segment: 2, offset: 0, size: 4 });
+  await expect(keepText(store, "lost")).rejects.toMatchObject({ code: "EIO" });
+  expect(store.position()).toEqual({ segment: 2, offset: 0 });
   sync.mockRejectedValueOnce(Object.assign(new Error("EIO"), { code: "EIO" }));
-  await expect(store.flush()).rejects.toMatchObject({ code: "EIO" });
+  await expect(keepText(store, "lost")).rejects.toMatchObject({ code: "EIO" });
   // Nothing was ever taken in that file, so it is made anew.
   expect(existsSync(join(dir.path, "00000002.seg"))).toBe(false);
   sync.mockRestore();
-  const last = store.append(Buffer.from("last"));
-  await store.flush();
+  const last = await keepText(store, "last");
   expect(last).toEqual({ segment: 2, offset: 0, size: 4 });
   expect([String(await store.read(first)), String(await store.read(last))]).toEqual(["first", "last"]);
 });
@@ -84,81 +77,117 @@ test.each([
   });
 });
 
-test("writes nothing before it is flushed", async () => {
+test("writes one batch after the other, each as far as it goes at once", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
-  store.append(Buffer.from("x"));
-  expect(await readdir(dir.path)).toEqual([]);
+  await keepText(store, "opens the file");
+  await using file = await open(join(dir.path, "00000001.seg"));
+  const sync = spyOn(Object.getPrototypeOf(file), "datasync");
+  const sizes = [9_000_000, 9_000_000, 1, 17_000_000, 5];
+  const ranges = await keepAll(
+    store,
+    sizes.map((size) => Buffer.alloc(size, 1)),
+  );
+  expect(sync).toHaveBeenCalledTimes(4);
+  sync.mockRestore();
+  expect(ranges.map(({ size }) => size)).toEqual(sizes);
+});
+
+test("what no transaction took is no part of a file any more, and its place is given to nobody else", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  const [one, other, next] = ["one", "other", "next"].map((text) => Buffer.from(text.padEnd(100_000, text)));
+  if (!one || !other || !next) throw new Error("nothing to keep");
+  const kept = await store.keep([one, other]);
+  expect(store.settledEnd()).toEqual({ segment: 1, offset: 0 });
+  expect(store.position()).toEqual({ segment: 1, offset: 200_000 });
+  const taken = store.take(other);
+  expect([taken, store.take(other)]).toEqual([{ segment: 1, offset: 100_000, size: 100_000 }, undefined]);
+  await kept[Symbol.asyncDispose]();
+  expect(store.take(one)).toBeUndefined();
+  expect(store.settledEnd()).toEqual(store.position());
+  const [after] = await keepAll(store, [next]);
+  expect(after).toEqual({ segment: 1, offset: 200_000, size: 100_000 });
+  expect(await store.read({ segment: 1, offset: 100_000, size: 100_000 })).toEqual(other);
+  const [{ disk_bytes } = { disk_bytes: 0 }] = await store.files();
+  expect(disk_bytes).toBeLessThan(250_000);
+});
+
+test("bytes that two want to store are kept for each, and what one does not take stays the other's", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  const bytes = Buffer.from("both");
+  const [one, other] = await Promise.all([store.keep([bytes]), store.keep([bytes])]);
+  const taken = store.take(bytes);
+  await one[Symbol.asyncDispose]();
+  await other[Symbol.asyncDispose]();
+  expect(store.take(bytes)).toBeUndefined();
+  expect(String(await store.read(taken ?? { segment: 9, offset: 0, size: 0 }))).toBe("both");
 });
 
 test("goes on after the bytes of an earlier process, torn ones included", async () => {
   await using dir = await tempDir();
   const first = await (async () => {
     await using store = await openSegments(dir.path);
-    const range = store.append(Buffer.from("first"));
-    await store.flush();
+    const range = await keepText(store, "first");
     return range;
   })();
   await appendFile(join(dir.path, "00000001.seg"), "torn");
   await using store = await openSegments(dir.path);
-  const second = store.append(Buffer.from("second"));
-  await store.flush();
+  const second = await keepText(store, "second");
   expect(second).toEqual({ segment: 1, offset: 9, size: 6 });
   expect(String(await store.read(first))).toBe("first");
   expect(String(await store.read(second))).toBe("second");
 });
 
-test("begins a new file when one is full, also within one flush", async () => {
+test("begins a new file when one is full, also within one batch", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path, { segment_bytes: 10 });
   const texts = ["0123456789", "abc", "defghijklmno", "p"];
-  const ranges = texts.map((text) => store.append(Buffer.from(text)));
-  await store.flush();
+  const ranges = await keepAll(
+    store,
+    texts.map((text) => Buffer.from(text)),
+  );
   expect(ranges.map((range) => range.segment)).toEqual([1, 2, 2, 3]);
   const read = await Promise.all(ranges.map((range) => store.read(range)));
   expect(read.map(String)).toEqual(texts);
 });
 
-test("writes over what a failed flush left behind", async () => {
+test("begins anew where a write has failed", async () => {
   await using dir = await tempDir();
   const mail = join(dir.path, "mail");
   await using store = await openSegments(mail);
   await rename(mail, `${mail}-away`);
   await writeFile(mail, "");
-  store.append(Buffer.from("lost"));
-  await expect(store.flush()).rejects.toThrow("ENOTDIR");
+  await expect(keepText(store, "lost")).rejects.toThrow("ENOTDIR");
   await rm(mail);
   await rename(`${mail}-away`, mail);
-  const range = store.append(Buffer.from("kept"));
-  await store.flush();
+  const range = await keepText(store, "kept");
   expect(range).toEqual({ segment: 1, offset: 0, size: 4 });
   expect(String(await store.read(range))).toBe("kept");
 });
 
 test("a disk that does not answer is waited for once, and all is well when it does", async () => {
   await using dir = await tempDir();
-  await using store = await openSegments(dir.path, { answer_ms: 50 });
-  const first = store.append(Buffer.from("first"));
-  await store.flush();
+  await using store = await openSegments(dir.path, { write_ms: 50 });
+  const first = await keepText(store, "first");
   await using file = await open(join(dir.path, "00000001.seg"));
   const answer = Promise.withResolvers<undefined>();
   const sync = spyOn(Object.getPrototypeOf(file), "datasync").mockReturnValueOnce(answer.promise);
-  store.append(Buffer.from("late"));
-  const late = await store.flush().catch((error: unknown) => error);
+  const late = await keepText(store, "late").catch((error: unknown) => error);
   expect(storageWords(late)).toEqual({
     message: "The disk of the mail files does not answer",
     fix: "See that the disk or share with the folder mail is there; nothing else is to be done.",
   });
   expect(store.lastFault()).toBe(late as MailFilesError);
-  expect(() => store.append(Buffer.from("x"))).toThrow("ETIMEDOUT");
+  await expect(keepText(store, "x")).rejects.toThrow("ETIMEDOUT");
   await expect(store.check()).rejects.toMatchObject({ code: "ETIMEDOUT" });
   await expect(store.read(first)).rejects.toMatchObject({ code: "ETIMEDOUT" });
   answer.resolve(undefined);
   await Bun.sleep(1);
   sync.mockRestore();
   await store.check();
-  const next = store.append(Buffer.from("next"));
-  await store.flush();
+  const next = await keepText(store, "next");
   expect(store.lastFault()).toBeUndefined();
   expect([String(await store.read(first)), String(await store.read(next))]).toEqual(["first", "next"]);
 });
@@ -166,8 +195,7 @@ test("a disk that does not answer is waited for once, and all is well when it do
 test("gives nothing for a range past the end", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
-  store.append(Buffer.from("abc"));
-  await store.flush();
+  await keepText(store, "abc");
   expect(await store.read({ segment: 1, offset: 0, size: 4 })).toBeNull();
   expect(await store.read({ segment: 2, offset: 0, size: 1 })).toBeNull();
 });
@@ -176,8 +204,7 @@ test("erases ranges in every file, and no byte beside them", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path, { segment_bytes: 3_000_000 });
   const blobs = [1_500_000, 2_500_000, 10, 1_200_000, 7].map((size, index) => Buffer.alloc(size, index + 1));
-  const ranges = blobs.map((blob) => store.append(blob));
-  await store.flush();
+  const ranges = await keepAll(store, blobs);
   const [, second, , fourth] = ranges;
   if (!second || !fourth) throw new Error("nothing was appended");
   expect([second.segment, fourth.segment]).toEqual([1, 2]);
@@ -192,8 +219,7 @@ test("erases ranges in every file, and no byte beside them", async () => {
 test("erases nothing behind the end of a file, or in a file that is gone", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
-  const range = store.append(Buffer.from("short"));
-  await store.flush();
+  const range = await keepText(store, "short");
   await store.erase([{ ...range, size: 5_000_000 }]);
   await store.erase([
     { ...range, offset: 100 },
@@ -206,17 +232,13 @@ test("erases nothing behind the end of a file, or in a file that is gone", async
 test("makes its folder again when that is deleted under it, and puts nothing at the place of what was in it", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(join(dir.path, "mail"), { segment_bytes: 10 });
-  store.append(Buffer.from("first, and full"));
-  await store.flush();
+  await keepText(store, "first, and full");
   await rm(join(dir.path, "mail"), { recursive: true });
-  const next = store.append(Buffer.from("next"));
-  await store.flush();
+  const next = await keepText(store, "next");
   expect(String(await store.read(next))).toBe("next");
   await rm(join(dir.path, "mail"), { recursive: true });
-  store.append(Buffer.from("more"));
-  await expect(store.flush()).rejects.toMatchObject({ code: "SEGMENT_GONE" });
-  const last = store.append(Buffer.from("last"));
-  await store.flush();
+  await expect(keepText(store, "more")).rejects.toMatchObject({ code: "SEGMENT_GONE" });
+  const last = await keepText(store, "last");
   expect(String(await store.read(last))).toBe("last");
   expect(await readdir(join(dir.path, "mail"))).toEqual(["00000003.seg"]);
 });
@@ -224,12 +246,10 @@ test("makes its folder again when that is deleted under it, and puts nothing at 
 test("leaves the place of a file free that was gone at the start", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
-  store.append(Buffer.from("first"));
-  await store.flush();
+  await keepText(store, "first");
   await using restarted = await openSegments(dir.path);
   await rename(join(dir.path, "00000001.seg"), join(dir.path, "away"));
-  restarted.append(Buffer.from("second"));
-  await expect(restarted.flush()).rejects.toMatchObject({ code: "SEGMENT_GONE" });
+  await expect(keepText(restarted, "second")).rejects.toMatchObject({ code: "SEGMENT_GONE" });
   expect(await readdir(dir.path)).toEqual(["away"]);
 });
 
@@ -237,13 +257,17 @@ test("says of all that the system keeps it from that the machine is at fault, an
   await using dir = await tempDir();
   const [mail, away] = [join(dir.path, "mail"), join(dir.path, "away")];
   await using store = await openSegments(mail);
-  const first = store.append(Buffer.from("first"));
-  await store.flush();
+  const first = await keepText(store, "first");
   await store.check();
   await rename(mail, away);
   await writeFile(mail, "");
-  store.append(Buffer.from("lost"));
-  const tries = [store.flush(), store.check(), store.read(first), store.files(), store.erase([first])];
+  const tries = [
+    keepText(store, "lost"),
+    store.check(),
+    store.read(first),
+    store.files(),
+    store.erase([first]),
+  ];
   for (const outcome of await Promise.allSettled(tries)) {
     const { reason } = outcome as PromiseRejectedResult;
     expect([reason.code, isStorageFault(reason)]).toEqual(["ENOTDIR", true]);
@@ -252,7 +276,6 @@ test("says of all that the system keeps it from that the machine is at fault, an
   await rm(mail);
   await rename(away, mail);
   await store.check();
-  const last = store.append(Buffer.from("last"));
-  await store.flush();
+  const last = await keepText(store, "last");
   expect([String(await store.read(first)), String(await store.read(last))]).toEqual(["first", "last"]);
 });

@@ -1,6 +1,7 @@
 import type { App } from "../../app.ts";
 import { listBackups } from "../../backup/kept.ts";
 import { pointWithoutMail } from "../../backup/restore-points.ts";
+import type { Db } from "../../db/group-commit.ts";
 import { lockMailBytes } from "../../db/locks.ts";
 import { olderDatabaseWarning } from "../../db/kept-position.ts";
 import type { Looked } from "../../db/look-through.ts";
@@ -38,8 +39,8 @@ export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean
   const older = await olderDatabaseWarning(app);
   if (point === undefined && older === undefined && !(await mayBeTakenBack(app)))
     await emptySparse(app, signal);
-  // After this commit, everything appended before it is either committed too or never will be.
-  const end = await app.write(async () => app.segments.position());
+  // After this commit, everything before that end is either committed too or never will be.
+  const end = await app.write(async () => app.segments.settledEnd());
   const named = await namedSegments(app.db);
   await markMissingBytes(app, named);
   // After a loss of commits a person may find mails in these files, until the note of the loss is deleted.
@@ -172,7 +173,7 @@ function rowsIn(
 async function move(app: App, keeper: Keeper, row: Kept): Promise<number> {
   const bytes = await readOrMiss(app, keeper, row);
   if (!bytes) return 0;
-  await app.write(async (tx) => {
+  const moved = async (tx: Db): Promise<void> => {
     const here = tx
       .selectFrom(keeper)
       .select("id")
@@ -185,7 +186,8 @@ async function move(app: App, keeper: Keeper, row: Kept): Promise<number> {
       .set(storeBytes(app, row.id, bytes))
       .where("id", "=", row.id)
       .execute();
-  });
+  };
+  await app.write(moved, { stores: [bytes] });
   await Bun.sleep(BREATH_MS);
   return bytes.byteLength;
 }

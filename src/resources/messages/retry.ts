@@ -23,6 +23,7 @@ import { UNDER_WAY_OR_DONE } from "../../db/tries.ts";
 import { answersKept, firstTry, retryOf } from "./may-retry.ts";
 import { factsOf } from "./states.ts";
 import { type Brought, broughtWith, refuseOthers } from "./brought.ts";
+import { bytesOf } from "./stored-files.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RunView } from "./view.ts";
 
@@ -53,7 +54,7 @@ export async function retryMessage(
   const message = await retryable(app, app.db, user, id);
   if (retryOf(message) === "send") return mailAnswerAgain(app, user, { id, admit });
   const material = await materialToRepeat(app, message);
-  const retry = await app.write(async (tx) => {
+  const accept = async (tx: Db): Promise<MessageRow> => {
     // Looked up again: the inbox may have been deleted since.
     const found = await retryable(app, tx, user, id);
     const failed = key_id === undefined ? found : { ...found, key_id };
@@ -67,7 +68,8 @@ export async function retryMessage(
     const row = await acceptRetry(app, tx, { failed, inbox, user, ...material, raw_size });
     if (now && row.state === "limited") throw conflict(WITHOUT_CREDITS);
     return row;
-  });
+  };
+  const retry = await app.write(accept, { stores: bytesOf(material.files) });
   const view = await readRun(app, user, retry.id);
   return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
 }

@@ -6,11 +6,6 @@ import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
 import { isUnreadable, wasRead } from "./unreadable.ts";
 import { HOUR_SECONDS } from "../../lib/durations.ts";
 
-/**
- * The most bytes that a row holds. More go to the segments, since the database would write them twice, to its log and
- * to its file.
- */
-const MAX_INLINE_BYTES = 16 * 1024;
 /** Bits of a checksum: as many as an integer has in a number of JavaScript. */
 const CHECKSUM_BITS = 53;
 /**
@@ -57,12 +52,13 @@ export const NO_BYTES: StoredBytes = {
 };
 
 /**
- * Stores bytes for the row `id` of the open transaction, whose commit syncs them first. A command line beside a
- * server keeps them in the row, because the server alone writes the segments.
+ * Returns the columns of bytes for the row `id` of the open transaction: where they lie if it was begun with them
+ * (`stores` of a write), and else the bytes themselves, as with a command line beside a server, which alone writes the segments.
  */
 export function storeBytes(app: App, id: string, bytes: Uint8Array): StoredBytes {
-  if (bytes.byteLength <= MAX_INLINE_BYTES || !app.segments.writes) return { ...NO_BYTES, bytes };
-  const { segment, offset } = app.segments.append(bytes);
+  const range = app.segments.take(bytes);
+  if (range === undefined) return { ...NO_BYTES, bytes };
+  const { segment, offset } = range;
   return { ...NO_BYTES, segment, segment_offset: offset, checksum: checksumOf(id, bytes) };
 }
 

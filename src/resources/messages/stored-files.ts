@@ -4,6 +4,11 @@ import { insertRow } from "../../db/prepared.ts";
 import type { IncomingFile } from "../../inbound/accept.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
+/** Returns what a write that stores files has to begin with. */
+export function bytesOf(files: IncomingFile[]): Uint8Array[] {
+  return files.map(({ bytes }) => bytes);
+}
+
 /** Files of a message, with a row for each. */
 export async function storeFiles(
   app: App,
