@@ -356,14 +356,18 @@ async function openStores(
     if (may_migrate) refuseLost(config);
     let segments: SegmentStore | undefined;
     const lockGone = () => lock?.gone();
+    const refuseIfGone = (): void => {
+      const gone = lockGone();
+      if (gone) throw gone;
+    };
     const database = openDatabase(config.database.url, {
       log,
-      beforeCommit: async () => {
-        const gone = lockGone();
-        if (gone) throw gone;
-      },
+      beforeCommit: async () => refuseIfGone(),
       // A process beside the server keeps long bytes in their rows: the server alone writes the segments.
-      keep: async (long) => (may_migrate ? segments?.keep(long) : undefined),
+      async keep(long) {
+        refuseIfGone();
+        return may_migrate ? segments?.keep(long) : undefined;
+      },
       bring_back: may_migrate,
       ...(image === undefined ? {} : { image }),
     });
