@@ -1,4 +1,5 @@
-import { AppError } from "../errors.ts";
+import { AppError, codeOf } from "../errors.ts";
+import { PACKED } from "../net/guarded-fetch.ts";
 import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
 import { NoHandlesError } from "../lib/own-faults.ts";
 import { member } from "../lib/foreign-json.ts";
@@ -69,6 +70,7 @@ export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefin
   const found = networkFault(error);
   if (found === null) return undefined;
   if (found.code === "timeout" || found.code === "cancelled") return fault(who, TOO_SLOW);
+  if (codeOf(error) === PACKED) return fault(who, `answers in a way that is not read. ${found.message}`);
   return fault(who, `could not be reached. ${found.message}`, { unheard: wasNeverSent(error) });
 }
 
@@ -112,11 +114,6 @@ const LOCAL_FAULTS: Record<string, string> = {
   UNSUPPORTED_RESULT_TYPE: "wants to ask somebody something first, which is not possible from here.",
   INVALID_RESULT: OTHER_FORM,
 };
-
-function codeOf(error: unknown): string {
-  const code = member(error, "code");
-  return typeof code === "string" ? code : "";
-}
 
 /** Returns the error and its causes, in the library's ways to wrap them. */
 function causesOf(error: unknown): unknown[] {

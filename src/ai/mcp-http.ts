@@ -19,6 +19,8 @@ import { answerFlow, capped, MAX_REFUSAL_BYTES, sessionFlow } from "./mcp-stream
 
 /** Time limit of requests that nobody waits for, such as the notification that a call was cancelled. */
 const NOTICE_MS = 5_000;
+/** How many requests of a server, such as its pings, are answered at once; what it asks besides is not. */
+const MAX_ANSWERS = 8;
 /** Limits of the reconnection delay, whatever a server asks for. */
 const RECONNECT_MS = { min: 250, max: 30_000 };
 const MAX_RECONNECTS = 5;
@@ -46,15 +48,32 @@ export class HttpWire {
   /** The limit of all long-lived streams of the session together. */
   readonly #session_flow = sessionFlow();
   readonly #options: WireOptions;
+  /** How many answers to requests of the server are under way. */
+  #answers = 0;
 
   constructor(options: WireOptions) {
     this.#options = options;
   }
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const facts = requestOf(init);
+    if (!facts.is_answer) return this.#send(url, init, facts);
+    if (this.#answers >= MAX_ANSWERS) return new Response(null, { status: 202 });
+    this.#answers += 1;
+    try {
+      return await this.#send(url, init, facts);
+    } finally {
+      this.#answers -= 1;
+    }
+  };
+
+  async #send(
+    url: string | URL,
+    init: RequestInit,
+    { id, cancels, is_notice }: RequestFacts,
+  ): Promise<Response> {
     const { who, onStreamEnd } = this.#options;
     const incoming = this.#options.incoming();
-    const { id, cancels, is_notice } = requestOf(init);
     if (cancels !== undefined) this.#open.get(cancels)?.abort();
     const hangUp = new AbortController();
     if (id !== undefined) this.#open.set(id, hangUp);
@@ -67,6 +86,7 @@ export class HttpWire {
     try {
       const response = await this.#ask(url, { ...init, signal: AbortSignal.any(signals) });
       if (onStreamEnd !== undefined && !response.ok) throw await refusalOf(who, response);
+      if (is_notice && response.ok) return await withoutBody(response);
       const onTooLarge = (why: McpFault): void => {
         if (id !== undefined) this.broken.set(id, why);
         else if (init.method !== "POST") onStreamEnd?.(why);
@@ -77,7 +97,7 @@ export class HttpWire {
       onEnd(faultOf(who, error));
       throw error;
     }
-  };
+  }
 
   async #ask(url: string | URL, init: RequestInit): Promise<Response> {
     const { who, transport } = this.#options;
@@ -145,7 +165,10 @@ interface RequestFacts {
   id?: string | number;
   /** The id of the request that is cancelled. */
   cancels?: string | number;
+  /** Nobody waits for what the server says to it. */
   is_notice: boolean;
+  /** It answers a request of the server's. */
+  is_answer?: boolean;
 }
 
 function requestOf({ method, body }: RequestInit): RequestFacts {
@@ -154,7 +177,8 @@ function requestOf({ method, body }: RequestInit): RequestFacts {
   const id = idOf(member(message, "id"));
   const asks_for = member(message, "method");
   // Without a method it answers a request of the server, under the server's id.
-  if (id !== undefined) return asks_for === undefined ? { is_notice: true } : { id, is_notice: false };
+  if (id !== undefined)
+    return asks_for === undefined ? { is_notice: true, is_answer: true } : { id, is_notice: false };
   const cancels =
     asks_for === "notifications/cancelled" ? idOf(member(member(message, "params"), "requestId")) : undefined;
   return { ...(cancels === undefined ? {} : { cancels }), is_notice: true };
@@ -171,6 +195,12 @@ function headersOf(transport: HttpTransport, token: string | null, own: RequestI
   for (const [name, value] of Object.entries(transport.headers)) headers.set(name, value);
   for (const [name, value] of new Headers(own)) headers.set(name, value);
   return headers;
+}
+
+/** Hangs up on what a server says to a notice, which may have no end. */
+async function withoutBody({ body, status, headers }: Response): Promise<Response> {
+  await body?.cancel();
+  return new Response(null, { status, headers });
 }
 
 async function refusalOf(who: Speaker, response: Response): Promise<McpFault> {

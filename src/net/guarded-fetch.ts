@@ -26,6 +26,8 @@ const SPECIAL_V6 = subnets("2001::/23 2001:db8::/32 2002::/16 3fff::/20");
 const GLOBAL_V6 = subnets("2000::/3");
 const NAT64 = subnets("64:ff9b::/96"); // RFC 6052 §2.1: the last 32 bits are an IPv4 address
 
+/** The code of the error for an answer that is packed. */
+export const PACKED = "EPACKED";
 const CONNECT_FAULTS = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"]);
 export type SafeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -81,9 +83,12 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
       redirect: "manual",
       // Only the signal limits the time: Bun's own idle limit would end a slow model after five minutes.
       timeout: false,
-      headers: withHost(init.headers, original.host),
+      // The runtime unpacks all that has arrived at once, before anybody could say how much is wanted of it.
+      decompress: false,
+      headers: headersFor(init.headers, original.host),
       tls: { serverName: isIP(host) === 0 ? host : "", ...(rules.ca === undefined ? {} : { ca: rules.ca }) },
     });
+    await refusePacked(response);
     Object.defineProperty(response, "url", { value: original.href });
     return response;
   };
@@ -234,10 +239,21 @@ function insecure(url: URL, rules: EgressRules): BlockedAddressError {
   );
 }
 
-function withHost(headers: RequestInit["headers"], host: string): Headers {
+function headersFor(headers: RequestInit["headers"], host: string): Headers {
   const result = new Headers(headers);
   result.set("host", host);
+  result.set("accept-encoding", "identity");
   return result;
+}
+
+/** Throws for an answer that is packed although none was asked for (RFC 9110 §12.5.3): a few bytes can be gigabytes. */
+async function refusePacked(response: Response): Promise<void> {
+  const packed = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+  if (packed === "" || packed === "identity") return;
+  await response.body?.cancel();
+  throw Object.assign(new Error(`The answer is packed (Content-Encoding: ${packed.slice(0, 40)}).`), {
+    code: PACKED,
+  });
 }
 
 /** Tries the next address only if no connection was established, so nothing is ever sent twice. */

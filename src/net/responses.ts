@@ -1,5 +1,5 @@
 import { AppError, codeOf, messageOf } from "../errors.ts";
-import { BlockedAddressError } from "./guarded-fetch.ts";
+import { BlockedAddressError, PACKED } from "./guarded-fetch.ts";
 import type { Incoming } from "./incoming.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
 import { DAY_SECONDS } from "../lib/durations.ts";
@@ -18,6 +18,8 @@ const FAULT_SENTENCES: Record<string, string> = {
   EREFUSED: "The name server refused to look that host name up.",
   EBADNAME: "That is not a host name.",
   ETIMEOUT: "The name server did not answer.",
+  [PACKED]:
+    "The answer is packed (`Content-Encoding`), though it was asked for as it is (`Accept-Encoding: identity`): see that the server, or a proxy before it, does not pack it.",
 };
 
 export interface NetworkFault {

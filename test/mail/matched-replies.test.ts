@@ -63,6 +63,19 @@ describe.each(WAYS)("a reply too many ($mode, pipelining: $pipelining)", ({ mode
     expect(faultsOf(await sendAll(t.sender, 4), talker)).toEqual([]);
   });
 
+  test.each(
+    STAGES.flatMap((stage) =>
+      ["\r\n", "250-more\r\n", "250 again\r\n"].map((words) => [words, stage] as const),
+    ),
+  )("that has no end is hung up on: %j at the %s", async (words, stage) => {
+    await using talker = await startTalker({ pipelining, floods: { stage, with: words } });
+    await using t = await senderTo(mode, talker);
+    const before = process.cpuUsage();
+    expect(await t.sender.send(numbered(1))).toMatchObject({ status: "deferred" });
+    const { user, system } = process.cpuUsage(before);
+    expect([user + system < 2_000_000, talker.flooded < 20_000_000]).toEqual([true, true]);
+  });
+
   test("on a kept session ends it before the next mail, which loses nothing", async () => {
     await using talker = await startTalker({
       pipelining,

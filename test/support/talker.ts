@@ -19,6 +19,8 @@ interface Options {
   strays?: (session: number, mail: number) => Stray[];
   /** What it says in the middle of a mail that is longer than a few pieces, of which it reads no more. */
   halfway?: string;
+  /** What it says again and again once it was asked this, until it is hung up on. */
+  floods?: { stage: Stage; with: string };
   /** In place of its own reply; `close` ends the session without a word. */
   instead?: (stage: Stage) => string | undefined;
 }
@@ -30,12 +32,16 @@ export interface Talker extends AsyncDisposable {
   /** The same of all it was given to the last dot. */
   given: string[];
   sessions: number;
+  /** The bytes of its flood that were taken. */
+  flooded: number;
 }
+
+type Told = Omit<Talker, "port" | keyof AsyncDisposable>;
 
 /** A mail server that says more than it is asked. It answers what it was asked in order, each command once. */
 export async function startTalker(options: Options): Promise<Talker> {
   const sockets = new Set<Socket>();
-  const talker: Pick<Talker, "taken" | "given" | "sessions"> = { taken: [], given: [], sessions: 0 };
+  const talker: Told = { taken: [], given: [], sessions: 0, flooded: 0 };
   const server = createServer((socket) => {
     sockets.add(socket.on("error", () => undefined).on("close", () => sockets.delete(socket)));
     talk(socket, talker, options);
@@ -52,7 +58,16 @@ export async function startTalker(options: Options): Promise<Talker> {
   });
 }
 
-function talk(socket: Socket, talker: Pick<Talker, "taken" | "given" | "sessions">, options: Options): void {
+function flood(socket: Socket, talker: Told, words: string): void {
+  const much = words.repeat(Math.ceil(65_536 / words.length));
+  const more = (): void => {
+    talker.flooded += much.length;
+    if (!socket.destroyed && talker.flooded < 50_000_000) socket.write(much, () => setImmediate(more));
+  };
+  more();
+}
+
+function talk(socket: Socket, talker: Told, options: Options): void {
   const session = (talker.sessions += 1);
   let mail = 0;
   let text = "";
@@ -61,6 +76,7 @@ function talk(socket: Socket, talker: Pick<Talker, "taken" | "given" | "sessions
   const say = (stage: Stage, own: string): void => {
     const reply = options.instead?.(stage) ?? own;
     if (reply === "close") return void socket.end();
+    if (options.floods?.stage === stage) return flood(socket, talker, options.floods.with);
     const strays = (options.strays?.(session, mail) ?? []).filter((one) => one.stage === stage);
     const at = (when: Stray["when"]) =>
       strays

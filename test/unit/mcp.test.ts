@@ -37,6 +37,30 @@ describe("a session", () => {
     expect((await call({})).text).toContain("about to stop");
   });
 
+  test("answers few of what a server asks at once, and reads nothing of what it says to an answer", async () => {
+    const pings = Array.from({ length: 3_000 }, (_, id) => ({ jsonrpc: "2.0", id, method: "ping" }));
+    let [open, most, answers, hung_up] = [0, 0, 0, 0];
+    await using server = startMcpStandIn(({ message, signal }) => {
+      if (message?.method === "tools/call") return events(...pings, result(message.id, { content: [] }));
+      if (message === null || message.method !== undefined) return undefined;
+      answers += 1;
+      open += 1;
+      most = Math.max(most, open);
+      signal.addEventListener("abort", () => {
+        open -= 1;
+        hung_up += 1;
+      });
+      return streamOf("data: ", "y".repeat(MB));
+    });
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url));
+    expect((await call({})).ok).toBe(true);
+    await until(() => hung_up === answers);
+    expect(answers).toBeGreaterThan(0);
+    // The server learns a little later that it was hung up on.
+    expect([answers < 600, most < 100]).toEqual([true, true]);
+  });
+
   test("is shared by those who ask at the same time", async () => {
     await using server = startMcpStandIn();
     await using pool = createMcpPool();
@@ -680,7 +704,11 @@ describe("a server that", () => {
     ["answers 9 MB of JSON", (id) => Response.json(result(id, { x: "y".repeat(9 * MB) })), "more than 8 MB"],
     ["answers 9 MB in an event", (id) => events(result(id, { x: "y".repeat(9 * MB) })), "more than 8 MB"],
     ["sends an event without end", () => streamOf("data: ", "y".repeat(MB)), "more than 8 MB"],
-    ["unpacks to more than it sent", () => packed(20 * MB), "more than 8 MB"],
+    [
+      "unpacks to more than it sent",
+      () => packed(20 * MB),
+      "answers in a way that is not read. The answer is packed",
+    ],
     ["answers with parts of nothing", (id) => Response.json(result(id, parts(20_000))), "50,000 parts"],
     ["streams parts of nothing", (id) => events(result(id, parts(20_000))), "50,000 parts"],
     [

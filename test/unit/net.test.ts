@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { generate } from "selfsigned";
 import { createResolver } from "../../src/net/dns.ts";
 import {
@@ -202,7 +202,15 @@ describe("what is not dialled", () => {
   });
 });
 
+const PACKERS: Record<string, (bytes: Buffer) => Buffer<ArrayBuffer>> = {
+  gzip: gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+  zstd: zstdCompressSync,
+};
+
 describe("over plain http to an allowed host", () => {
+  let asked: string | null = null;
   const seen: { host: string | null; method: string; body: string }[] = [];
   const server = Bun.serve({
     port: 0,
@@ -218,8 +226,13 @@ describe("over plain http to an allowed host", () => {
       if (pathname === "/hang") {
         return new Promise<never>(() => undefined);
       }
+      if (pathname === "/long") return new Response(Buffer.alloc(20_000_000));
       if (pathname === "/bomb") {
-        return new Response(gzipSync(Buffer.alloc(20_000_000)), { headers: { "content-encoding": "gzip" } });
+        asked = request.headers.get("accept-encoding");
+        const encoding = new URL(request.url).search.slice(1);
+        return new Response(PACKERS[encoding]?.(Buffer.alloc(20_000_000)) ?? "packed", {
+          headers: { "content-encoding": encoding },
+        });
       }
       return pathname === "/redirect"
         ? Response.redirect("http://169.254.169.254/", 302)
@@ -325,10 +338,24 @@ describe("over plain http to an allowed host", () => {
     expect(await thrownBy(out.fetch("https://late.example/"))).toBeInstanceOf(BlockedAddressError);
   });
 
-  test("reads no more of a body than asked, packed or not", async () => {
+  test.each(["gzip", "deflate", "br", "zstd", "x-own"])(
+    "asks for no packed answer, and reads none (%s)",
+    async (encoding) => {
+      await using out = await egress({}, LOOPBACK);
+      const url = `http://127.0.0.1:${server.port}/bomb?${encoding}`;
+      const headers = { "Accept-Encoding": "zstd" };
+      expect(networkFault(await thrownBy(out.fetch(url, { headers })))).toEqual({
+        code: "unreachable",
+        message: expect.stringMatching(/^The answer is packed .* does not pack it\.$/),
+      });
+      expect(asked).toBe("identity");
+    },
+  );
+
+  test("reads no more of a body than asked", async () => {
     await using out = await egress({}, LOOPBACK);
-    const bomb = await readCapped(await out.fetch(`http://127.0.0.1:${server.port}/bomb`), 1_000);
-    expect([bomb.bytes.length, bomb.truncated]).toEqual([1_000, true]);
+    const long = await readCapped(await out.fetch(`http://127.0.0.1:${server.port}/long`), 1_000);
+    expect([long.bytes.length, long.truncated]).toEqual([1_000, true]);
     const exact = await readCapped(await out.fetch(`http://127.0.0.1:${server.port}/`), 5);
     expect([new TextDecoder().decode(exact.bytes), exact.truncated]).toEqual(["hello", false]);
     expect((await readCapped(new Response(null), 5)).bytes).toHaveLength(0);

@@ -52,11 +52,19 @@ const AHEAD = "it said more than it was asked";
 /** The code of our own errors within nodemailer, which would otherwise report a lost connection as ECONNECTION. */
 const MISMATCH = "EMISMATCH";
 
+/** The most bytes and lines that a server may send after a command: the longest answer to EHLO has some dozens. */
+const MAX_SAID_BYTES = 64 * 1024;
+const MAX_SAID_LINES = 500;
+const TOO_MUCH = "it sent more than an answer can hold";
+const LINE_FEED = 10;
+
 interface Session {
   /** The commands that wait for a reply. */
   asked?: string[];
   /** Set once the server has sent more replies than it was sent commands: it is sent none any more. */
   is_ahead?: boolean | undefined;
+  /** What the server has sent since the last command. */
+  said?: { bytes: number; lines: number } | undefined;
   destroyed: boolean;
   close(): void;
   _responseQueue: string[];
@@ -66,6 +74,7 @@ interface Session {
   _responsePartial: boolean;
   _sendCommand(command: string, logged?: string): void;
   _processResponse(): void;
+  _onData(chunk: Buffer): void;
   _supportedExtensions: string[];
   _createSendStream(done: Done): Transform;
   _setEnvelope(envelope: { from: string | false; to: string[] }, done: Done): void;
@@ -76,10 +85,10 @@ interface Session {
 type Done = (error: Error | null, reply?: string) => void;
 type Methods = Pick<
   Session,
-  "_sendCommand" | "_processResponse" | "_createSendStream" | "_setEnvelope" | "_onError"
+  "_sendCommand" | "_processResponse" | "_onData" | "_createSendStream" | "_setEnvelope" | "_onError"
 >;
 
-const { _sendCommand, _processResponse, _createSendStream, _setEnvelope, _onError } =
+const { _sendCommand, _processResponse, _onData, _createSendStream, _setEnvelope, _onError } =
   SMTPConnection.prototype as unknown as Methods;
 
 const MATCHED: Methods & ThisType<Session> = {
@@ -92,6 +101,7 @@ const MATCHED: Methods & ThisType<Session> = {
       return;
     }
     askedOf(this).push(command === "." ? MAIL : (verb ?? "AUTH"));
+    this.said = undefined;
     _sendCommand.call(this, command, logged);
   },
   _processResponse() {
@@ -108,6 +118,15 @@ const MATCHED: Methods & ThisType<Session> = {
     if (command === UNENDED) this.is_ahead = true;
     _processResponse.call(this);
     if (command === UNENDED) this.close();
+  },
+  // nodemailer keeps every line, and takes them off one by one, at a cost that grows with all that are left.
+  _onData(chunk) {
+    if (this.destroyed) return;
+    const said = (this.said ??= { bytes: 0, lines: 0 });
+    said.bytes += chunk.length;
+    for (const byte of chunk) if (byte === LINE_FEED) said.lines += 1;
+    if (said.bytes > MAX_SAID_BYTES || said.lines > MAX_SAID_LINES) return giveUp(this, TOO_MUCH);
+    _onData.call(this, chunk);
   },
   _createSendStream(done) {
     const asked = askedOf(this);
