@@ -32,34 +32,40 @@ export async function fetchTools(session: Session, signal: AbortSignal): Promise
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], left_out: 0 };
   const soon = AbortSignal.any([signal, timeoutSignal(waits.list_ms)]);
   try {
-    const described = await readPages(session, soon);
     const tools = new Map<string, ListedTool>();
-    for (const one of described) {
-      const tool = listedTool(withoutSecrets(one, session.who.secrets));
-      if (tool !== undefined && tools.size < MAX_TOOLS && !tools.has(tool.name)) tools.set(tool.name, tool);
+    let described = 0;
+    for await (const page of pagesOf(session, soon, () => described <= MAX_TOOLS)) {
+      described += page.length;
+      // What is kept of a page is little: the next one may be as large again.
+      for (const one of page) {
+        const tool = tools.size < MAX_TOOLS && listedTool(withoutSecrets(one, session.who.secrets));
+        if (tool && !tools.has(tool.name)) tools.set(tool.name, tool);
+      }
     }
-    return { tools: [...tools.values()], left_out: described.length - tools.size };
+    return { tools: [...tools.values()], left_out: described - tools.size };
   } catch (error) {
     signal.throwIfAborted();
     throw session.faultOf(error);
   }
 }
 
-/** Reads a server's list page by page, until there is enough, or until it repeats a page. */
-async function readPages({ client }: Session, signal: AbortSignal): Promise<unknown[]> {
-  const described: unknown[] = [];
+/** Reads a server's list page by page, while more is wanted, or until it repeats a page. */
+async function* pagesOf(
+  { client }: Session,
+  signal: AbortSignal,
+  wantsMore: () => boolean,
+): AsyncGenerator<unknown[]> {
   let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES && described.length <= MAX_TOOLS; page += 1) {
+  for (let page = 0; page < MAX_PAGES && wantsMore(); page += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const options = { signal, timeout: NEVER_MS };
     const page = asSent(await client.request({ method: "tools/list", params }, ANYTHING, options));
     const tools = member(page, "tools");
-    if (Array.isArray(tools)) described.push(...(tools as unknown[]).slice(0, MAX_DESCRIBED));
+    yield Array.isArray(tools) ? (tools as unknown[]).slice(0, MAX_DESCRIBED) : [];
     const next = member(page, "nextCursor");
     if (typeof next !== "string" || next === cursor) break;
     cursor = next;
   }
-  return described;
 }
 
 /** Calls a tool; throws like `fetchTools`. Notifies the server when nobody waits for the answer any more. */

@@ -2,6 +2,7 @@ import type { Client, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { unlessAborted } from "../lib/deadline.ts";
 import type { Incoming } from "../net/incoming.ts";
+import { headOf } from "../lib/text-length.ts";
 import { VERSION } from "../lib/version.ts";
 import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
 import { fault, faultOf, McpFault, type Speaker, TOO_SLOW, type Why } from "./mcp-faults.ts";
@@ -209,7 +210,7 @@ function createClient(
 function infoOf(client: Client): ServerInfo | null {
   const info = client.getServerVersion();
   if (info === undefined) return null;
-  return { name: info.name.slice(0, MAX_INFO_CHARS), version: info.version.slice(0, MAX_INFO_CHARS) };
+  return { name: headOf(info.name, MAX_INFO_CHARS), version: headOf(info.version, MAX_INFO_CHARS) };
 }
 
 function shortTime(): Promise<void> {

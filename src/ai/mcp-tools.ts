@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { member } from "../lib/foreign-json.ts";
+import { headOf } from "../lib/text-length.ts";
 import type { ListedTool } from "./mcp-calls.ts";
 
 const MAX_NAME_CHARS = 200;
@@ -55,9 +56,7 @@ export function listedTool(described: unknown): ListedTool | undefined {
   const read_only = member(hints, "readOnlyHint") === true && !destructive;
   return {
     name,
-    description: [words.slice(0, MAX_DESCRIPTION_CHARS).toWellFormed(), schema.note]
-      .filter(Boolean)
-      .join(" "),
+    description: [headOf(words, MAX_DESCRIPTION_CHARS), schema.note].filter(Boolean).join(" "),
     parameters: schema.parameters,
     // A tool that claims both counts as destructive.
     read_only,

@@ -74,6 +74,7 @@ const LEFT_ASIDE = new Set([
   "pattern",
   "patternProperties",
   "uniqueItems",
+  "$async",
   "$schema",
   "$id",
   "$anchor",

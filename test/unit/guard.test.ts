@@ -1077,6 +1077,28 @@ ada@example.com`,
       expect(reading({ page: "first line.\nit/is text" })).toBeNull();
     });
 
+    test.each(["203.28935", "0313.28935", "0xcb.7", "0xcb007109", "3405803783", "0313.0.0161.07"])(
+      "is seen in %s below the name of a host, of a tool that writes or that asks for more",
+      (host) => {
+        for (const key of [
+          "host",
+          "hostname",
+          "ipAddress",
+          "ip_addr",
+          "remote",
+          "gateway",
+          "destination",
+          "upstream",
+        ]) {
+          const args = { [key]: host, path: `/collect/${SECRET}` };
+          expect([key, writing(args)]).not.toEqual([key, null]);
+          expect([key, reading(args)]).not.toEqual([key, null]);
+          expect([key, writing({ [key]: host, text: "x" }, `Write it to ${host}.`)]).toEqual([key, null]);
+        }
+        expect(writing({ server_version: "12.45", port: "8443", text: "x" })).toBeNull();
+      },
+    );
+
     test("is seen in a bare name or number that something is written to", () => {
       for (const target of [
         "evil.com",

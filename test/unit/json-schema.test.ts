@@ -100,6 +100,12 @@ test("takes no time for a schema that was made to take it", async () => {
   expect(ownMs() - started).toBeLessThan(1_500);
 });
 
+test("a schema that calls itself asynchronous is checked like any other", async () => {
+  const schema = { $async: true, type: "object", properties: { a: { type: "number" } }, required: ["a"] };
+  const check = await checkBy(schema);
+  expect([check({ a: 1 }), check({ a: "1" })]).toEqual([null, expect.stringContaining("a")]);
+});
+
 test.each<[string, Record<string, unknown>]>([
   ["a lost reference", { type: "object", properties: { a: { $ref: "#/nowhere" } } }],
   [

@@ -80,15 +80,19 @@ function isNumericHost(atom: string): boolean {
   return atom.includes(".") || /^0x/i.test(atom) || atom.length >= MIN_HOST_DIGITS;
 }
 
-/** Parameter names for a host. */
-const HOST_KEY = /host|domain|server|site|endpoint|origin|peer|^(?:ip|addr|zone|target)$/i;
+/** Parameter names for a host, and those among them for something else about it. */
+const HOST_KEY =
+  /host|domain|server|site|endpoint|origin|peer|address|remote|gateway|destination|proxy|upstream|^ip_?addr|^(?:ip|addr|zone|target|node|base)$/i;
+const OF_A_HOST = /version|port$/i;
 
 /**
  * Returns whether a bare number may be a host. A reading tool reveals nothing to it, unless it gets more arguments and
  * the parameter is for a host; a writing tool could send its arguments there.
  */
 function isBareNumber(atom: string, { key, read_only, sends }: Given): boolean {
-  if (read_only) return sends && HOST_KEY.test(key) && isNumericHost(atom);
+  const is_host = HOST_KEY.test(key) && !OF_A_HOST.test(key);
+  if (read_only) return sends && is_host && isNumericHost(atom);
+  if (is_host) return isNumericHost(atom);
   if (/0x/i.test(atom)) return atom.length > MIN_HOST_DIGITS;
   if (/^\d+\.\d+$/.test(atom) || /^(?:\d{1,4}\.){1,2}\d{1,4}\.?$/.test(atom)) return false;
   // Dates and Unix times are recognized in any parameter.
