@@ -86,14 +86,23 @@ export async function ensureFolder(dir: string): Promise<void> {
 
 /**
  * Deletes all but the newest `keep` files whose names match `form`. `latest` was just made: a file that seems newer was
- * made earlier, by a wrong clock.
+ * made earlier, by a wrong clock. Returns the paths of those that could not be deleted, which count as deleted here, with why.
  */
-export async function keepNewest(latest: string, form: RegExp, keep: number): Promise<void> {
+export async function keepNewest(
+  latest: string,
+  form: RegExp,
+  keep: number,
+): Promise<{ path: string; problem: string }[]> {
   const dir = dirname(latest);
   const { mtimeMs: now } = await stat(latest);
   const names = (await readdir(dir)).filter((name) => form.test(name) && name !== basename(latest));
   const found = names.map(async (name) => ({ name, made: (await stat(join(dir, name))).mtimeMs }));
   const isOdd = ({ made }: { made: number }): number => Number(made > now);
   const newest = (await Promise.all(found)).sort((a, b) => isOdd(a) - isOdd(b) || b.made - a.made);
-  for (const { name } of newest.slice(keep - 1)) await rm(join(dir, name));
+  const left: { path: string; problem: string }[] = [];
+  for (const { name } of newest.slice(keep - 1)) {
+    const path = join(dir, name);
+    await rm(path, { force: true }).catch((error: unknown) => left.push({ path, problem: messageOf(error) }));
+  }
+  return left;
 }

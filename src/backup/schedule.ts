@@ -3,7 +3,7 @@ import { hasten } from "../jobs/hasten.ts";
 import { join } from "node:path";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import { deferJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { nextTime } from "../lib/cron.ts";
@@ -53,7 +53,7 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
     refuseMemory(app);
     await ensureFolder(dir);
     const { manifest, bytes } = await backupOnThread(sourceOf(app.config, app.now()), path, signal);
-    await keepNewest(path, SCHEDULED, keep);
+    const surplus = await deleteOlder(app, path, keep);
     const seconds = Math.round((performance.now() - started) / 100) / 10;
     app.log.info({ path, bytes, seconds }, "backup made");
     if (manifest.missing_bytes > 0)
@@ -62,7 +62,7 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
         "bytes of mails are missing from the data folder, and so from the backup",
       );
     await writeOutcome(app, signal, (tx) =>
-      schedule === "" ? finishJob(tx, job) : deferJob(tx, job, nextTime(schedule, app.now())),
+      schedule === "" ? finishJob(tx, job) : deferJob(tx, job, nextTime(schedule, app.now()), surplus),
     );
   } catch (error) {
     if (signal.aborted || !(error instanceof AppError)) throw error;
@@ -73,12 +73,22 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
   }
 }
 
+/** Deletes the backups beyond the newest. Returns what keeps one from being deleted: the new one is no worse for it. */
+async function deleteOlder(app: App, path: string, keep: number): Promise<string | null> {
+  const left = await keepNewest(path, SCHEDULED, keep).catch((error: unknown) => [
+    { path: app.config.backup.dir, problem: messageOf(error) },
+  ]);
+  const [first] = left;
+  if (first === undefined) return null;
+  app.log.error({ left }, "older backups could not be deleted, and take up room");
+  return `Older backups could not be deleted: ${first.problem} (${first.path}). Delete them, or see why this server may not.`;
+}
+
 /** Returns a warning about the automatic backups; undefined when all is well. */
 export async function backupWarning(app: App): Promise<string | undefined> {
   const waiting = await waitingJob(app.db);
-  return waiting && waiting.failures > 0
-    ? `The last backup failed. ${waiting.last_error ?? ""}`.trim()
-    : undefined;
+  if (!waiting || waiting.failures === 0) return waiting?.last_error ?? undefined;
+  return `The last backup failed. ${waiting.last_error ?? ""}`.trim();
 }
 
 /** Returns the job of the current or next backup; undefined where none is planned. */

@@ -27,7 +27,7 @@ export async function mendJobs(app: App, tx: Db, handlers: JobHandlers): Promise
     }
     await tx
       .updateTable("jobs")
-      .set({ ...DEAD, last_error: UNREADABLE })
+      .set({ ...DEAD, run_at: app.now(), last_error: UNREADABLE })
       .where("id", "=", id)
       .execute();
     const share = row.account === null ? null : shareOf(row.account, null);

@@ -279,9 +279,9 @@ export async function deferJob(tx: Db, job: Job, run_at: number, why: string | n
 /** The columns of a dead job: it no longer holds up others. */
 export const DEAD = { status: "dead", lease_until: null, lane: null, dedupe_key: null } as const;
 
-/** Marks a job as dead, for the operator to look at. */
-export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {
-  await updateHeld(tx, job, { ...DEAD, last_error: error.slice(0, MAX_ERROR_CHARS) });
+/** Marks a job as dead, for the operator to look at. It is kept for so long from now on, however old it is. */
+export async function buryJob({ now }: Pick<App, "now">, tx: Db, job: Job, error: string): Promise<void> {
+  await updateHeld(tx, job, { ...DEAD, run_at: now(), last_error: error.slice(0, MAX_ERROR_CHARS) });
 }
 
 /** Writes another error to a job that `buryJob` has marked as dead. */

@@ -210,7 +210,7 @@ async function endForGood(
 ): Promise<void> {
   app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
   await writeOutcome(app, signal, async (tx) => {
-    await buryJob(tx, job, error);
+    await buryJob(app, tx, job, error);
     const failure = await apart(tx, () => follow(tx));
     if (failure === undefined) return;
     app.log.error({ kind: job.kind, err: failure }, "what follows from the end of a job was not written");

@@ -100,11 +100,14 @@ export async function openSegments(
     write_ms = WRITE_MS,
   }: SegmentOptions = {},
 ): Promise<SegmentStore> {
-  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
-  await makeFolder(dir);
-  const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
   const batches = patientFiles(write_ms, () => noAnswer(dir));
   const looks = patientFiles(Math.min(write_ms, LOOK_MS), () => noAnswer(dir));
+  const files = await looks.run(async () => {
+    await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+    await makeFolder(dir);
+    return filesIn(dir);
+  });
+  const writer = openWriter(dir, firstFree(files, ends), segment_bytes);
   const unlessHung = <T>(work: () => Promise<T>): Promise<T> =>
     onMailFiles(async () => {
       batches.refuseHung();

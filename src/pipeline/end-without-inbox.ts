@@ -16,7 +16,7 @@ export async function endWithoutInbox(app: App, job: Job<"route_message">): Prom
     if (user !== undefined && user.deleted_at !== null) return finishJob(tx, job);
     if (message === undefined) {
       app.log.error(NOT_FOUND);
-      await buryJob(tx, job, NOT_FOUND);
+      await buryJob(app, tx, job, NOT_FOUND);
       await endOrphans(app, tx, job);
       return;
     }

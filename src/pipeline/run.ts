@@ -187,7 +187,7 @@ async function endWithoutContent(app: App, job: Job<"route_message">, { lost, ro
       "a row of what a message came with is lost, or cannot be read: it is given up, and its job kept",
     );
   await app.write(async (tx) => {
-    await (row ? buryJob(tx, job, error) : finishJob(tx, job));
+    await (row ? buryJob(app, tx, job, error) : finishJob(tx, job));
     await failMessage(app, tx, job, { reason: "content_lost", error });
   });
 }

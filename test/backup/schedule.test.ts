@@ -87,6 +87,31 @@ test("backups are made at their time, the newest are kept, and nothing else is d
   expect(await backupWarning(t.app)).toBeUndefined();
 });
 
+test("an older backup that cannot be deleted is said, and costs neither the new one nor those that are kept", async () => {
+  await using t = await room({ ...DAILY, keep: 2 });
+  const { dir } = t.app.config.backup;
+  await mkdir(dir);
+  const old = (day: string) => join(dir, `mailwright-202601${day}T033000Z.zip`);
+  // Nothing that is no file is deleted.
+  await mkdir(old("01"));
+  await writeFile(old("02"), "");
+  await writeFile(old("03"), "");
+  for (const [day, path] of ["01", "02", "03"].map((one) => [one, old(one)] as const))
+    await utimes(path, new Date(`2026-01-${day}`), new Date(`2026-01-${day}`));
+  t.clock.advance("1d");
+  await t.drain();
+  const kept = ["01T033000", "03T033000", "16T120000"].map((time) => `mailwright-202601${time}Z.zip`);
+  expect((await readdir(dir)).toSorted()).toEqual(kept);
+  expect(await planned(t)).toEqual([{ run_at: utc("2026-01-17T03:30:00"), failures: 0 }]);
+  expect(await backupWarning(t.app)).toMatch(
+    /^Older backups could not be deleted: .*mailwright-20260101T033000Z\.zip/,
+  );
+  await rm(old("01"), { recursive: true });
+  t.clock.advance("1d");
+  await t.drain();
+  expect(await backupWarning(t.app)).toBeUndefined();
+});
+
 test("backups of a clock that was years ahead do not push out those of today", async () => {
   await using t = await room({ ...DAILY, keep: 2 });
   await mkdir(t.app.config.backup.dir);

@@ -96,7 +96,6 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/integrations/store-provider.ts storeProvider",
       "resources/integrations/tokens.ts keepTokens",
       "jobs/pool.ts claimJobs",
-      "jobs/run-job.ts writeOutcome",
       "jobs/run-job.ts writeOutcome 2",
       "mail/sending/outgoing.ts sendNow 2",
       "mail/sending/returns-letter.ts mailReturnsNow 2",
@@ -199,6 +198,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "resources/webhooks/test-endpoint.ts testEndpoint",
     ],
     [APART]: [
+      "jobs/run-job.ts writeOutcome",
       "resources/accounts/codes.ts verifyCode",
       "db/look-through.ts areMadeAnew",
       "db/look-through.ts isWrittenAnew",

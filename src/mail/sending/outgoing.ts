@@ -129,7 +129,7 @@ export async function sendNow(
     await app.write(async (tx) => {
       if (mail) return finishJob(tx, job);
       app.log.error(NOT_FOUND);
-      await buryJob(tx, job, NOT_FOUND);
+      await buryJob(app, tx, job, NOT_FOUND);
       await endOrphanMails(app, tx, job);
     });
     return;
@@ -165,7 +165,7 @@ export async function sendNow(
     // If the relay refuses all mail, this one is kept to be sent once that is fixed.
     const waits = job.payload.entrusted === true || isOfRelay(outcome);
     const is_owed = waits && result.status === "bounced";
-    await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
+    await (is_owed ? buryJob(app, tx, job, result.response) : finishJob(tx, job));
     await recordSending(app, tx, mail, is_owed ? { ...result, is_owed } : result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
@@ -204,7 +204,7 @@ async function endUnreadable(
 ): Promise<void> {
   app.log.error({ outgoing_id: mail.id }, UNREADABLE);
   await writeOutcome(app, signal, async (tx) => {
-    await buryJob(tx, job, UNREADABLE);
+    await buryJob(app, tx, job, UNREADABLE);
     await recordSending(app, tx, mail, { status: "bounced", response: UNREADABLE, is_owed: true });
   });
 }

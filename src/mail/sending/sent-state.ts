@@ -123,7 +123,7 @@ export async function keepForOperator(
     claimed: true,
     ...(await sendUse(tx, { user_id, message_id, envelope_to, raw })),
   });
-  if (job) await buryJob(tx, job, response);
+  if (job) await buryJob(app, tx, job, response);
 }
 
 /**

@@ -224,13 +224,13 @@ const deleteNotice = prepared((db, row: Awaited<ReturnType<typeof oldNotices>>[n
     .where("day", "=", row.day),
 );
 
-/** Selects jobs that were given up long ago. */
+/** Selects jobs that were given up long ago (see `buryJob`). */
 const deadJobs = prepared((db, old: { kind: JobKind; before: number }) =>
   db
     .selectFrom("jobs")
     .select("id")
     .where("kind", "=", old.kind)
     .where("status", "=", "dead")
-    .where("created", "<", old.before)
+    .where("run_at", "<", old.before)
     .limit(ROWS),
 );
