@@ -86,7 +86,9 @@ function withCaller(app: App, refuse: (caller: Caller) => void) {
       callers.set(request, admit(await findCaller(app, { request, server }), request));
       return keepSent(request, body);
     })
-    .derive({ as: "scoped" }, async ({ request, server }) => {
+    .derive({ as: "scoped" }, async ({ request, server, set }) => {
+      // What one caller may see is nothing for a cache between; a route may say so in other words.
+      set.headers["cache-control"] = "private, no-store";
       const caller = callers.get(request) ?? admit(await knownCaller(app, { request, server }), request);
       noteCaller(request);
       const turn = awaitTurn(app, caller.user, request);
@@ -178,7 +180,7 @@ async function bySession(app: App, served: Served): Promise<Caller | undefined> 
  * Throws for a request from a page of another site: a browser sends the cookie along, and says in Sec-Fetch-Site or
  * Origin where the page is from (OWASP: Fetch Metadata, Origin).
  */
-function refuseForeignPage(app: App, request: Request): void {
+export function refuseForeignPage(app: App, request: Request): void {
   const site = request.headers.get("sec-fetch-site");
   const origin = request.headers.get("origin");
   const own = [new URL(request.url).origin, app.base_url];

@@ -141,6 +141,21 @@ test("a page of another site can read nothing into a session, and write nothing 
   expect(answer.status).toBe(200);
 });
 
+test("a page of another site signs nobody out", async () => {
+  await using t = await testApp();
+  const browser = await signIn(t, ADA);
+  for (const headers of [
+    { origin: "https://evil.example" },
+    { origin: "https://evil.example", "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ]) {
+    const answer = await browser.post("/auth/logout", undefined, headers);
+    expect([answer.status, answer.headers.get("set-cookie")]).toEqual([403, null]);
+  }
+  const me = await browser.get("/auth/me");
+  expect([me.status, me.headers.get("cache-control")]).toEqual([200, "private, no-store"]);
+});
+
 test("logout ends the session and clears the cookie, and never fails", async () => {
   await using t = await testApp();
   const browser = await signIn(t, ADA);

@@ -1,6 +1,6 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../../app.ts";
-import { authenticated, signedIn, unauthenticated } from "../../http/auth.ts";
+import { authenticated, refuseForeignPage, signedIn, unauthenticated } from "../../http/auth.ts";
 import {
   CODE_COOKIE,
   codeCookie,
@@ -202,6 +202,7 @@ function logoutRoutes(app: App) {
   return new Elysia().post(
     "/auth/logout",
     async ({ request, set }) => {
+      refuseForeignPage(app, request);
       await endSession(app, sessionCookie(request.headers) ?? "");
       set.headers["set-cookie"] = signedOutCookie(app);
       set.status = 204;
@@ -212,6 +213,7 @@ function logoutRoutes(app: App) {
         tag: "Auth",
         summary: "End the session of this browser",
         open: true,
+        errors: ["cross_origin"],
         answers: { 204: null },
         answer_headers: { "Set-Cookie": "Clears `service_session`." },
       }),
