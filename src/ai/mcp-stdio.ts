@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { exceedsJsonLimits } from "../lib/json-depth.ts";
@@ -14,13 +15,15 @@ import {
   TOO_MANY_PARTS,
   TOO_SLOW,
 } from "./mcp-faults.ts";
-import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
+import { MAX_ANSWER_BYTES, sessionFlow } from "./mcp-streams.ts";
 
 /** Characters of a program's last output on standard error that are kept. */
 const MAX_LAST_WORDS_CHARS = 2_048;
 /** How long to wait for the last output of a program after it has ended. */
 const LAST_OUTPUT_MS = 100;
 const LOOK_AGAIN_MS = 20;
+/** How many lines of a program are taken before others have their turn. */
+const LINES_OF_A_TURN = 50;
 const MEND = "The operator of this server can see to it in [mcp.stdio] of the configuration.";
 
 interface StdioOptions {
@@ -123,10 +126,14 @@ export class StdioWire implements Transport {
   }
 
   async #readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
+    const isTooMuch = sessionFlow();
+    let taken = 0;
     for await (const line of linesOf(output, this.#incoming)) {
-      if (line === undefined || exceedsJsonLimits(line))
-        return this.#endFor(line === undefined ? TOO_LARGE : TOO_MANY_PARTS);
+      if (line === undefined || isTooMuch(0, 1)) return this.#endFor(TOO_LARGE);
+      if (exceedsJsonLimits(line)) return this.#endFor(TOO_MANY_PARTS);
       this.#take(line);
+      taken += 1;
+      if (taken % LINES_OF_A_TURN === 0) await nextTurn();
     }
   }
 

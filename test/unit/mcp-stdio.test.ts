@@ -60,6 +60,20 @@ describe("a program that", () => {
     });
   });
 
+  test.each([
+    ["objects", "{}\n"],
+    ["words", "progress: 7 %\n"],
+    ["requests", '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'],
+  ])("prints %s without end is ended before it takes much time", async (_what, line) => {
+    const flood = `const much = ${JSON.stringify(line)}.repeat(5_000);
+      const more = () => process.stdout.write(much, more); more();`;
+    const before = process.cpuUsage();
+    const outcome = await called({ args: ["-e", speaks(flood)] });
+    const { user, system } = process.cpuUsage(before);
+    expect(outcome).toMatchObject({ ok: false, text: expect.stringContaining("more than 8 MB") });
+    expect(user + system).toBeLessThan(5_000_000);
+  });
+
   test("answers with many parts is ended, for who waits is not to wait for ever", async () => {
     const answers = (count: number): string =>
       `say({ id, result: { content: [{ type: "text", text: "heard" }], structuredContent: { a: Array(${count}).fill({}) } } });`;
