@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { JobKind } from "./kinds.ts";
@@ -7,12 +8,12 @@ import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
 /** Corrections of the clock below this size are usual. */
 const LEAP_SECONDS = 60;
-/** No job waits for longer than this, unless its own handler plans it. */
+/** No job waits for longer than this, or than the longest wait of the configuration, unless its own handler plans it. */
 const LONGEST_WAIT_SECONDS = 2 * DAY_SECONDS;
 
 /**
- * Returns a function that checks at each call whether the clock was set, and logs that. When `app.now` has gone back,
- * jobs planned by the former time are tried now or planned again: too early costs one attempt, too late may mean years.
+ * Returns a function that checks at each call whether the clock was set, and logs that. When `app.now` has gone back, what was
+ * planned by the former time is moved by as much, or planned again: each attempt counts, and a clock may be set many times.
  */
 export function watchClock(app: App, handlers: JobHandlers): () => Promise<void> {
   const leapOfWall = leapsOf(() => app.wallMs() / 1_000 - app.steadyNow());
@@ -26,7 +27,7 @@ export function watchClock(app: App, handlers: JobHandlers): () => Promise<void>
     if (doubt === undefined && doubted) app.log.info("the clock of this machine is believed again");
     doubted = doubt !== undefined;
     const leap = leapOfNow();
-    if (leap < 0) await app.write((tx) => planAnew(app, tx, { handlers, after: app.now() }));
+    if (leap < 0) await app.write((tx) => planAnew(app, tx, { handlers, after: app.now(), leap }));
     if (leap !== 0) app.worker?.wakeAll();
   };
 }
@@ -60,19 +61,28 @@ function spanOf(seconds: number): string {
 
 /** Corrects job times at a start, when the former clock is unknown: jobs planned too far ahead are tried now. */
 export async function planAtStart(app: App, tx: Db, handlers: JobHandlers): Promise<void> {
-  await planAnew(app, tx, { handlers, after: app.now() + LONGEST_WAIT_SECONDS });
+  const { outbound, webhooks, routing } = app.config;
+  const longest = Math.max(LONGEST_WAIT_SECONDS, ...outbound.retry, ...webhooks.backoff, ...routing.retry);
+  await planAnew(app, tx, { handlers, after: app.now() + longest });
 }
 
 async function planAnew(
   app: App,
   tx: Db,
-  { handlers, after }: { handlers: JobHandlers; after: number },
+  {
+    handlers,
+    after,
+    leap = Number.NEGATIVE_INFINITY,
+  }: { handlers: JobHandlers; after: number; leap?: number },
 ): Promise<void> {
   const now = app.now();
+  // To come as soon as before the leap; at once where it is not known.
+  const moved = (time: "run_at" | "next_attempt_at") =>
+    Number.isFinite(leap) ? sql<number>`max(${now}, ${sql.ref(time)} + ${leap})` : now;
   const planned = (Object.keys(handlers) as JobKind[]).filter((kind) => handlers[kind].plan);
   await tx
     .updateTable("jobs")
-    .set({ run_at: now })
+    .set({ run_at: moved("run_at") })
     .where("status", "=", "pending")
     .where("kind", "not in", planned)
     .where("run_at", ">", after)
@@ -81,7 +91,7 @@ async function planAnew(
     .execute();
   await tx
     .updateTable("webhook_deliveries")
-    .set({ next_attempt_at: now })
+    .set({ next_attempt_at: moved("next_attempt_at") })
     // By endpoint, because an index finds the waiting deliveries of each; scanning all deliveries would take long.
     .where("endpoint_id", "in", tx.selectFrom("webhook_endpoints").select("id"))
     .where("status", "=", "pending")

@@ -141,7 +141,7 @@ export async function openSegments(
     take: kept.take,
     lastFault: () => fault,
     check: () => look(() => tryFile(dir, writer.position())),
-    read: (range) => unlessHung(() => readRange(dir, range)),
+    read: (range) => onMailFiles(() => batches.run(() => readRange(dir, range))),
     fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
     files: () => look(() => filesIn(dir)),
     erase: (ranges, mayErase = async () => true) => unlessHung(() => eraseAll(dir, ranges, mayErase)),

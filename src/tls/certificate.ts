@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { patientFiles } from "../lib/patient-files.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Config } from "../config/config.ts";
 import type { WatchLog } from "../db/watch.ts";
@@ -33,11 +34,22 @@ export async function readFiles(config: Config): Promise<Certificate> {
   );
 }
 
+/** The files may be on a share that hangs where others fail, and are looked at again and again. */
+const pemFiles = patientFiles(
+  5_000,
+  () =>
+    new AppError("unavailable", "The disk with server.cert and server.key does not answer.", {
+      fix: "See that the disk or share with them is there.",
+    }),
+);
+
 async function readPem(setting: string, path: string): Promise<string> {
   const fix = `Set ${setting} to a file in PEM form that this user may read.`;
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    throw new AppError("unavailable", `${setting} cannot be read: ${messageOf(error)}.`, { fix });
-  });
+  const read = (): Promise<string> =>
+    readFile(path, "utf8").catch((error: unknown) => {
+      throw new AppError("unavailable", `${setting} cannot be read: ${messageOf(error)}.`, { fix });
+    });
+  const text = await pemFiles.run(read);
   if (text.includes("-----BEGIN ")) return text;
   throw new AppError("unavailable", `${setting} (${path}) holds no PEM block.`, { fix });
 }

@@ -16,7 +16,10 @@ export interface FileWatch extends Disposable {
 export function watchFiles(app: App): FileWatch {
   let refused = "";
   let warned_at = 0;
-  const reload = async (): Promise<void> => {
+  let last = Promise.resolve();
+  // One at a time: each that hangs holds one of the few threads that use files.
+  const reload = (): Promise<void> => (last = last.then(reloadNow));
+  const reloadNow = async (): Promise<void> => {
     try {
       await takeOver(app);
       refused = "";

@@ -28,7 +28,7 @@ async function putOff(): Promise<{ t: HookDesk; id: string }> {
   return { t, id };
 }
 
-test("what was put off in a future that is none is sent when the clock is set back", async () => {
+test("what was put off in a future that is none is sent as soon as before the clock was set back", async () => {
   const { t, id } = await putOff();
   await using _t = t;
   let passed = 0;
@@ -41,7 +41,28 @@ test("what was put off in a future that is none is sent when the clock is set ba
   passed = TEN_YEARS;
   await look();
   await t.drain();
+  expect(await deliveriesOf(t, id)).toMatchObject([{ status: "pending", attempts: 1 }]);
+  t.clock.advance("2m");
+  await t.drain();
   expect(await deliveriesOf(t, id)).toMatchObject([{ status: "delivered", attempts: 2 }]);
+});
+
+test("many small steps back of the clock use up no attempt", async () => {
+  await using t = await hookDesk();
+  const { id } = await t.hook();
+  t.answer(() => new Response("", { status: 500 }));
+  await t.happen();
+  await t.drain();
+  let passed = 0;
+  const app = { ...t.app, steadyNow: () => t.app.steadyNow() + passed };
+  const look = watchClock(app, jobHandlers(app));
+  for (let step = 0; step < 20; step += 1) {
+    passed += 120;
+    await look();
+    await t.drain();
+  }
+  // At once, and after 1, 5 and 30 minutes, of 40 that have passed.
+  expect(await deliveriesOf(t, id)).toMatchObject([{ status: "pending", attempts: 4 }]);
 });
 
 test("what a wrong clock has put off for years is sent at the next start, and the rest at its time", async () => {
