@@ -1,3 +1,4 @@
+import { MailFilesError } from "../lib/own-faults.ts";
 import { messageOf } from "../errors.ts";
 import { inodeOf } from "./inode.ts";
 import { findFaults, isUnread } from "./integrity.ts";
@@ -152,6 +153,11 @@ function isThere(path: string): boolean {
   }
 }
 
+/** What a fault keeps from being done. */
+function what(error: unknown): string {
+  return error instanceof MailFilesError ? "large mails and files are put off" : "nothing is taken in";
+}
+
 function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote: () => void } {
   /** When each fault was last logged: faults may alternate within a minute. */
   const said = new Map<string, number>();
@@ -166,7 +172,7 @@ function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote:
       said.set(message, failed_ms);
       log.error(
         { problem: messageOf(error), refusals },
-        `${message}; nothing is taken in until it is well. ${fix}`,
+        `${message}; ${what(error)} until it is well. ${fix}`,
       );
     },
     wrote() {

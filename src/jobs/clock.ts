@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { JobKind } from "./kinds.ts";
@@ -69,20 +68,16 @@ export async function planAtStart(app: App, tx: Db, handlers: JobHandlers): Prom
 async function planAnew(
   app: App,
   tx: Db,
-  {
-    handlers,
-    after,
-    leap = Number.NEGATIVE_INFINITY,
-  }: { handlers: JobHandlers; after: number; leap?: number },
+  { handlers, after, leap }: { handlers: JobHandlers; after: number; leap?: number },
 ): Promise<void> {
   const now = app.now();
-  // To come as soon as before the leap; at once where it is not known.
-  const moved = (time: "run_at" | "next_attempt_at") =>
-    Number.isFinite(leap) ? sql<number>`max(${now}, ${sql.ref(time)} + ${leap})` : now;
   const planned = (Object.keys(handlers) as JobKind[]).filter((kind) => handlers[kind].plan);
   await tx
     .updateTable("jobs")
-    .set({ run_at: moved("run_at") })
+    .set((eb) => ({
+      // It comes as soon as before the leap; at once where that is not known.
+      run_at: leap === undefined ? now : eb.fn<number>("max", [eb.val(now), eb("run_at", "+", leap)]),
+    }))
     .where("status", "=", "pending")
     .where("kind", "not in", planned)
     .where("run_at", ">", after)
@@ -91,7 +86,10 @@ async function planAnew(
     .execute();
   await tx
     .updateTable("webhook_deliveries")
-    .set({ next_attempt_at: moved("next_attempt_at") })
+    .set((eb) => ({
+      next_attempt_at:
+        leap === undefined ? now : eb.fn<number>("max", [eb.val(now), eb("next_attempt_at", "+", leap)]),
+    }))
     // By endpoint, because an index finds the waiting deliveries of each; scanning all deliveries would take long.
     .where("endpoint_id", "in", tx.selectFrom("webhook_endpoints").select("id"))
     .where("status", "=", "pending")

@@ -227,7 +227,7 @@ test("a folder of mails that cannot be used is said by readyz, uses up no try of
     503,
     { checks: { database: "ok", disk: expect.stringContaining(words) } },
   ]);
-  await logged(server, `${words}; nothing is taken in until it is well`);
+  await logged(server, `${words}; large mails and files are put off until it is well`);
   const failures = database.db.prepare("select max(failures) from jobs where kind = 'route_message'");
   expect(failures.pluck().get()).toBe(0);
   await rm(mail);
