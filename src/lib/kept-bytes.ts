@@ -1,9 +1,12 @@
 import { isBefore, type Position, type SegmentRange } from "./segment-files.ts";
 import type { SegmentStore } from "./segments.ts";
 import { MB } from "./sizes.ts";
+import { waitAtMost } from "./deadline.ts";
 
 /** How much is synced at once: who has little waits for no more than that. */
 const BATCH_BYTES = 16 * MB;
+/** How long the next batch waits for the transactions of the last one. */
+const TOGETHER_MS = 50;
 
 export interface SegmentWriter extends Pick<SegmentStore, "position"> {
   /** Writes and syncs bytes at the end of the segment files. Returns where each lies. Must not run twice at once. */
@@ -28,7 +31,12 @@ export function openKeptBytes(writer: SegmentWriter, { onDisk, free }: Disk): Ke
   const unsettled = new Set<SegmentRange>();
   /** Where what is being written begins. */
   let written_from: Position | undefined;
-  const queue = openQueue(async (batch) => {
+  let calm = Promise.withResolvers<void>();
+  // Those whose transactions end together come together again: each batch costs a sync, and so does each commit.
+  const gathered = async (): Promise<void> => {
+    if (unsettled.size > 0) await waitAtMost(TOGETHER_MS, calm.promise);
+  };
+  const queue = openQueue(gathered, async (batch) => {
     written_from = writer.position();
     try {
       const ranges = await onDisk(() => writer.append(batch));
@@ -40,6 +48,10 @@ export function openKeptBytes(writer: SegmentWriter, { onDisk, free }: Disk): Ke
   });
   const settle = async (bytes: Uint8Array, range: SegmentRange): Promise<void> => {
     unsettled.delete(range);
+    if (unsettled.size === 0) {
+      calm.resolve();
+      calm = Promise.withResolvers();
+    }
     const left = untaken.get(bytes) ?? [];
     if (!left.includes(range)) return;
     left.splice(left.indexOf(range), 1);
@@ -79,12 +91,16 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Hands bytes to `writeBatch`, which returns where they are: what comes while it is at work goes together with the next call. */
-function openQueue(writeBatch: (batch: Uint8Array[]) => Promise<SegmentRange[]>) {
+/** Hands bytes to `writeBatch`, which returns where they are: what comes while it is at work, or until `gathered`, goes together. */
+function openQueue(
+  gathered: () => Promise<void>,
+  writeBatch: (batch: Uint8Array[]) => Promise<SegmentRange[]>,
+) {
   const waiting: Waiting[] = [];
   let running: Promise<void> | undefined;
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
+      await gathered();
       const batch = waiting.splice(0, batchLength(waiting));
       const outcome = await writeBatch(batch.map(({ bytes }) => bytes)).then(
         (ranges) => () => ranges.forEach((range, index) => batch[index]?.resolve(range)),
