@@ -179,7 +179,11 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     const work = page.getByRole("listitem").filter({ hasText: "work on a call over HTTP" });
     await work.nth(1).waitFor();
     await visit.look("server-queue");
-    await work.nth(1).getByRole("button", { name: "Drop" }).click();
+    await work
+      .nth(1)
+      .getByRole("button", { name: /^Drop: work on a call/ })
+      .click();
+    await page.getByText("The message ends as failed, and its credit is given back.").waitFor();
     await page.getByRole("button", { name: "Drop it" }).click();
     await work.nth(1).waitFor({ state: "detached" });
     expect(await work.count()).toBe(1);
