@@ -204,6 +204,8 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     await dialog.getByText("It went nowhere").waitFor();
     const words = dialog.getByRole("region", { name: "Its words" });
     await words.filter({ hasText: /\d{6}\s+This is your Mailwright code\./ }).waitFor();
+    // What the mail has broken at its width is one line on the page.
+    expect(await words.innerText()).toMatch(/^This is your Mailwright code\..* A newer code replaces it\.$/m);
     await dialog.getByText("DKIM-Signature").waitFor({ state: "hidden" });
     await visit.look("server-mail-text");
   }
