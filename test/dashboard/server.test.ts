@@ -118,10 +118,12 @@ describe.skipIf(!hasChromium)("the server's page", () => {
       await visit.look("server-invite");
       await dialog.getByLabel("Mail address").fill(email);
       await dialog.getByRole("button", { name: "Make it and invite" }).click();
-      await page.getByText(`${email} has an account, and an invitation is on its way.`).waitFor();
+      await page
+        .getByText(`${email} has an account, and the invitation is kept here, under Outgoing mail.`)
+        .waitFor();
       await dialog.waitFor({ state: "detached" });
       await page.getByRole("button", { name: `Send ${email} a code` }).click();
-      await page.getByText(`A code is on its way to ${email}.`).waitFor();
+      await page.getByText(`A code for ${email} is kept here, under Outgoing mail.`).waitFor();
       expect(await page.getByRole("button", { name: `Send ${OWNER.email} a code` }).count()).toBe(0);
       const code = await at.said(new RegExp(`email=${email} code=(\\d{6})`));
       const verified = await fetch(`${at.url}/auth/verify`, json({ email, code }));
@@ -158,7 +160,9 @@ describe.skipIf(!hasChromium)("the server's page", () => {
       await visit.look("server-invite-again");
       await dialog.getByLabel("Your password").fill(OWNER.password);
       await dialog.getByRole("button", { name: "Sign in and go on" }).click();
-      await page.getByText(`${email} has an account, and an invitation is on its way.`).waitFor();
+      await page
+        .getByText(`${email} has an account, and the invitation is kept here, under Outgoing mail.`)
+        .waitFor();
     },
     LOOK_MS,
   );
