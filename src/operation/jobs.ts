@@ -22,6 +22,7 @@ import {
   aboutEvent,
   aboutFailure,
   aboutMessage,
+  aboutNotice,
   aboutOutgoing,
   aboutSchedule,
   ofNobody,
@@ -100,23 +101,6 @@ type Room = Pick<JobHandler<JobKind>, "slots" | "bytes" | "target_slots">;
 
 /** For work that would stay half done if it were dropped. */
 const MUST_BE_DONE = { drop: null, revive: retryInPlace } as const;
-
-/** What a notice tells the owner of an account. */
-const NOTICES: Record<JobPayloads["mail_notice"]["kind"], string> = {
-  credits_used_up: "that the credits are used up",
-  strangers_share: "that strangers have used up their share of the credits",
-  beyond_plan: "what rests beyond the plan",
-  storage_full: "that the storage is full",
-  strangers_storage: "that the storage is full for mail of strangers",
-  mail_left_out: "that mail was left out",
-  failure_untold: "of failures that no sender is told of",
-  schedule_failed: "that a schedule has failed",
-  not_forwarded: "that a mail was not forwarded",
-  approvals_waiting: "that approvals wait",
-  budget_low: "that little of a monthly budget is left",
-  budget_used_up: "that a monthly budget is used up",
-  budget_undone: "what a monthly budget has left undone",
-};
 
 /** One row for each kind of job, in the order of `JOB_RULES`. */
 const JOBS: { [K in JobKind]: JobUse<K> } = {
@@ -250,7 +234,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   mail_notice: {
     run: mailNoticeNow,
     room: { slots: NOTICE_SLOTS },
-    about: (db, { user_id, kind }) => aboutAccount(db, user_id, `tell the owner ${NOTICES[kind]}`),
+    about: aboutNotice,
     drop: nothing,
     revive: retryInPlace,
   },
