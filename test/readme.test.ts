@@ -3,6 +3,8 @@ import { chmod, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dnsRecords } from "../src/mail/writing/dkim.ts";
+import { MESSAGE_STATES } from "../src/reasons.ts";
+import { factsOf } from "../src/resources/messages/states.ts";
 import { builtBinary } from "./support/binary.ts";
 import { freePort } from "./support/free-port.ts";
 import { keysOf } from "./support/keys.ts";
@@ -117,6 +119,14 @@ test("the README is short, and what it leads to is there", async () => {
         lost.push(`${page}: ${link || picture}`);
   }
   expect(lost).toEqual([]);
+});
+
+test("docs/api.md has the status of each state of a message, to whoever asks", async () => {
+  const api = await Bun.file(join(ROOT, "docs/api.md")).text();
+  const section = /^## What became of a message$.*?^## /ms.exec(api)?.[0] ?? "";
+  const rows = [...section.matchAll(/^\| .* \| `(\w+)` \| `([\w.]+)`.* \| `(\w+)` \|$/gm)];
+  const facts = MESSAGE_STATES.map(factsOf).map(({ run, event, activity }) => `${run} ${event} ${activity}`);
+  expect(rows.map(([, ...words]) => words.join(" "))).toEqual(facts);
 });
 
 /** An empty folder with the commands of the README, on free ports, and a `mailwright` on its path. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Entry, ZipFile } from "yauzl";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, codeOf, messageOf } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
 import {
   type ArchiveEntry,
@@ -38,7 +38,8 @@ export async function openArchive(path: string): Promise<Archive> {
   const { openPromise } = await import("yauzl");
   const zip = await openPromise(path, { autoClose: false }).catch((error: unknown) => {
     const why = messageOf(error);
-    throw "code" in (error as Error)
+    if (codeOf(error) === "ENOENT") throw new AppError("unavailable", `There is no file ${path}.`);
+    throw codeOf(error) !== ""
       ? new AppError("unavailable", `${path} cannot be read: ${why}.`)
       : notABackup(`it is no zip archive, or was cut off (${why.replace(/\.$/, "")})`);
   });

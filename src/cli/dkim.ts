@@ -82,10 +82,16 @@ function viewsOf(app: App, keys: DkimKeyRow[], domain: string) {
 
 function linesOf(app: App, keys: DkimKeyRow[], domain: string): string[] {
   const { damaged, signing } = usesOf(app, keys);
+  /** Told where the state does not say it. */
+  const useOf = (key: DkimKeyRow): string => {
+    if (damaged.includes(key)) return ", damaged";
+    const is_expected = key.state === "signing";
+    if (signing.includes(key) === is_expected) return "";
+    return is_expected ? ", not used" : ", signs";
+  };
   return keys.flatMap((key) => {
     const { name, value } = dkimRecord(key, domain);
-    const signs = signing.includes(key) ? ", signs" : damaged.includes(key) ? ", damaged" : "";
-    const head = `${key.selector}  ${key.algorithm}  ${key.state}${signs}  (record: ${key.record})`;
+    const head = `${key.selector}  ${key.algorithm}  ${key.state}${useOf(key)}  (record: ${key.record})`;
     const advice = keyAdvice(key);
     return [head, ...indented(advice === undefined ? [] : [advice]), ...indented([`${name} TXT`, value])];
   });

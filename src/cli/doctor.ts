@@ -28,12 +28,20 @@ export function doctorCommand(): Command {
         const findings = await examine(app, { running, targets });
         const failed = findings.filter(({ verdict }) => verdict === "fail").length;
         const checks = findings.map((finding) => ({ ...finding, mend: finding.mend ?? null }));
-        print(options, { ok: failed === 0, checks }, [...findings.flatMap(linesOf), "", summaryOf(findings)]);
+        print(options, { ok: failed === 0, checks }, [
+          ...(app.config.outbound.mode === "capture" ? [TRYING, ""] : []),
+          ...findings.flatMap(linesOf),
+          "",
+          summaryOf(findings),
+        ]);
         if (failed > 0)
           throw new AppError("unavailable", failed === 1 ? "1 check failed." : `${failed} checks failed.`);
       }),
     );
 }
+
+const TRYING =
+  'This server mails nothing to anybody (outbound.mode = "capture"), as for trying it out: what is said of DNS, ports and certificates counts once it is to go live.';
 
 function linesOf({ name, verdict, found, mend }: Finding): string[] {
   return [

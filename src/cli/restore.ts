@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { countsInWords, type Manifest } from "../backup/manifest.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Config } from "../config/config.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
+import { mayGoOn } from "./ask.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
 import { shown } from "./shown.ts";
 
@@ -69,14 +69,11 @@ async function archiveAt(file: string): Promise<AsyncDisposable & { path: string
   }
 }
 
-async function ask(manifest: Manifest, dir: string): Promise<boolean> {
-  const question = `This replaces what is in ${dir} by ${inWords(manifest)}.`;
-  if (!process.stdin.isTTY)
-    throw new AppError("unavailable", question, { fix: "Say --yes if that is what you want." });
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`${question}\nWhat is there now is kept aside. Go on? [y/N] `);
-  terminal.close();
-  return /^y(es)?$/i.test(answer.trim());
+function ask(manifest: Manifest, dir: string): Promise<boolean> {
+  return mayGoOn(
+    `This replaces what is in ${dir} by ${inWords(manifest)}.`,
+    "What is there now is kept aside. ",
+  );
 }
 
 function pointLines({ data }: Config, restore_point: string): string[] {

@@ -11,11 +11,15 @@ import {
   normalizeEmail,
   setPlan,
   type User,
+  userOfEmail,
 } from "../resources/accounts/accounts.ts";
+import { removeAccount } from "../resources/accounts/deletion.ts";
 import { resetPassword } from "../resources/accounts/passwords.ts";
+import { AppError } from "../errors.ts";
 import { PLANS } from "../resources/billing/plans.ts";
 import type { Plan } from "../db/schema.ts";
 import { ADDRESS_TOKEN_ALPHABET, randomToken } from "../lib/secrets.ts";
+import { mayGoOn } from "./ask.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
 
@@ -28,7 +32,8 @@ export function userCommand(): Command {
     .addCommand(createCommand())
     .addCommand(listCommand())
     .addCommand(setPlanCommand())
-    .addCommand(resetPasswordCommand());
+    .addCommand(resetPasswordCommand())
+    .addCommand(deleteCommand());
 }
 
 function createCommand(): Command {
@@ -107,6 +112,32 @@ function resetPasswordCommand(): Command {
         print(options, { ...viewUser(user), password }, [
           `New password of ${user.email}, shown this once: ${password}`,
           ...keyLines(user, await listApiKeys(app.db, user)),
+        ]);
+      }),
+    );
+}
+
+function deleteCommand(): Command {
+  return new Command("delete")
+    .description(
+      "delete an account with all that is its own, as its owner can under Settings; its owner is told by mail",
+    )
+    .argument("<email>")
+    .option("--yes", "do not ask before it is deleted")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((email: string, options: CommonOptions & { yes?: boolean }) =>
+      withApp(options, async (app, alone) => {
+        const user = await userOfEmail(app.db, normalizeEmail(email));
+        const words = `This deletes the account ${user.email} with all of its inboxes, messages and settings. Only a backup brings them back.`;
+        if (options.yes !== true && !(await mayGoOn(words)))
+          throw new AppError("unavailable", "Nothing was changed.");
+        await removeAccount(app, user, "operator");
+        print(options, viewUser(user), [
+          `${user.email} is deleted: nobody can sign in, write to its inboxes or use its keys any more.`,
+          alone
+            ? "What it had is erased when the server runs next."
+            : "What it had is being erased by the server.",
         ]);
       }),
     );

@@ -108,7 +108,7 @@ export const RULES: Rule[] = [
       server.tls === "acme" &&
       ![urlOf(server.base_url)?.hostname ?? "", smtp.hostname, ...acme.names].some(isPublicHost),
     words:
-      'is "acme", so server.base_url ("https://mail.example.org"), smtp.hostname or acme.names must say the public name of this server',
+      'is "acme", so server.base_url (such as "https://mail.example.org"), smtp.hostname or acme.names must say the public name of this server',
   },
   {
     path: "llm.kind",

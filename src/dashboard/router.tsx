@@ -11,7 +11,7 @@ import { get } from "./api/client.ts";
 import { session } from "./api/session.ts";
 import { NotFound } from "./shell/not-found.tsx";
 import { isOwnPath, isPage } from "./shell/own-paths.ts";
-import { PageFault } from "./shell/page-fault.tsx";
+import { UnfetchedPage } from "./shell/page-fault.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Loading } from "./ui/spinner.tsx";
 
@@ -224,7 +224,7 @@ export function createDashboardRouter(queries: QueryClient) {
     defaultPreload: "intent",
     defaultPendingComponent: () => <Loading what="the page" />,
     // What could not be fetched is not asked for a second time by the router.
-    defaultErrorComponent: ({ error }) => <PageFault error={error} reset={() => location.reload()} />,
+    defaultErrorComponent: UnfetchedPage,
     defaultNotFoundComponent: NotFound,
     scrollRestoration: true,
   });

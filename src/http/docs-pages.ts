@@ -58,7 +58,7 @@ curl -sS "${base_url}/v1/messages" \\
   -d '{"instruction": "When does it open?", "content": "It opens on 3 May."}'`;
   return `<div class="text begin">
 <h1>Begin with one call</h1>
-<p>${prose("`POST /v1/messages` does what a mail to your inbox does: it gives `instruction` to the model, `content` as the text to work on, and answers with the `result`. Make a key in the dashboard, under Settings, write it after `KEY=`, and paste this into a shell:")}</p>
+<p>${prose("`POST /v1/messages` does what a mail to your inbox does: it gives `instruction` to the model, `content` as the text to work on, and answers with the `result`. Make a key in the")} <a href="/app/settings">dashboard, under Settings</a>, ${prose("write it after `KEY=`, and paste this into a shell:")}</p>
 <pre>${Bun.escapeHTML(example)}</pre>
 <p>${prose("It runs through your default inbox; `inbox_id` names another one.")} <a href="#operations">All operations</a> are below.</p>
 </div>`;
@@ -123,7 +123,8 @@ ${head}
 <a href="/docs/webhooks">Webhooks</a>
 <a href="/docs/inbound">Mail over HTTPS</a>
 <a href="/docs/errors">Errors</a>
-<a href="/openapi.json">openapi.json</a></header>
+<a href="/openapi.json">openapi.json</a>
+<a href="/app">Dashboard</a></header>
 <main>
 ${main}
 </main>

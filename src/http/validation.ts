@@ -25,6 +25,7 @@ interface SchemaFault {
     minItems?: number;
     maxItems?: number;
     properties?: Record<string, unknown>;
+    const?: unknown;
     anyOf?: { const?: unknown; type?: string }[];
   };
   /** The faults of a union: one iterator for each branch. */
@@ -99,6 +100,10 @@ const EXPLANATIONS: { [type in ValueErrorType]?: (schema: SchemaFault["schema"])
   [ValueErrorType.StringPattern]: ({ examples }) => ({
     code: "invalid",
     message: `has the wrong form: write it like ${String(examples?.[0])}`,
+  }),
+  [ValueErrorType.Literal]: ({ const: only }) => ({
+    code: "unknown_value",
+    message: `can only be ${JSON.stringify(only)}`,
   }),
   [ValueErrorType.Kind]: () => ({ code: "not_a_file", message: "must be one file" }),
 };

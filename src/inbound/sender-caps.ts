@@ -34,14 +34,14 @@ export async function brokenCap(
   const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
   const [perHour, perDay] = sendersCaps(app, mail);
   if (reached(hour.length, perHour))
-    return overCap(perHour, "mails of one sender in an hour", "replies_per_sender_hour");
+    return overCap(perHour, "of one sender came in an hour", "replies_per_sender_hour");
   if (reached(recent.length, perDay))
-    return overCap(perDay, "mails of one sender in a day", "replies_per_sender_day");
+    return overCap(perDay, "of one sender came in a day", "replies_per_sender_day");
   // Such answers are the same word again and again. No loop goes that way: each letter has an address of its own, and an
   // account gets twenty of them in an hour at most.
   if (mail.decides) return null;
   if (reached(sameBody, caps.same_body_per_hour))
-    return `the same text ${overCap(caps.same_body_per_hour, "times in an hour", "same_body_per_hour")}`;
+    return overCap(caps.same_body_per_hour, "with the same text came in an hour", "same_body_per_hour");
   if (mail.conversation_id === null) return null;
   const { conversation_id } = mail;
   const since_hour = app.calmNow() - HOUR_SECONDS;
@@ -55,7 +55,7 @@ export async function brokenCap(
     limit: cap,
   });
   return reached(turns.length, cap)
-    ? overCap(cap, "mails in one conversation in an hour", "replies_per_conversation_hour")
+    ? overCap(cap, "of one conversation came in an hour", "replies_per_conversation_hour")
     : null;
 }
 
@@ -77,9 +77,10 @@ function sendersCaps(
   ];
 }
 
-/** What was too much, and which setting of the operator's bounds it. */
+/** A sentence on what was too much, and which setting of the operator's bounds it. */
 function overCap(cap: number, what: string, setting: keyof App["config"]["limits"]): string {
-  return `more than ${cap} ${what} (limits.${setting})`;
+  const mails = cap === 1 ? "1 mail" : `${cap} mails`;
+  return `It was left out, as more than ${mails} ${what} (limits.${setting}).`;
 }
 
 function reached(count: number, cap: number): boolean {

@@ -183,7 +183,7 @@ function faultsOf({ errors }: ValidateFunction, what: string): string {
   return faults
     .map(({ instancePath, message = "does not fit", params }) => {
       const extra = (params as { additionalProperty?: string }).additionalProperty;
-      return `${instancePath || what} ${message}${extra === undefined ? "" : ` (${extra})`}`;
+      return `${instancePath || what} ${extra === undefined ? message : `may not have "${extra}"`}`;
     })
     .join("; ");
 }

@@ -130,3 +130,24 @@ export async function aboutAccount(db: Db, id: string, about: string): Promise<A
   const row = await db.selectFrom("users").select("email").where("id", "=", id).executeTakeFirst();
   return row ? { about, account: row.email } : GONE;
 }
+
+/** What a notice tells the owner of an account. */
+const NOTICES: Record<JobPayloads["mail_notice"]["kind"], string> = {
+  credits_used_up: "that the credits are used up",
+  strangers_share: "that strangers have used up their share of the credits",
+  beyond_plan: "what rests beyond the plan",
+  storage_full: "that the storage is full",
+  strangers_storage: "that the storage is full for mail of strangers",
+  mail_left_out: "that mail was left out",
+  failure_untold: "of failures that no sender is told of",
+  schedule_failed: "that a schedule has failed",
+  not_forwarded: "that a mail was not forwarded",
+  approvals_waiting: "that approvals wait",
+  budget_low: "that little of a monthly budget is left",
+  budget_used_up: "that a monthly budget is used up",
+  budget_undone: "what a monthly budget has left undone",
+};
+
+export function aboutNotice(db: Db, { user_id, kind }: JobPayloads["mail_notice"]): Promise<About> {
+  return aboutAccount(db, user_id, `tell the owner ${NOTICES[kind]}`);
+}

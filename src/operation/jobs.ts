@@ -22,6 +22,7 @@ import {
   aboutEvent,
   aboutFailure,
   aboutMessage,
+  aboutNotice,
   aboutOutgoing,
   aboutSchedule,
   ofNobody,
@@ -233,8 +234,7 @@ const JOBS: { [K in JobKind]: JobUse<K> } = {
   mail_notice: {
     run: mailNoticeNow,
     room: { slots: NOTICE_SLOTS },
-    about: (db, { user_id, kind }) =>
-      aboutAccount(db, user_id, `tell the owner: ${kind.replaceAll("_", " ")}`),
+    about: aboutNotice,
     drop: nothing,
     revive: retryInPlace,
   },

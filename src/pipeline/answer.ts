@@ -1,6 +1,7 @@
 import { LASTING_FAULTS } from "../reasons.ts";
 import { asCode, asText } from "../trust/shown/as-code.ts";
 import { literalMarkdown } from "../trust/shown/harmless-text.ts";
+import { FILES_TARGET } from "../trust/guard/guard.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App } from "../app.ts";
 import type { MessageRow } from "../db/schema.ts";
@@ -175,16 +176,27 @@ async function built(app: App, parts: MailParts, { message }: Run): Promise<Buff
 const NOT_READ =
   "*The answer is not shown here: it is built in a way that takes too long to read. The whole result is in the activity, unless it was private.*";
 
-function leftOut(count: number, { settings, only_few_words }: Run): string {
+function leftOut(count: number, run: Run): string {
   const links = count === 1 ? "1 link was" : `${count} links were`;
-  const rule = `${links} left out of the mail, since ${only_few_words === true ? FEW_WORDS : OTHERS_WORDS}`;
-  return settings.private ? rule : `${rule} The whole result is in the activity.`;
+  const rule = `${links} left out of the mail, since ${whyLeftOut(run, count === 1 ? "it" : "them")}`;
+  return run.settings.private ? rule : `${rule} The whole result is in the activity.`;
 }
 
-const OTHERS_WORDS =
-  'words of others, or a tool, took part and could have planted them: an address stays if it is in your instruction or in a context of yours, or stood just so, and without a "?" or "#", in the material or in what a tool said (where its call failed, with no word that the tool was given), ten to a site at most.';
+/** Names what alone has cost the links, if nothing of others stood in the mail and no tool was called. */
+function whyLeftOut({ alone, steps }: Run, links: string): string {
+  const called = steps.some(({ type, server }) => type === "tool_call" && server !== FILES_TARGET);
+  if (!alone || called)
+    return `words of others, or a tool, took part in this answer and could have planted ${links}. To keep a link, name its address in your mail.`;
+  const { few_words, servers } = alone;
+  if (servers.length === 0) return few_words ? FEW_WORDS : MAIL_LINKS;
+  const names = servers.map((target) => `@${target.replace(/^mcp:/, "")}`).join(", ");
+  const begin = few_words ? " that begins with a line of 20 letters or more, and" : "";
+  return `the model was offered tools of others (${names}). To keep links, send a new mail${begin} with --no-tools, or name the address in it.`;
+}
+
 const FEW_WORDS =
   "your mail begins with so few words that a tool could have mailed it in your name: one has written something in the last 30 days that you had not read before. Begin with a line of 20 letters or more, and all links stay.";
+const MAIL_LINKS = "a link to a mail that is already written is shown as its address alone.";
 
 /** Returns the files that go into a mail, in their order; for the others a step says where they are. */
 export function mailedFiles(

@@ -18,8 +18,8 @@ interface Fallbacks {
 interface Answered {
   connection: OpenConnection;
   answer: Completion & { ok: true };
-  /** The models of those fallbacks that did not answer. */
-  silent: string[];
+  /** Those fallbacks that did not answer. */
+  silent: OpenConnection[];
 }
 
 /** Asks the fallbacks that are left, in order, until one answers, and returns what it said; where none does, why. */
@@ -28,7 +28,7 @@ export async function askFallbacks(
   { user_id, untried, signal, failure }: Fallbacks,
   ask: (connection: OpenConnection) => Promise<Completion>,
 ): Promise<Answered | { answer: Failure }> {
-  const silent: string[] = [];
+  const silent: OpenConnection[] = [];
   const failures = [failure];
   while (!signal.aborted) {
     const id = untried.shift();
@@ -37,7 +37,7 @@ export async function askFallbacks(
     if (connection === undefined) continue;
     const answer = await ask(connection);
     if (answer.ok) return { connection, answer, silent };
-    silent.push(connection.model);
+    silent.push(connection);
     failures.push(answer);
   }
   return { answer: inAll(failure, failures) };

@@ -82,8 +82,8 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     const fallbacks = { user_id: run.inbox.user_id, untried, signal: cap.signal, failure: answer };
     const other = await askFallbacks(app, fallbacks, (fallback) => askOne(fallback, withOwnIds(talk)));
     if (!("connection" in other)) return other.answer;
-    const silent = [connection.model, ...other.silent];
-    run.steps.push(fallbackStep({ silent, code: answer.code }, other.connection.model));
+    const silent = [connection, ...other.silent];
+    run.steps.push(fallbackStep({ silent, code: answer.code }, other.connection));
     connection = other.connection;
     return other.answer;
   };
@@ -109,13 +109,22 @@ function partOf({ signal, left_ms }: Deadline, others: number): Deadline {
 }
 
 /** Says which model has answered in the place of others; `code` is why the first of them did not. */
-function fallbackStep({ silent, code }: { silent: string[]; code: string }, model: string): StepDraft {
+function fallbackStep(
+  { silent, code }: { silent: OpenConnection[]; code: string },
+  answerer: OpenConnection,
+): StepDraft {
+  const asked = [...silent, answerer];
+  const models = new Set(asked.map(({ model }) => model));
+  const names = asked.map(({ model, label }) =>
+    models.size === asked.length ? model : `${model} (“${label}”)`,
+  );
+  const other = names.pop() ?? "";
   const words =
-    silent.length > 1
-      ? `The models ${silent.slice(0, -1).join(", ")} and ${silent.at(-1)} did not answer; ${model} did in their place.`
+    names.length > 1
+      ? `The models ${names.slice(0, -1).join(", ")} and ${names.at(-1)} did not answer; ${other} did in their place.`
       : code === "budget_used_up"
-        ? `The model ${silent[0]} was not asked, to stay within a budget; ${model} was in its place.`
-        : `The model ${silent[0]} did not answer; ${model} did in its place.`;
+        ? `The model ${names[0]} was not asked, to stay within a budget; ${other} was in its place.`
+        : `The model ${names[0]} did not answer; ${other} did in its place.`;
   return { ...warningStep(words), to_strangers: "" };
 }
 

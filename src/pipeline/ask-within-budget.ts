@@ -32,7 +32,7 @@ export async function askWithinBudget(
   connection: OpenConnection,
   { whose, waits, ...request }: Request,
 ): Promise<Completion> {
-  const { trusted: _, fallback_connection_ids: __, monthly_budget: ___, ...model } = connection;
+  const { trusted: _, label: __, fallback_connection_ids: ___, monthly_budget: ____, ...model } = connection;
   const spender = { user_id: inbox.user_id, inbox_id: inbox.id, connection_id: connection.id };
   const held = await setAside(app, { inbox, connection, spender }, { ...request, whose, waits });
   if (held && "exceeded" in held) {

@@ -118,8 +118,8 @@ export interface Run {
   record?: CallRecord;
   /** Whether the material could not be shown to the model. */
   unread?: boolean;
-  /** Whether it counts as having read words of others only because a tool may have mailed so few words. */
-  only_few_words?: boolean;
+  /** What may still have cost its answer links where the model began with nothing but its owner's words. */
+  alone?: { few_words: boolean; servers: string[] };
   /** Called in the transaction that closes the run: what it writes besides. */
   alongside?: (tx: Db) => Promise<void>;
 }

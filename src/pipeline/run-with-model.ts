@@ -1,7 +1,6 @@
 import { domainToUnicode } from "node:url";
 import { memoryTools } from "./memory-tools.ts";
 import { callingCodeOf } from "../trust/guard/calling-codes.ts";
-import { FILES_TARGET } from "../trust/guard/guard.ts";
 import { withoutFileNames } from "../trust/own-words/file-names.ts";
 import { type Completion } from "../ai/llm.ts";
 import { remembered } from "../db/prepared.ts";
@@ -170,10 +169,11 @@ async function openTalk(
   const messages = await withEarlierCalls(app, earlier, { messages: prompt.messages, nonce, from });
   const recalls = turns.length > 0 || earlier.length > 0;
   const read = !input.plain || recalls;
-  run.only_few_words =
-    input.few_words === true && !recalls && tools.every(({ tool }) => tool.target === FILES_TARGET);
+  const servers = new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target));
+  const few_words = input.few_words === true;
+  if ((input.plain || few_words) && !recalls) run.alone = { few_words, servers: [...servers] };
   run.trust = {
-    tainted: read || tools.some(({ tool }) => tool.foreign),
+    tainted: read || servers.size > 0,
     trusted_text: [...trustedTexts(run, asked), input.page].join("\n"),
     // Earlier answers are no material here: an address that one of them made up would count as known in the next run.
     material: input.content,

@@ -3,7 +3,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { emailFingerprint, listUsers } from "../../src/resources/accounts/accounts.ts";
+import { emailFingerprint, listUsers, userOfEmail } from "../../src/resources/accounts/accounts.ts";
+import { removeAccount } from "../../src/resources/accounts/deletion.ts";
 import { sendLater } from "../../src/mail/sending/outgoing.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
@@ -329,6 +330,29 @@ test("queued mail and messages of the account are not worked on any more", async
   expect(sink.mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim())).toEqual([
     "Your Mailwright account was deleted",
   ]);
+});
+
+test("the operator deletes as the owner does, and the owner is told who did it", async () => {
+  await using sink = await startSmtpSink();
+  await using room = await mailroom({
+    config: { outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } },
+  });
+  await room.owner.post("/v1/messages", { instruction: "Later", async: true });
+  const user = await userOfEmail(room.app.db, ADA);
+  await removeAccount(room.app, user, "operator");
+  expect((await room.owner.get("/auth/me")).status).toBe(401);
+  expect(await room.send({ text: "Hello" })).toStartWith("550");
+  await room.drain();
+  room.clock.advance("10m");
+  await room.drain();
+  expect(await everything(room)).not.toContain(ADA);
+  expect(room.model.requests).toEqual([]);
+  const [letter, ...others] = sink.mails.map(({ raw }) => raw.toString().replaceAll(/\s+/g, " "));
+  expect(others).toEqual([]);
+  expect(letter).toContain("was deleted by the operator of this server.");
+  expect(letter).toContain("Ask them soon");
+  // Twice does it once.
+  await removeAccount(room.app, user, "operator");
 });
 
 /** The answer waits to be sent. */

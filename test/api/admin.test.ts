@@ -1,6 +1,7 @@
 import { simpleParser } from "mailparser";
 import { describe, expect, test } from "bun:test";
 import { createHttp } from "../../src/api.ts";
+import { enqueue } from "../../src/jobs/queue.ts";
 import { testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
@@ -58,6 +59,7 @@ describe("the queue", () => {
         account: "ada@example.com",
         why: "its turn is next",
         next_at: room.app.now(),
+        may_drop: true,
       },
     ]);
     expect(JSON.stringify(jobs)).not.toMatch(/secret|business/);
@@ -163,6 +165,20 @@ describe("a job that is dropped", () => {
     ]);
     expect(room.model.requests).toEqual([]);
     expect((await room.owner.post(`/admin/queue/${job.id}/drop`, {})).status).toBe(404);
+  });
+
+  test("that must be done says so beforehand, and why it cannot be dropped", async () => {
+    await using room = await mailroom();
+    const job = { kind: "purge", payload: {}, dedupe_key: "purge", run_at: room.app.now() + 60 } as const;
+    await room.app.write((tx) => enqueue(room.app, tx, job));
+    const [purge] = await queue(room, "?kind=purge");
+    expect(purge.may_drop).toBe(false);
+    const { status, body } = await room.owner.post(`/admin/queue/${purge.id}/drop`, {});
+    expect([status, body.detail]).toEqual([
+      409,
+      "A job of the kind purge cannot be dropped: it has to be done.",
+    ]);
+    expect(body.fix).toStartWith("It is done when its time comes;");
   });
 
   test("that was to send an answer shows on the message that none is sent, and nobody is mailed about it", async () => {

@@ -36,6 +36,11 @@ test.each(PAGES)("%s is HTML that may load nothing but what this server serves",
   expect(body).toContain('name="viewport"');
 });
 
+test.each(PAGES)("%s leads to the dashboard", async (path) => {
+  await using t = await testApp();
+  expect(String((await t.request(path)).body)).toContain('<a href="/app">Dashboard</a>');
+});
+
 test("/docs begins with a call that can be pasted, at the address of this server", async () => {
   await using t = await testApp({ llm: { kind: "demo" } });
   const ada = await t.as("ada@example.com");

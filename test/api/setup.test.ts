@@ -230,6 +230,17 @@ test("a start warns where a stranger with a code by mail could be faster than wh
   expect(await warned({})).toBe(false);
 });
 
+test.each([
+  ["127.0.0.1", "127.0.0.1"],
+  ["[::1]", "[::1]"],
+  ["0.0.0.0", "localhost"],
+])("a server that hears %s shows how its link is opened from another machine", async (listen, host) => {
+  await using t = await testApp({ server: { listen: `${listen}:8080` } });
+  const lines: string[] = [];
+  await offerSetup({ ...t.app, base_url: `http://${host}:8080`, log: noting(lines) });
+  expect(lines.join("\n")).toContain(`ssh -L 8080:${host}:8080 USER@THIS-MACHINE`);
+});
+
 async function tokenOf(t: TestApp): Promise<string> {
   const lines: string[] = [];
   await offerSetup({ ...t.app, log: noting(lines) });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { until } from "../support/until.ts";
 import { type HookDesk, hookDesk } from "./hook-desk.ts";
 
 const EVENT_ID = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
@@ -269,17 +270,37 @@ describe("sending one again", () => {
     expect(t.received).toHaveLength(1);
   });
 
-  test("is refused with 409 while it is still being tried", async () => {
+  test("has one tried now that waits for its next attempt, which counts", async () => {
     await using t = await hookDesk();
     const { id } = await t.hook();
     t.answer(() => new Response(null, { status: 503 }));
     await t.happen();
     await t.drain();
     const [pending] = (await t.ada.get(`/v1/webhooks/${id}/deliveries`)).body;
-    expect(pending).toMatchObject({ status: "pending", attempts: 1 });
+    expect(pending).toMatchObject({ status: "pending", attempts: 1, error: "http_503" });
+    t.answer(() => new Response());
+    const { status, body } = await t.ada.post(`/v1/webhooks/${id}/deliveries/${pending.id}/retry`);
+    expect([status, body]).toEqual([202, { ...pending, next_attempt_at: t.app.now() }]);
+    await t.drain();
+    const [now] = (await t.ada.get(`/v1/webhooks/${id}/deliveries`)).body;
+    expect(now).toMatchObject({ status: "delivered", attempts: 2 });
+  });
+
+  test("is refused with 409 while an attempt is on its way", async () => {
+    await using t = await hookDesk();
+    const { id } = await t.hook();
+    const answer = Promise.withResolvers<Response>();
+    t.answer(() => answer.promise);
+    await t.happen();
+    const draining = t.drain();
+    await until(() => t.received.length === 1);
+    const [pending] = (await t.ada.get(`/v1/webhooks/${id}/deliveries`)).body;
     const { status, body } = await t.ada.post(`/v1/webhooks/${id}/deliveries/${pending.id}/retry`);
     expect([status, body.code]).toEqual([409, "conflict"]);
     expect((await t.ada.get(`/v1/webhooks/${id}/deliveries`)).body).toEqual([pending]);
+    answer.resolve(new Response());
+    await draining;
+    expect(t.received).toHaveLength(1);
   });
 
   test("twice at the same time is done once", async () => {

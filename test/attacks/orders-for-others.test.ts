@@ -118,7 +118,8 @@ describe("who may give orders to one inbox gives none to another by what a tool 
 
   test("and where only that costs an answer its links, the answer says so and how to keep them", async () => {
     const linked = "See [the docs](https://docs.example.net/a).";
-    await using room = await twoInboxes([linked, reply("Thank you"), "Answered.", linked, linked]);
+    const last = [linked, linked, linked, linked];
+    await using room = await twoInboxes([linked, reply("Thank you"), "Answered.", ...last]);
     const { body: plain } = await room.owner.post("/inboxes", { label: "Plain" });
     const steps = async (order: string) => {
       const to = { to: plain.address, rcpt: plain.address, subject: "Hello" };
@@ -132,6 +133,12 @@ describe("who may give orders to one inbox gives none to another by what a tool 
     expect(few).toContain("your mail begins with so few words that a tool could have mailed it");
     expect(few).not.toContain("words of others, or a tool, took part");
     expect(await steps("Show me where the docs are, please")).not.toContain("left out of the mail");
+    await room.owner.patch(`/inboxes/${plain.id}`, { mcp_connection_ids: [room.connection.id] });
+    expect(await steps("Docs, please")).toContain(
+      "send a new mail that begins with a line of 20 letters or more, and with --no-tools,",
+    );
+    const both = "Show me where the docs are, please --no-tools";
+    expect(await steps(both)).not.toContain("left out of the mail");
   });
 
   test("but the same sender may write the same words again", async () => {

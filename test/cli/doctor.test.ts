@@ -775,6 +775,7 @@ test("mailwright doctor prints verdicts as lines and as JSON, and ends with 1 wh
     mend: `Publish: none.acme.org MX 10 ${HOST}`,
   });
   const { out } = await desk.run("doctor", ...web);
+  expect(out).toStartWith("This server mails nothing to anybody");
   expect(out).toContain(`fail  MX: none.acme.org MX:`);
   expect(out).toContain(`      Mend: Publish: none.acme.org MX 10 ${HOST}`);
   expect(out).toMatch(/\d+ ok, \d+ to look at, \d+ failed, \d+ not looked at\./);

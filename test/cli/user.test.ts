@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "../support/binary.ts";
-import { account, house, type ServerProcess } from "../faults/house.ts";
+import { account, house, inbox, type ServerProcess } from "../faults/house.ts";
 import { until } from "../support/until.ts";
 
 const BINARY = await builtBinary();
@@ -64,6 +64,38 @@ test("beside a running server a password is reset: the old one and every browser
     expect.objectContaining({ kind: "api_key_created", client: null, api_key: null }),
   );
 }, 30_000);
+
+test("beside a running server an account is deleted once that was confirmed, and erased by the server", async () => {
+  await using at = await house();
+  await account(at, EMAIL);
+  const bob = await account(at, "bob@example.com");
+  await using server = await at.start();
+  await inbox(server, bob);
+  const asked = await at.cli("user", "delete", "bob@example.com");
+  expect([asked.code, asked.err]).toEqual([
+    1,
+    expect.stringContaining("Say --yes if that is what you want."),
+  ]);
+  expect(asked.err).toContain("This deletes the account bob@example.com with all of its inboxes, messages");
+  expect(await me(server, { "x-api-key": bob.api_key })).toBe(200);
+  const { code, out } = await at.cli("user", "delete", "Bob@example.com", "--yes");
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^bob@example\.com is deleted: .*\n.*erased by the server/),
+  ]);
+  expect(await me(server, { "x-api-key": bob.api_key })).toBe(401);
+  const database = at.database();
+  await until(() => database.prepare("select count(*) from users").pluck().get() === 1);
+  database.close();
+  const again = await at.cli("user", "delete", "bob@example.com", "--yes");
+  expect([again.code, again.err]).toEqual([
+    1,
+    expect.stringContaining("There is no account for bob@example.com."),
+  ]);
+  const last = JSON.parse((await at.cli("user", "delete", EMAIL, "--yes", "--json")).out);
+  expect(last).toMatchObject({ email: EMAIL, is_admin: true });
+  expect((await at.cli("user", "list")).out).toContain("There are no accounts yet.");
+}, 60_000);
 
 test("accounts are listed and moved to another plan; an unknown address is told in words", async () => {
   await using at = await house();

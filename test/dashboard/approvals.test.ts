@@ -65,10 +65,14 @@ describe.skipIf(!hasChromium)("approvals", () => {
       await visit.open("Activity");
       await visit.open("Approvals");
       await visit.look("approvals");
+      // Several calls of one tool differ by what they say.
+      expect(await waiting(page, "create_event").innerText()).toContain("title: Lunch");
       await waiting(page, "create_event").click();
+      await page.getByRole("heading", { name: /create_event/, level: 1 }).waitFor();
       await page.getByText("title: Lunch", { exact: false }).waitFor();
       await page.getByText("⟨U+202E⟩ and turns round", { exact: false }).waitFor();
       await page.getByText("Waits for you", { exact: true }).waitFor();
+      await page.getByRole("link", { name: "The call that wanted it" }).waitFor();
       await visit.look("approval");
       expect(tools.calls).toHaveLength(before);
     },

@@ -316,12 +316,62 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await banner.waitFor();
       await page.keyboard.press("Escape");
       await visit.look("out-of-reach");
+      // A page that was never opened before has to be fetched first.
+      const navigation = page.getByRole("button", { name: "Open the navigation" });
+      if (await navigation.isVisible()) await navigation.click();
+      await page.getByRole("link", { name: "Webhooks", exact: true }).click();
+      await page.getByRole("button", { name: "Try again" }).waitFor();
       // Once the server answers, the page may go on by itself before anybody can press anything.
       const asked = page.waitForRequest("**/livez");
       await page.getByRole("button", { name: "Try now" }).click();
       await asked;
       await page.unrouteAll();
       await banner.waitFor({ state: "detached" });
+      await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "a new inbox has a model that works, and an inbox whose model does not says so (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const silent = await at.api<Connection>("POST", "/connections", {
+        kind: "openai_compatible",
+        label: `Broken ${name}`,
+        base_url: "http://127.0.0.1:9/v1",
+        model: "m",
+      });
+      await at.api("POST", `/connections/${silent.id}/test`);
+      const demo = await at.api<Connection>("POST", "/connections", { kind: "demo", label: `Demo ${name}` });
+      const broken = await at.api<Inbox>("POST", "/inboxes", {
+        label: `Silent ${name}`,
+        default_connection_id: silent.id,
+      });
+      await visit.open("Inboxes");
+      const card = page.getByRole("listitem").filter({ hasText: `Silent ${name}` });
+      await card.getByText("Model does not work").waitFor();
+      expect(await card.getByText("Answers", { exact: true }).count()).toBe(0);
+      await visit.look("inboxes-broken-model");
+      await page.getByRole("button", { name: "New inbox" }).click();
+      await page
+        .getByRole("combobox", { name: "Model" })
+        .getByText(`Broken ${name} (does not work)`)
+        .waitFor({ state: "attached" });
+      const chosen = await page.getByRole("combobox", { name: "Model" }).inputValue();
+      expect(chosen).not.toBe(silent.id);
+      await page.keyboard.press("Escape");
+      await card.getByRole("link", { name: `Silent ${name}` }).click();
+      await page.getByText("The model of this inbox does not work").waitFor();
+      await visit.look("inbox-broken-model");
+      // Another that is asked in its place works.
+      await at.api("PATCH", `/connections/${silent.id}`, { fallback_connection_ids: [demo.id] });
+      await page.reload();
+      await page.getByText("Answers", { exact: true }).first().waitFor();
+      expect(await page.getByText("The model of this inbox does not work").count()).toBe(0);
+      await at.api("DELETE", `/inboxes/${broken.id}`);
+      for (const { id } of [silent, demo]) await at.api("DELETE", `/connections/${id}`);
     },
     LOOK_MS,
   );

@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await visit.open("Playground");
       await instruction(page).click();
       await page.keyboard.type("@cal");
-      await page.getByRole("option", { name: "@mcp:calendar" }).waitFor();
+      await page.getByRole("option", { name: "@calendar" }).waitFor();
       await page.keyboard.press("Enter");
       await page.keyboard.type("What is on Monday? --form");
       await page.keyboard.press("Tab");
@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await page.getByRole("option", { name: "#q3" }).waitFor();
       await page.keyboard.press("Enter");
       expect(await instruction(page).inputValue()).toBe(
-        "@mcp:calendar What is on Monday? --format=markdown +brand-voice #q3 ",
+        "@calendar What is on Monday? --format=markdown +brand-voice #q3 ",
       );
       await page.getByLabel("Text to work on").fill("A talk about eggs.");
       await drop(page, "prices.txt", "Eggs cost 3 francs.");

@@ -288,10 +288,16 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await drop(page, [
         { name: "style.md", text: MARKDOWN },
         { name: "empty.md", text: "" },
+        { name: "logo.png", text: "", type: "image/png" },
       ]);
       // Nothing is taken before it is said for whom.
       await page.getByRole("heading", { name: "Make 2 contexts" }).waitFor();
-      expect(await page.getByRole("checkbox", { checked: true }).count()).toBe(1);
+      await page.getByText("Left out, as a context is a text: logo.png.").waitFor();
+      // As a new context begins, so that no mail of strangers is answered with it unasked.
+      expect(await page.getByLabel("For").inputValue()).toBe("every");
+      await page.getByText("and not for mail from strangers").waitFor();
+      await page.getByLabel("For").selectOption("these");
+      await page.getByRole("checkbox", { name: title }).check();
       await page.getByRole("checkbox", { name: "Second desk" }).check();
       await visit.look("contexts-scope");
       await press(page, "Make the contexts");
@@ -539,6 +545,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       ] as const) {
         await visit.open("Connections");
         await page.getByRole("button", { name: `Connect ${name}` }).click();
+        if (kind === "sheets") await page.getByText("Google ends it after an hour").waitFor();
         await press(page, `Sign in at ${name}`);
         await page.waitForURL(`${at.url}/app/connections?connected=${kind}`);
         await page.getByText(`${made} is connected.`).waitFor();
@@ -659,9 +666,9 @@ async function toContexts(page: Page): Promise<void> {
 }
 
 /** Drops files on the list of contexts, as a mouse does from a folder. */
-async function drop(page: Page, files: { name: string; text: string }[]): Promise<void> {
+async function drop(page: Page, files: { name: string; text: string; type?: string }[]): Promise<void> {
   const data = await page.evaluateHandle(
-    `(() => { const data = new DataTransfer(); for (const { name, text } of ${JSON.stringify(files)}) data.items.add(new File([text], name)); return data; })()`,
+    `(() => { const data = new DataTransfer(); for (const { name, text, type } of ${JSON.stringify(files)}) data.items.add(new File([text], name, { type })); return data; })()`,
   );
   await page.getByRole("main").getByRole("list").dispatchEvent("drop", { dataTransfer: data });
 }

@@ -218,7 +218,8 @@ describe.skipIf(!hasChromium)("what one meets on the second day", () => {
     "a delivery that failed says when it is tried again, and its endpoint that some do (%s)",
     async (name, look) => {
       const inbox = await makeInbox({ label: `Told ${name}` });
-      await using receiver = startReceiver(() => new Response(null, { status: 500 }));
+      let status = 500;
+      await using receiver = startReceiver(() => new Response(null, { status }));
       const endpoint = await at.api<Endpoint>("POST", "/v1/webhooks", {
         url: receiver.url,
         event_types: ["message.completed"],
@@ -239,6 +240,14 @@ describe.skipIf(!hasChromium)("what one meets on the second day", () => {
       await visit.look("failing-endpoint");
       await page.goto(`${at.url}/app/messages/${message_id}`);
       await page.getByText(/^Will be tried again (in|just)/).waitFor();
+      // Who has mended the receiver need not wait.
+      status = 204;
+      await page.goto(`${at.url}/app/webhooks/${endpoint.id}`);
+      await page.getByText(/^Will be tried again in/).click();
+      await visit.look("waiting-delivery");
+      await page.getByRole("button", { name: "Try it now" }).click();
+      await page.getByText("Delivered").waitFor();
+      await receiver.reached(2);
       await at.api("DELETE", `/v1/webhooks/${endpoint.id}`);
     },
     60_000,

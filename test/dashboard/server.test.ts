@@ -118,10 +118,12 @@ describe.skipIf(!hasChromium)("the server's page", () => {
       await visit.look("server-invite");
       await dialog.getByLabel("Mail address").fill(email);
       await dialog.getByRole("button", { name: "Make it and invite" }).click();
-      await page.getByText(`${email} has an account, and an invitation is on its way.`).waitFor();
+      await page
+        .getByText(`${email} has an account, and the invitation is kept here, under Outgoing mail.`)
+        .waitFor();
       await dialog.waitFor({ state: "detached" });
       await page.getByRole("button", { name: `Send ${email} a code` }).click();
-      await page.getByText(`A code is on its way to ${email}.`).waitFor();
+      await page.getByText(`A code for ${email} is kept here, under Outgoing mail.`).waitFor();
       expect(await page.getByRole("button", { name: `Send ${OWNER.email} a code` }).count()).toBe(0);
       const code = await at.said(new RegExp(`email=${email} code=(\\d{6})`));
       const verified = await fetch(`${at.url}/auth/verify`, json({ email, code }));
@@ -158,7 +160,9 @@ describe.skipIf(!hasChromium)("the server's page", () => {
       await visit.look("server-invite-again");
       await dialog.getByLabel("Your password").fill(OWNER.password);
       await dialog.getByRole("button", { name: "Sign in and go on" }).click();
-      await page.getByText(`${email} has an account, and an invitation is on its way.`).waitFor();
+      await page
+        .getByText(`${email} has an account, and the invitation is kept here, under Outgoing mail.`)
+        .waitFor();
     },
     LOOK_MS,
   );
@@ -179,7 +183,11 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     const work = page.getByRole("listitem").filter({ hasText: "work on a call over HTTP" });
     await work.nth(1).waitFor();
     await visit.look("server-queue");
-    await work.nth(1).getByRole("button", { name: "Drop" }).click();
+    await work
+      .nth(1)
+      .getByRole("button", { name: /^Drop: work on a call/ })
+      .click();
+    await page.getByText("The message ends as failed, and its credit is given back.").waitFor();
     await page.getByRole("button", { name: "Drop it" }).click();
     await work.nth(1).waitFor({ state: "detached" });
     expect(await work.count()).toBe(1);
@@ -200,6 +208,8 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     await dialog.getByText("It went nowhere").waitFor();
     const words = dialog.getByRole("region", { name: "Its words" });
     await words.filter({ hasText: /\d{6}\s+This is your Mailwright code\./ }).waitFor();
+    // What the mail has broken at its width is one line on the page.
+    expect(await words.innerText()).toMatch(/^This is your Mailwright code\..* A newer code replaces it\.$/m);
     await dialog.getByText("DKIM-Signature").waitFor({ state: "hidden" });
     await visit.look("server-mail-text");
   }

@@ -55,6 +55,12 @@ describe.skipIf(!hasChromium)("settings", () => {
       await using visit = await at.visit({ look });
       const { page } = visit;
       await visit.open("Settings");
+      await page.getByText("The address of an account cannot be changed.").waitFor();
+      const ground = (input: string) =>
+        page.evaluate(`getComputedStyle(document.querySelector("${input}")).backgroundColor`);
+      expect(await ground("main input[readonly]:not([type=hidden])")).not.toBe(
+        await ground("main input[autocomplete=name]"),
+      );
       await page.getByLabel("Name", { exact: true }).fill(`Ada ${name}`);
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByRole("button", { name: "Undo" }).click();
@@ -74,7 +80,10 @@ describe.skipIf(!hasChromium)("settings", () => {
       expect(await page.getByText(key).count()).toBe(0);
       await page.getByText(`laptop ${name}`).waitFor();
       await visit.look("settings");
+      const reference = page.getByRole("link", { name: "the API reference" });
+      expect(await reference.getAttribute("href")).toBe("/docs");
       await page.getByRole("button", { name: `Revoke laptop ${name}` }).click();
+      await page.getByText("its schedules pause").waitFor();
       await page.getByRole("button", { name: "Revoke the key" }).click();
       await page.getByText(`laptop ${name}`).waitFor({ state: "detached" });
       expect((await fetch(`${at.url}/auth/me`, { headers: { "x-api-key": key } })).status).toBe(401);

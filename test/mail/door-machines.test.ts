@@ -164,7 +164,7 @@ describe("caps", () => {
     expect(await states(room)).toEqual(["received", "received", "loop_cap", "received", "received"]);
     const [, , skipped] = (await room.activity()).toReversed();
     expect(skipped.error).toBe(
-      "skipped: more than 2 mails of one sender in an hour (limits.replies_per_sender_hour)",
+      "skipped: It was left out, as more than 2 mails of one sender came in an hour (limits.replies_per_sender_hour).",
     );
   });
 

@@ -167,7 +167,7 @@ describe("a monthly budget", () => {
     const { body } = await ask(room);
     expect(body).toMatchObject({ status: "done", result: "By the other one.", cost: COST });
     expect(JSON.stringify(body.steps)).toContain(
-      "was not asked, to stay within a budget; m was in its place",
+      "The model m (“First”) was not asked, to stay within a budget; m (“Second”) was in its place",
     );
     expect((await spent(room)).connections).toMatchObject([
       { connection_id: expect.any(String), cost: COST },
@@ -263,6 +263,14 @@ describe("a monthly budget", () => {
     const newest = await room.newest();
     expect([newest.state, newest.schedule_id]).toEqual(["limited", expect.any(String)]);
     expect(room.model.requests).toEqual([]);
+  });
+
+  test("beside another that is in the way too names both", async () => {
+    await using room = await priced({ inbox: { monthly_budget: 0 } });
+    await limit(room, 0);
+    const { error } = (await ask(room)).body;
+    expect(error).toContain("the monthly budget of the inbox “Desk”: 0.00 USD");
+    expect(error).toEndWith(" The monthly budget of your account is in the way as well.");
   });
 
   test("of which a mail of its owner would go beyond is answered with what to do", async () => {

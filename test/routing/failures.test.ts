@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { startModelServer } from "../support/model-server.ts";
 import { simpleParser } from "mailparser";
 import { unfolded } from "../support/mails.ts";
 import { startDnsServer } from "../support/dns-server.ts";
@@ -27,6 +28,22 @@ describe("a fallback connection", () => {
       { type: "warning", output: "The model first did not answer; demo did in its place." },
     ]);
     expect(room.model.requests).toHaveLength(1);
+  });
+
+  test("of the same model is told apart by the name of its connection", async () => {
+    await using broken = startModelServer({ fault: "unauthorized" });
+    await using room = await mailroom({ config });
+    const made = async (label: string, base_url: string, more: object = {}): Promise<string> => {
+      const body = { kind: "openai_compatible", base_url, model: "tiny-1", label, ...more };
+      return (await room.owner.post("/connections", body)).body.id;
+    };
+    const spare = await made("Spare", room.model.base_url);
+    const first = await made("Main", broken.base_url, { fallback_connection_id: spare });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_connection_id: first });
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Say hello" });
+    expect(body.steps).toMatchObject([
+      { output: "The model tiny-1 (“Main”) did not answer; tiny-1 (“Spare”) did in its place." },
+    ]);
   });
 
   test("is one of up to three, asked in order until one answers", async () => {

@@ -7,9 +7,10 @@ import { markdownToHtml } from "../../src/mail/writing/html-writer.ts";
 import { written } from "../../src/mail/writing/written.ts";
 import { literalMarkdown } from "../../src/trust/shown/harmless-text.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../../src/trust/shown/links.ts";
-import { mailroom } from "../support/mailroom.ts";
+import { freshId, mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { ownMs } from "../support/own-time.ts";
+import { list, toolRoom } from "../support/tool-room.ts";
 
 const TRUST: Trust = {
   tainted: true,
@@ -346,6 +347,24 @@ describe("the mail", () => {
       type: "warning",
       output: expect.stringMatching(/^3 links/),
     });
+  });
+
+  test("of a new mail says that it was the tool server alone, and --no-tools, as it says, keeps the link", async () => {
+    const linked = "See [the docs](https://docs.example.net/a).";
+    await using room = await toolRoom([linked, linked, linked, [list()], linked]);
+    const said = async (text: string): Promise<string> => {
+      await room.send({ ...freshId(), subject: "Docs", text });
+      await room.drain();
+      const [newest] = await room.activity();
+      return newest.steps.at(-1)?.output ?? "";
+    };
+    const ask = "Show me where the docs of this are, please";
+    expect(await said(ask)).toBe(
+      "1 link was left out of the mail, since the model was offered tools of others (@calendar). To keep links, send a new mail with --no-tools, or name the address in it. The whole result is in the activity.",
+    );
+    expect(await said(`${ask} --no-tools`)).not.toContain("left out");
+    expect(await said(`${ask}, as in https://docs.example.net/a`)).not.toContain("left out");
+    expect(await said(ask)).toContain("words of others, or a tool, took part in this answer");
   });
 
   test("keeps what was cut off in its attached reply.md as clean as itself", async () => {

@@ -60,7 +60,7 @@ describe("mail that meets a cap of loops", () => {
       room,
       sender,
       "Milk",
-      "the same text more than 1 times in an hour (limits.same_body_per_hour)",
+      "It was left out, as more than 1 mail with the same text came in an hour (limits.same_body_per_hour).",
     );
     await sentTwice(room, from);
     await sentTwice(room, from);

@@ -438,6 +438,13 @@ describe("rules are refused", () => {
       expect([status, body.errors?.[0]?.path]).toEqual([422, path]);
     });
 
+  test("with a member that can only be true, it says so", async () => {
+    await using room = await mailroom();
+    const rules = [{ name: "Off", when: [], do: { skip: false, tags: ["off"] } }];
+    const { body } = await room.owner.patch(`/inboxes/${room.inbox.id}`, { rules });
+    expect(body.errors).toMatchObject([{ path: "body.rules.0.do.skip", message: "can only be true" }]);
+  });
+
   test("with times of the day: one digit is enough for the hour, and other forms are told the right one", async () => {
     await using room = await mailroom();
     const rule = (time: string) => ({

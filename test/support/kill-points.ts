@@ -86,7 +86,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     [HELD_CREDITS]: ["inbound/credit.ts reserveOwed"],
     [COSTS]: ["resources/billing/budgets.ts reserveCost", "resources/billing/budgets.ts settleCost"],
     [KILLED]: [
-      "resources/accounts/deletion.ts deleteAccount",
+      "resources/accounts/deletion.ts removeAccount",
       "backup/schedule.ts askForBackup",
       "backup/schedule.ts makeBackupNow 2",
       "resources/integrations/mcp-oauth.ts storeMcp",

@@ -8,7 +8,7 @@ describe("what server.tls = acme needs", () => {
     [
       "a public name",
       { server: { tls: "acme" } },
-      'server.tls is "acme", so server.base_url ("https://mail.example.org"), smtp.hostname or acme.names must say the public name of this server',
+      'server.tls is "acme", so server.base_url (such as "https://mail.example.org"), smtp.hostname or acme.names must say the public name of this server',
     ],
     [
       "a name that is public, where there are only others",

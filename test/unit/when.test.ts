@@ -209,12 +209,23 @@ describe("words that are clear, but no time of a schedule, are told why", () => 
     ["yesterday 9:00", "in_the_past", "“yesterday 9:00” is in the past."],
     ["3 days ago", "in_the_past", "is in the past"],
     ["last friday", "in_the_past", "is in the past"],
+    ["24.12.2026", "invalid_format", "write year, month and day"],
     ["soon", "unclear_time", "It is not clear"],
     ["2026-12-24Z", "unclear_time", "It is not clear"],
     ["tomorrow tomorrow", "unclear_time", "It is not clear"],
   ])("at %p", (typed, code, message) => {
     expect(why(undefined, typed)).toEqual([code, expect.stringContaining(message)]);
   });
+});
+
+test.each([
+  ["24.12.2026", ["2026-12-24"]],
+  ["3.1.2027 9:00", ["2027-01-03 9:00"]],
+  ["12/24/2026", ["2026-12-24"]],
+  ["5/6/2027 17:30", ["2027-06-05 17:30", "2027-05-06 17:30"]],
+])("a day in another order is proposed in ours: at %p", (at, proposals) => {
+  const words = { every: undefined, at, tz: undefined, until: undefined };
+  expect(timesFor(words, { now: NOW, timezone: BERLIN })).toMatchObject({ unclear: { proposals } });
 });
 
 const ZONES = [

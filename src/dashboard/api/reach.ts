@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react";
+import { useEffect, useRef, useSyncExternalStore } from "react";
 
 /** How long after a question without an answer the next one is asked; each failure in a row doubles it. */
 const FIRST_PAUSE_MS = 2_000;
@@ -19,6 +19,16 @@ export function useIsReached(): boolean {
     },
     () => is_reached,
   );
+}
+
+/** Calls `goOn` once the server answers that could not be reached. */
+export function useGoOn(goOn: () => void): void {
+  const is_reached = useIsReached();
+  const was_lost = useRef(false);
+  useEffect(() => {
+    if (is_reached && was_lost.current) goOn();
+    was_lost.current = !is_reached;
+  }, [is_reached, goOn]);
 }
 
 /** Said by every call: once one has no answer, the server is asked until it answers. */

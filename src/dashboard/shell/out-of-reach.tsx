@@ -1,19 +1,15 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { CloudOff } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
-import { askForLife, useIsReached } from "../api/reach.ts";
+import { useCallback, useState } from "react";
+import { askForLife, useGoOn, useIsReached } from "../api/reach.ts";
 import { Button } from "../ui/button.tsx";
 
 /** While nobody answers: what is on the page may be old. Once somebody does, it is read anew. */
 export function OutOfReach() {
   const queries = useQueryClient();
   const is_reached = useIsReached();
-  const was_lost = useRef(false);
   const [asking, setAsking] = useState(false);
-  useEffect(() => {
-    if (is_reached && was_lost.current) void queries.invalidateQueries();
-    was_lost.current = !is_reached;
-  }, [is_reached, queries]);
+  useGoOn(useCallback(() => void queries.invalidateQueries(), [queries]));
   const ask = async (): Promise<void> => {
     setAsking(true);
     await askForLife();

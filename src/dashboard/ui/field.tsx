@@ -51,7 +51,7 @@ const INPUT =
   "placeholder:text-soft aria-invalid:border-bad disabled:opacity-60";
 
 export function Input(props: InputHTMLAttributes<HTMLInputElement>) {
-  return <input {...props} className={classes(INPUT, props.className)} />;
+  return <input {...props} className={classes(INPUT, "read-only:bg-back", props.className)} />;
 }
 
 export function TextArea(

@@ -9,5 +9,5 @@ const ALPHABET = "abcdefghijklmnopqrstuvwxyz";
  * in its signature (RFC 6376 §3.5, `bh=`), or a checksum of a part would tell the code to whoever tries all of them.
  */
 export function markOfMail(): string {
-  return `These letters are no code, and only make this mail unlike any other: ${randomToken(CHARS, ALPHABET)}`;
+  return `Mark of this mail, and no code: ${randomToken(CHARS, ALPHABET)}`;
 }

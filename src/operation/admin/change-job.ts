@@ -45,7 +45,10 @@ export async function dropJob(
     const drop = dropOf(job, payload);
     if (!drop)
       throw new AppError("conflict", `A job of the kind ${job.kind} cannot be dropped: it has to be done.`, {
-        fix: "Mend what its last error says; then `mailwright queue retry` has it tried at once.",
+        fix:
+          job.last_error === null
+            ? "It is done when its time comes; `mailwright queue retry` has it tried at once."
+            : "Mend what its last error says; then `mailwright queue retry` has it tried at once.",
       });
     await deleteJob(tx, { id: job.id });
     const share = job.account === null ? null : shareOf(job.account, job.account_slots);

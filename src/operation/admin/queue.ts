@@ -7,7 +7,8 @@ import type { JobKind } from "../../jobs/kinds.ts";
 import { waitsForCredit } from "../../jobs/credit-waits.ts";
 import { PAUSED_AT } from "../../jobs/paused.ts";
 import { decodeCursor, type Page, pageOf } from "../../lib/pagination.ts";
-import { aboutJob } from "../jobs.ts";
+import { payloadOf } from "../../jobs/queue.ts";
+import { aboutJob, dropOf } from "../jobs.ts";
 
 /**
  * States of a job as the operator sees them. `due` waits for its turn, `waiting` for its time, `held` for a release or,
@@ -33,6 +34,8 @@ export interface JobView {
   created: number;
   /** When it is tried next; null when that is up to the operator. */
   next_at: number | null;
+  /** Whether it may be dropped; what would stay half done without it may not. */
+  may_drop: boolean;
 }
 
 interface Wanted {
@@ -106,6 +109,7 @@ async function viewJob(app: App, row: JobRow, held: string | undefined): Promise
     last_error,
     created,
     next_at: (state === "due" || state === "waiting") && row.run_at < PAUSED_AT ? row.run_at : null,
+    may_drop: dropOf(row, payloadOf(row)) !== undefined,
   };
 }
 

@@ -30,6 +30,9 @@ export const JobShape = t.Object(
     last_error: t.Nullable(t.String()),
     created: moment("When it was queued"),
     next_at: t.Nullable(moment("When it is tried next")),
+    may_drop: t.Boolean({
+      description: "Whether it may be dropped. What would stay half done without it may not.",
+    }),
   },
   { $id: "Job" },
 );

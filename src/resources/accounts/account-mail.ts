@@ -119,7 +119,8 @@ export async function prepareExportLetter(app: App, user: Recipient, by: KeyMark
 /** Data of the last mail about an account, that it was deleted. `by` is as for a new key. */
 export interface Farewell {
   email: string;
-  by: KeyMarks | null;
+  /** The key that it was done with; null: somebody who had signed in. */
+  by: KeyMarks | "operator" | null;
 }
 
 export async function prepareFarewell(
@@ -127,14 +128,23 @@ export async function prepareFarewell(
   user_id: string,
   { email, by }: Farewell,
 ): Promise<QueueLetter> {
-  const how = by === null ? "by somebody who had signed in" : `with ${keyWords(by)}`;
+  const [how, then] =
+    by === "operator"
+      ? [
+          "by the operator of this server",
+          "You did not expect that? Ask them soon: perhaps there is a backup.",
+        ]
+      : [
+          by === null ? "by somebody who had signed in" : `with ${keyWords(by)}`,
+          "That was not you? Tell the operator of your server soon: perhaps there is a backup.",
+        ];
   return prepareLetter(app, {
     user_id,
     to: email,
     subject: "Your Mailwright account was deleted",
     markdown: [
       `The Mailwright account of this address was deleted ${how}. Its messages, files and settings are being erased, and its inboxes take no more mail.`,
-      "That was not you? Tell the operator of your server soon: perhaps there is a backup.",
+      then,
     ].join("\n\n"),
   });
 }

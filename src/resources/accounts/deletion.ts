@@ -31,11 +31,7 @@ const LIVING_TABLES = [
   "billing_accounts",
 ] as const;
 
-/**
- * Deletes an account: in one short transaction it is dead for everybody, and the job that this leaves behind ends what
- * waits for it and erases everything that was its own, some at a time. The addresses of its inboxes are never given out again. Tokens that came by OAuth are
- * given back, if their providers take them soon. The owner is told by mail.
- */
+/** Deletes an account for its owner, who confirms with its address, and with its password if it has one. */
 export async function deleteAccount(
   app: App,
   user: User,
@@ -49,7 +45,20 @@ export async function deleteAccount(
     );
   const { client, password: given } = input;
   await refuseWithoutPassword(app, { user, client }, { member: "password", given });
-  const gone = await app.write((tx) => endAccount(app, tx, user, input.key_id));
+  await removeAccount(app, user, { key_id: input.key_id });
+}
+
+/**
+ * Deletes an account: in one short transaction it is dead for everybody, and the job that this leaves behind ends what
+ * waits for it and erases everything that was its own, some at a time. The addresses of its inboxes are never given out again. Tokens that came by OAuth are
+ * given back, if their providers take them soon. The owner is told by mail.
+ */
+export async function removeAccount(
+  app: App,
+  user: User,
+  by: { key_id: string | null } | "operator",
+): Promise<void> {
+  const gone = await app.write((tx) => endAccount(app, tx, user, by));
   if (!gone) return;
   for (const id of gone.ids) app.limiter.forgetNaming(id);
   // A call over HTTP that waits for its result waits no longer.
@@ -71,8 +80,8 @@ export async function eraseAccountLater(
 }
 
 /** Ends an account in its transaction; undefined if it is dead already. */
-async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
-  const by = await keyMarksOf(tx, key_id);
+async function endAccount(app: App, tx: Db, user: User, who: Parameters<typeof removeAccount>[2]) {
+  const by = who === "operator" ? who : await keyMarksOf(tx, who.key_id);
   const buried = await buryUser(app, tx, user);
   if (!buried) return undefined;
   const inboxes = await retireInboxes(app, tx, user);

@@ -10,6 +10,8 @@ import { noteSecurityEvent } from "./security-events.ts";
 import { startSession } from "./sessions.ts";
 
 const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/** What a server is called that hears nobody but its own machine, or that nobody has told its name. */
+const OWN_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 /** 258 bits. */
 const TOKEN_CHARS = 43;
 
@@ -39,9 +41,9 @@ export async function offerSetup(app: App): Promise<void> {
   const link = `${app.base_url}/app/setup?token=${token}`;
   app.log.info(`nobody has an account here yet; make the first one, which administers this server: ${link}`);
   const { protocol, hostname, port } = new URL(app.base_url);
-  if (app.config.server.base_url === "" && protocol === "http:" && hostname === "localhost")
+  if (app.config.server.base_url === "" && protocol === "http:" && OWN_HOSTS.has(hostname))
     app.log.info(
-      `the link is for a browser on this machine; from another one open a tunnel first: ssh -L ${port}:localhost:${port} USER@THIS-MACHINE`,
+      `the link is for a browser on this machine; from another one open a tunnel first: ssh -L ${port}:${hostname}:${port} USER@THIS-MACHINE`,
     );
   if (isOpenToStrangers(app))
     app.log.warn(

@@ -50,6 +50,8 @@ export interface Exceeded {
   used: number;
   /** What the request may cost; 0 where nobody knows. */
   amount: number;
+  /** Wider budgets that it would go beyond as well. */
+  also?: Budget[];
 }
 
 /** A refusal of money. `given_back`: resolves when some of what is set aside for others is, where there is room but for that. */
@@ -97,15 +99,19 @@ export function reserveCost(
       const month = monthAt(app.now());
       if (app.costs.unsaved.size > 0) await saveCosts(app, tx);
       const spent = await spentBy(tx, { ...spender, month });
-      for (const budget of budgets) {
-        const used = spent[budget.of] + (app.costs.reserved.get(keyOf(month, budget)) ?? 0);
+      const usedOf = (budget: Budget): number =>
+        spent[budget.of] + (app.costs.reserved.get(keyOf(month, budget)) ?? 0);
+      const fits = (budget: Budget, sum: number): boolean => {
         const most = spendable(budget, whose);
-        const fits = (sum: number): boolean => sum < most && sum + amount <= most;
-        if (fits(used)) continue;
-        const exceeded = { budget, used, amount, whose };
-        if (fits(spent[budget.of])) return { exceeded, given_back: givenBack(app, keyOf(month, budget)) };
+        return sum < most && sum + amount <= most;
+      };
+      const [budget, ...also] = budgets.filter((one) => !fits(one, usedOf(one)));
+      if (budget !== undefined) {
+        const exceeded = { budget, used: usedOf(budget), amount, whose };
+        if (fits(budget, spent[budget.of]))
+          return { exceeded: { ...exceeded, also }, given_back: givenBack(app, keyOf(month, budget)) };
         await tellOfBudget(app, tx, spender.user_id, { kind: "budget_used_up", month, ...exceeded });
-        return { exceeded };
+        return { exceeded: { ...exceeded, also } };
       }
       const reserve = { month, budgets, amount };
       hold(app, reserve, amount);
@@ -247,7 +253,7 @@ const WHERE: Record<BudgetOf, string> = {
 export async function exceededWords(
   app: App,
   { user_id }: Pick<Spender, "user_id">,
-  { budget, used, amount, whose }: Exceeded,
+  { budget, used, amount, whose, also = [] }: Exceeded,
 ): Promise<string> {
   const { currency } = app.config.costs;
   const name = await budgetName(app.db, user_id, budget);
@@ -263,7 +269,14 @@ export async function exceededWords(
     amount > most
       ? `To wait for the next month does not help, as that is more than all of ${whose === "household" ? "it" : "this share"}. ${orOf(mends)}.`
       : `${orOf([...mends, "wait for the next month (UTC)"])}.`;
-  return `The model was not asked, because that could have gone beyond the monthly budget of ${name}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}.${share} ${help}`;
+  return `The model was not asked, because that could have gone beyond the monthly budget of ${name}: ${moneyWords(budget.limit, currency)}, of which ${moneyWords(used, currency)} are used or set aside${may_cost}.${share} ${help}${await alsoWords(app.db, user_id, also)}`;
+}
+
+/** Names the other budgets that are in the way, so that nobody mends one to meet the next. */
+async function alsoWords(db: Db, user_id: string, also: Budget[]): Promise<string> {
+  const names = await Promise.all(also.map((budget) => budgetName(db, user_id, budget)));
+  if (names.length === 0) return "";
+  return ` The monthly ${names.length === 1 ? "budget" : "budgets"} of ${names.join(" and of ")} ${names.length === 1 ? "is" : "are"} in the way as well.`;
 }
 
 /** How less is set aside for a request. */

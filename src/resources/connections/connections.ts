@@ -34,6 +34,8 @@ const MAX_LABEL_CHARS = 100;
 /** What a model call needs of a connection, its secret opened. */
 export interface OpenConnection {
   id: string;
+  /** No other connection of the account has it. */
+  label: string;
   kind: ModelKind;
   base_url: string;
   api_key: string;
@@ -267,6 +269,7 @@ function operatorConnection(app: App): OpenConnection | undefined {
   const info = MODEL_KINDS[kind];
   return {
     id: DEFAULT_CONNECTION_ID,
+    label: info.label,
     kind,
     base_url: base_url || (info.base_url ?? ""),
     api_key,
@@ -286,6 +289,7 @@ export function openConnection(app: App, row: ConnectionRow): OpenConnection | u
   const { credential, headers } = openSealed(app, row);
   return {
     id: row.id,
+    label: row.label,
     kind,
     base_url: row.base_url ?? info.base_url ?? "",
     api_key: credential,

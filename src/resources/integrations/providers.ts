@@ -57,7 +57,7 @@ function notConfigured(kind: IntegrationKind, missing: string[]): AppError {
     "oauth_not_configured",
     `This server has no OAuth client for ${KIND_INFO[kind].label}: ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set.`,
     {
-      fix: `Make the connection with a token of your own (\`POST /connections\` with the kind ${kind} and the token as \`credential\`). If you run this server, set ${missing.length === 1 ? "the key" : "the keys"}.`,
+      fix: `Make the connection with a token of your own (\`POST /connections\` with the kind ${kind} and the token as \`credential\`)${kind === "sheets" ? "; it ends after an hour" : ""}. If you run this server, set ${missing.length === 1 ? "the key" : "the keys"}.`,
     },
   );
 }

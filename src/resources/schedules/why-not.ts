@@ -95,7 +95,33 @@ export function whyNotMoment(typed: string, { now, timezone }: Now): WhyNot | un
     (first === "last" && (/^(night|week|month|year)$/.test(second) || weekDay(second) !== undefined));
   if (is_past) return { code: "in_the_past", message: `“${typed.trim()}” is in the past.` };
   const year = Temporal.Instant.fromEpochMilliseconds(now * 1_000).toZonedDateTimeISO(timezone).year;
-  return noSuchClock(words) ?? noSuchDay(words, year);
+  return noSuchClock(words) ?? noSuchDay(words, year) ?? otherOrder(typed.trim());
+}
+
+/** "24.12.2026", "12/24/2026 9:00": a day whose parts stand in another order than ours. */
+function otherOrder(typed: string): WhyNot | undefined {
+  const found = /^(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:[ T]+(\d{1,2}:\d{2}))?$/.exec(typed);
+  if (found === null) return undefined;
+  const [, one = "", mark, other = "", year = "", clock] = found;
+  // Between dots the day comes first everywhere.
+  const orders =
+    mark === "."
+      ? [[one, other]]
+      : [
+          [one, other],
+          [other, one],
+        ];
+  const days = orders
+    .map(([day, month]) => ({ year: Number(year), month: Number(month), day: Number(day), named: "" }))
+    .filter(isInCalendar)
+    .map(({ month, day }) => [year, ...[month, day].map((part) => String(part).padStart(2, "0"))].join("-"));
+  return {
+    code: "invalid_format",
+    message: `“${typed}” is not read, as days and months change places there: write year, month and day.`,
+    ...(days.length === 0
+      ? {}
+      : { proposals: [...new Set(days)].map((day) => (clock === undefined ? day : `${day} ${clock}`)) }),
+  };
 }
 
 function noSuchClock(words: string[]): WhyNot | undefined {

@@ -10,7 +10,7 @@ import type {
 import { prepared } from "../../db/prepared.ts";
 import { AppError } from "../../errors.ts";
 import { endlessShift, takeTurns } from "../../jobs/shift.ts";
-import { firstAttempt } from "./due-deliveries.ts";
+import { firstAttempt, waitsForNext } from "./due-deliveries.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";
 import { unsignedHeaders } from "./signature.ts";
@@ -92,7 +92,7 @@ export async function deliveriesAbout(app: App, message: Pick<MessageRow, "id">)
   return rows.map((row) => Object.assign(viewDelivery(app, row), { endpoint_id: row.endpoint_id }));
 }
 
-/** Sends a delivery again, with as many attempts as a new one has. */
+/** Sends a delivery again, with as many attempts as a new one has. One that waits for its next attempt is tried now, and that counts. */
 export async function retryDelivery(
   app: App,
   user: UserRow,
@@ -103,11 +103,11 @@ export async function retryDelivery(
     const row = await recent(app, tx, endpoint).where("delivery.id", "=", delivery_id).executeTakeFirst();
     if (!row) throw noDelivery();
     refuseDisabled(endpoint);
-    if (row.status === "pending")
-      throw new AppError("conflict", "This delivery is still being tried.", {
-        fix: "Wait for its end (`next_attempt_at` says when it is tried again).",
+    if (row.status === "pending" && !waitsForNext(app, row))
+      throw new AppError("conflict", "This delivery is being tried just now.", {
+        fix: "Wait for the outcome of this attempt.",
       });
-    const again = anew(app, endpoint);
+    const again = row.status === "pending" ? { next_attempt_at: app.now() } : anew(app, endpoint);
     await tx.updateTable("webhook_deliveries").set(again).where("id", "=", row.id).execute();
     await attemptLater(app, tx, endpoint, again.next_attempt_at);
     return viewDelivery(app, { ...row, ...again });

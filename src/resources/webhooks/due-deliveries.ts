@@ -85,6 +85,15 @@ function redoAfter(app: App, claimed_at: number): number {
   return claimed_at + app.config.webhooks.timeout_seconds + REDO_SECONDS;
 }
 
+/** Whether a delivery has been tried, and no attempt of it can be on its way or is due. */
+export function waitsForNext(
+  app: App,
+  { last_attempt_at, next_attempt_at }: Pick<WebhookDeliveryRow, "last_attempt_at" | "next_attempt_at">,
+): boolean {
+  if (last_attempt_at === null || next_attempt_at === null) return false;
+  return next_attempt_at > Math.max(app.now(), redoAfter(app, last_attempt_at));
+}
+
 /** Puts back a delivery whose attempt was not begun after all. */
 export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
   const { id, attempt, claimed_at, attempts, last_attempt_at } = claim;

@@ -213,7 +213,7 @@ const DESCRIBED = {
     tag,
     summary: "Send a delivery again",
     description:
-      "The same event with the same id, with as many attempts as a new one; one that was acknowledged can be sent again too. 409 while it is still being tried, or while the endpoint is switched off.",
+      "The same event with the same id, with as many attempts as a new one; one that was acknowledged can be sent again too. One that waits for its next attempt is tried now instead, and keeps its count. 409 while an attempt is on its way, or while the endpoint is switched off.",
     answers: { 202: DeliveryShape },
     errors: ["conflict"],
   }),

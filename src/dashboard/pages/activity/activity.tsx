@@ -166,9 +166,11 @@ function Lines({ message }: { message: Message }) {
       </span>
       <span className="flex min-w-0 items-center gap-3 text-sm whitespace-nowrap text-soft sm:justify-end">
         <InboxName inbox_id={message.inbox_id} />
-        <StatusBadge message={message} />
-        <TriedAgainBadge tried_again={message.tried_again} />
-        <ReplyBadge reply_status={message.reply_status} />
+        <span className="flex min-w-0 gap-1 overflow-hidden">
+          <StatusBadge message={message} />
+          <TriedAgainBadge tried_again={message.tried_again} />
+          <ReplyBadge reply_status={message.reply_status} />
+        </span>
         <Time at={message.created} />
       </span>
       <span className="truncate text-sm text-soft sm:col-span-2">

@@ -93,7 +93,7 @@ export function Material({ story }: { story: Story }) {
 
 const DATA = "It is read, and never obeyed.";
 const DATA_OF_MAIL =
-  "It is read, and never obeyed, but for the subject of a new mail by you or somebody on this inbox’s list.";
+  "It is read, and never obeyed. One exception: in a new mail by you, or by somebody on this inbox’s list, the subject is an instruction too.";
 
 function whyGone(story: Story): string {
   if (story.command?.options["private"] === true) return "You asked for --private, so it was not kept.";

@@ -34,7 +34,7 @@ export function Filters({ choice, onChoose, onClear }: FiltersProps) {
             aria-describedby="search-hint"
             placeholder="Search, such as: invoice from:ada has:file"
             maxLength={200}
-            className="pl-9"
+            className="pl-9 [&::-webkit-search-cancel-button]:hidden"
             value={q}
             onTyped={(text) => set("q", text)}
           />

@@ -33,7 +33,7 @@ export function Approval() {
 }
 
 function ApprovalPage({ approval }: { approval: ApprovalView }) {
-  const { status, outcome, changes, message_id, run_id, decided_at } = approval;
+  const { status, outcome, changes, message_id, run_id, decided_at, sender } = approval;
   return (
     <Page title={callName(approval)}>
       <Link to="/approvals" className={`${BUTTON} -ml-3 justify-self-start text-soft hover:bg-hover`}>
@@ -80,11 +80,11 @@ function ApprovalPage({ approval }: { approval: ApprovalView }) {
           )}
           <p className="flex flex-wrap gap-x-4 gap-y-1 text-sm text-soft">
             <Link to="/messages/$message_id" params={{ message_id }} className="underline">
-              What wanted it
+              {sender === null ? "The call that wanted it" : "The mail that wanted it"}
             </Link>
             {run_id !== null && (
               <Link to="/messages/$message_id" params={{ message_id: run_id }} className="underline">
-                What answered it
+                The answer with what came of it
               </Link>
             )}
           </p>

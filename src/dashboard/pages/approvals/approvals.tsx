@@ -53,7 +53,8 @@ function Row({ approval }: { approval: Approval }) {
       >
         <span className="grid min-w-0 flex-1 basis-48">
           <span className="truncate font-medium">{callName(approval)}</span>
-          <span className="truncate text-sm text-soft">{workWords(approval)}</span>
+          {approval.shown && <span className="truncate text-sm">{approval.shown}</span>}
+          <span className="line-clamp-2 text-sm wrap-anywhere text-soft">{workWords(approval)}</span>
         </span>
         <span className="text-sm text-soft">
           <Time at={approval.created} />

@@ -48,7 +48,12 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
         <p className="text-soft">{words}</p>
         {category === "integration" && (
           <div className="grid gap-3 border-b border-line pb-4">
-            <SignInThere path={`/integrations/${kind}/connect`} name={name} look="main" />
+            <SignInThere
+              path={`/integrations/${kind}/connect`}
+              name={name}
+              look="main"
+              token={provider.token}
+            />
             <p className="text-sm text-soft">Or use a token that you have made there:</p>
           </div>
         )}

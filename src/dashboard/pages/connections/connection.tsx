@@ -145,8 +145,15 @@ function SignIn({ connection, asked }: { connection: ConnectionRow; asked: boole
   const signs_in = auth === "oauth" || status === "needs_auth";
   if (category === "mcp" && !isProgram({ base_url }) && (signs_in || asked))
     return <SignInThere path={`/integrations/mcp/${id}/connect`} name="this server" />;
+  const provider = providerOf(kind);
   if (category === "integration" && signs_in)
-    return <SignInThere path={`/integrations/${kind}/connect`} name={providerOf(kind)?.name ?? kind} />;
+    return (
+      <SignInThere
+        path={`/integrations/${kind}/connect`}
+        name={provider?.name ?? kind}
+        token={provider?.token}
+      />
+    );
   return null;
 }
 

@@ -15,6 +15,8 @@ export interface Provider {
   words: string;
   /** Where its key comes from; none where it needs no key. */
   key?: { required: boolean; hint: string };
+  /** What becomes of a token that somebody makes there by hand, where it does not last. */
+  token?: string;
   base_url?: { required: boolean; placeholder: string; hint: string };
 }
 
@@ -100,7 +102,8 @@ const BY_KIND: Record<Connection["kind"], Omit<Provider, "kind">> = {
     category: "integration",
     icon: Sheet,
     words: "Reads tables and adds rows.",
-    key: { required: true, hint: "An access token, if you do not sign in." },
+    key: { required: true, hint: "An access token, to try it out: Google ends it after an hour." },
+    token: "A token that you make there works for an hour, and then has to be replaced.",
   },
 };
 

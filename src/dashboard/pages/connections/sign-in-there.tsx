@@ -10,10 +10,14 @@ interface SignInThereProps {
   path: string;
   name: string;
   look?: "main" | "plain";
+  /** What becomes of a token that is made there by hand. */
+  token?: string | undefined;
 }
 
+const LASTING = "A token that you make there works as well.";
+
 /** The button that leads to the consent page of a service, which leads back to the connections. */
-export function SignInThere({ path, name, look = "plain" }: SignInThereProps) {
+export function SignInThere({ path, name, look = "plain", token = LASTING }: SignInThereProps) {
   const { is_admin } = useMe();
   const leave = useChange<void, { authorize_url: string }>({
     run: () => post<{ authorize_url: string }>(path),
@@ -24,7 +28,9 @@ export function SignInThere({ path, name, look = "plain" }: SignInThereProps) {
   if (error instanceof ApiError && error.problem.code === "oauth_not_configured")
     return (
       <Notice look="warn">
-        <p>This server is not set up for signing in at {name}. A token that you make there works as well.</p>
+        <p>
+          This server is not set up for signing in at {name}. {token}
+        </p>
         {is_admin && <p>{error.message}</p>}
       </Notice>
     );

@@ -21,9 +21,9 @@ import { ContextBody } from "./context-body.tsx";
 import { ContextScope } from "./context-scope.tsx";
 import { EarlierVersions } from "./earlier-versions.tsx";
 import { DeleteContext, WhereUsed } from "./context-uses.tsx";
-import { KINDS } from "./kinds.ts";
+import { KINDS, NEW_CONTEXT } from "./kinds.ts";
 
-const NEW: Draft = { title: "", body: "", kind: "instruction", enabled: true, inbox_ids: null };
+const NEW: Draft = { title: "", body: "", enabled: true, ...NEW_CONTEXT };
 type Draft = Pick<ContextRow, "title" | "body" | "kind" | "enabled" | "inbox_ids"> &
   Partial<Pick<ContextRow, "slug" | "version">>;
 

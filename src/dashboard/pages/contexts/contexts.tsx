@@ -45,7 +45,7 @@ export function Contexts() {
         <UploadDialog
           files={files}
           busy={upload.isPending}
-          onUpload={(choice) => upload.mutate({ files, ...choice })}
+          onUpload={(chosen) => upload.mutate(chosen)}
           onClose={() => setFiles([])}
         />
       )}

@@ -9,3 +9,6 @@ export const KINDS: Record<Context["kind"], { word: string; hint: string }> = {
     hint: "Is called as $name. {{input}} in its text becomes what stands behind $name.",
   },
 };
+
+/** How a new context begins: kept from mail of strangers until somebody names an inbox that they may write to. */
+export const NEW_CONTEXT: Pick<Context, "kind" | "inbox_ids"> = { kind: "instruction", inbox_ids: null };

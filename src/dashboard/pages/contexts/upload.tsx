@@ -1,18 +1,18 @@
-import { useQuery } from "@tanstack/react-query";
 import { Upload } from "lucide-react";
 import { type DragEvent, useRef, useState } from "react";
 import { refuseChanged } from "../../api/changed-since.ts";
 import { useChange } from "../../api/changes.ts";
 import { get, post, remove } from "../../api/client.ts";
-import { contextList, inboxList } from "../../api/lists.ts";
-import type { Context, Inbox } from "../../api/shapes.ts";
+import { contextList } from "../../api/lists.ts";
+import type { Context } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { FormFrame } from "../../ui/form-faults.tsx";
+import { Notice } from "../../ui/notice.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { ContextScope } from "./context-scope.tsx";
-import { KINDS } from "./kinds.ts";
+import { KINDS, NEW_CONTEXT } from "./kinds.ts";
 
 export function UploadButton({ onFiles }: { onFiles: (files: File[]) => void }) {
   const input = useRef<HTMLInputElement>(null);
@@ -42,28 +42,31 @@ type Choice = Pick<Context, "kind" | "inbox_ids">;
 interface UploadDialogProps {
   files: File[];
   busy: boolean;
-  onUpload: (choice: Choice) => void;
+  onUpload: (chosen: Choice & { files: File[] }) => void;
   onClose: () => void;
 }
 
-/** Asks which inboxes files are for: one that goes along with every mail must not come to all of them unasked. */
-export function UploadDialog(props: UploadDialogProps) {
-  const { data: inboxes } = useQuery(inboxList);
-  return inboxes ? <UploadForm {...props} inboxes={inboxes} /> : null;
-}
-
-function UploadForm({ files, busy, onUpload, onClose, inboxes }: UploadDialogProps & { inboxes: Inbox[] }) {
-  const [kind, setKind] = useState<Context["kind"]>("instruction");
-  const [chosen, setChosen] = useState<Context["inbox_ids"]>();
-  const inbox_ids = chosen === undefined ? usualScope(inboxes) : chosen;
-  const one = files.length === 1;
+/** Asks which inboxes files are for, and begins as a new context does: nobody but the account's own people gets it unasked. */
+export function UploadDialog({ files, busy, onUpload, onClose }: UploadDialogProps) {
+  const [kind, setKind] = useState<Context["kind"]>(NEW_CONTEXT.kind);
+  const [inbox_ids, setInboxes] = useState<Context["inbox_ids"]>(NEW_CONTEXT.inbox_ids);
+  const texts = files.filter(mayBeText);
+  const others = files.filter((file) => !mayBeText(file)).map(({ name }) => name);
+  const one = texts.length === 1;
   return (
     <Dialog
-      title={one ? `Make a context of ${files[0]?.name}` : `Make ${files.length} contexts`}
+      title={one ? `Make a context of ${texts[0]?.name}` : `Make ${texts.length} contexts`}
       onClose={onClose}
     >
-      <FormFrame error={null} onSubmit={() => onUpload({ kind, inbox_ids })} className="grid gap-4">
-        <ContextScope inbox_ids={inbox_ids} fault={undefined} onChange={setChosen} />
+      <FormFrame
+        error={null}
+        onSubmit={() => onUpload({ kind, inbox_ids, files: texts })}
+        className="grid gap-4"
+      >
+        {others.length > 0 && (
+          <Notice look="warn">Left out, as a context is a text: {others.join(", ")}.</Notice>
+        )}
+        <ContextScope inbox_ids={inbox_ids} fault={undefined} onChange={setInboxes} />
         <Field label="Used" hint={KINDS[kind].hint}>
           <Select value={kind} onChange={(event) => setKind(event.target.value as Context["kind"])}>
             {(["instruction", "knowledge"] as const).map((name) => (
@@ -75,7 +78,12 @@ function UploadForm({ files, busy, onUpload, onClose, inboxes }: UploadDialogPro
         </Field>
         <div className="flex flex-wrap justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" busy={busy} disabled={inbox_ids?.length === 0}>
+          <Button
+            look="main"
+            type="submit"
+            busy={busy}
+            disabled={texts.length === 0 || inbox_ids?.length === 0}
+          >
             {one ? "Make the context" : "Make the contexts"}
           </Button>
         </div>
@@ -84,9 +92,9 @@ function UploadForm({ files, busy, onUpload, onClose, inboxes }: UploadDialogPro
   );
 }
 
-function usualScope(inboxes: Inbox[]): Context["inbox_ids"] {
-  const usual = inboxes.find(({ is_default }) => is_default);
-  return usual ? [usual.id] : null;
+/** Browsers tell the kind of a file by its name; a name that says nothing may be that of a text. */
+function mayBeText({ type }: File): boolean {
+  return type === "" || type === "application/json" || type.startsWith("text/");
 }
 
 interface Uploaded {

@@ -27,6 +27,7 @@ import { InboxRules } from "./rules.tsx";
 import { InboxSettings } from "./inbox-settings.tsx";
 import { InboxTools } from "./inbox-tools.tsx";
 import { InboxTry, keptWords } from "./inbox-try.tsx";
+import { brokenModel } from "./models.ts";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 const TABS = [
@@ -74,6 +75,7 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
           {inbox.problem} {!inbox.routed && <ModelLink inbox={inbox} />}
         </Notice>
       )}
+      <BrokenModel inbox={inbox} />
       {inbox.paused !== null && <Paused inbox={inbox} />}
       <Tabs<Tab> label="About this inbox" tabs={[...TABS]} chosen={tab} onChoose={setTab}>
         {tab === "try" && <InboxTry inbox={inbox} />}
@@ -95,6 +97,21 @@ function ModelLink({ inbox }: { inbox: InboxRow }) {
     <Link to="/connections" className="underline">
       Connect a model
     </Link>
+  );
+}
+
+/** Says that the model of an inbox does not work; its connection knows why. */
+function BrokenModel({ inbox }: { inbox: InboxRow }) {
+  const { data: connections } = useQuery(connectionList);
+  const model = brokenModel(inbox, connections);
+  if (!model) return null;
+  return (
+    <Notice look="bad">
+      The model of this inbox does not work, so what comes to it fails.{" "}
+      <Link to="/connections/$connection_id" params={{ connection_id: model.id }} className="underline">
+        See why at “{model.label}”
+      </Link>
+    </Notice>
   );
 }
 

@@ -14,6 +14,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
+import { brokenModel } from "./models.ts";
 import { NewInbox } from "./new-inbox.tsx";
 
 const REFRESH_MS = 30_000;
@@ -144,8 +145,10 @@ const activityList = () =>
   });
 
 export function StateOf({ inbox }: { inbox: Inbox }) {
+  const { data: connections } = useQuery(connectionList);
   if (!inbox.enabled) return <Badge look="warn">Rests</Badge>;
   if (inbox.paused !== null) return <Badge look="warn">Paused</Badge>;
   if (!inbox.routed) return <Badge look="warn">No model</Badge>;
+  if (brokenModel(inbox, connections)) return <Badge look="bad">Model does not work</Badge>;
   return inbox.reply_enabled ? <Badge look="good">Answers</Badge> : <Badge>Reads only</Badge>;
 }

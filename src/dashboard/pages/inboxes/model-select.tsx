@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { connectionList, inboxList } from "../../api/lists.ts";
+import type { Connection } from "../../api/shapes.ts";
 import { Field, type FieldProps, Select } from "../../ui/field.tsx";
+import { isBroken } from "./models.ts";
 
 type ModelSelectProps = Omit<FieldProps, "children" | "label"> & {
   value: string;
@@ -28,13 +30,20 @@ export function ModelSelect({ value, onChange, ...field }: ModelSelectProps) {
         {(own_words !== null || value === "") && <option value="">{own_words ?? "None yet"}</option>}
         {connections
           .filter(({ category }) => category === "llm")
-          .map(({ id, label, status }) => (
-            <option key={id} value={id}>
-              {label}
-              {status === "error" && " (does not work)"}
-            </option>
+          .map((connection) => (
+            <ModelOption key={connection.id} connection={connection} />
           ))}
       </Select>
     </Field>
+  );
+}
+
+/** A model among others, with what is known against it. */
+export function ModelOption({ connection }: { connection: Connection }) {
+  return (
+    <option value={connection.id}>
+      {connection.label}
+      {isBroken(connection) && " (does not work)"}
+    </option>
   );
 }

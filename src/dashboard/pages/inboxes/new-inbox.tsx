@@ -11,6 +11,7 @@ import { Checkbox, Field, Select } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { ModelSelect } from "./model-select.tsx";
+import { usualModel } from "./models.ts";
 
 export function NewInbox({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
@@ -20,7 +21,8 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState<string>();
   const { data: connections = [] } = useQuery(connectionList);
   const { data: domains = [] } = useQuery(domainList);
-  const chosen = model ?? connections.find(({ category }) => category === "llm")?.id ?? "";
+  const { data: inboxes = [] } = useQuery(inboxList);
+  const chosen = model ?? usualModel(connections, inboxes);
   const create = useChange<void, Inbox>({
     run: () =>
       post<Inbox>("/inboxes", {

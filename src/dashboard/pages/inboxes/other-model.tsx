@@ -4,6 +4,7 @@ import type { FieldFault } from "../../api/client.ts";
 import { connectionList } from "../../api/lists.ts";
 import { Field, Select } from "../../ui/field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { ModelOption } from "./model-select.tsx";
 
 interface OtherModelProps {
   connection_id: string;
@@ -34,10 +35,8 @@ export function OtherModel({ connection_id, model, fault, onConnection, onModel 
           <option value="">That of the inbox</option>
           {connections
             .filter(({ category }) => category === "llm")
-            .map(({ id, label }) => (
-              <option key={id} value={id}>
-                {label}
-              </option>
+            .map((connection) => (
+              <ModelOption key={connection.id} connection={connection} />
             ))}
         </Select>
       </Field>

@@ -32,6 +32,11 @@ export const FLAGS: Suggestion[] = [
   { text: "--dry-run", words: "Says what would be done, and does nothing" },
   { text: "--new", words: "Begins a new conversation" },
   { text: "--no-reply", words: "In a mail: sends no answer" },
+  { text: "--every=", words: 'Again and again, such as "weekday 8:00"' },
+  { text: "--at=", words: 'Later, such as "friday 17:00"' },
+  { text: "--until=", words: "The last day on which it is done" },
+  { text: "--tz=", words: "The time zone of these times, such as Europe/Berlin" },
+  { text: "--over=", words: "Makes it a digest of the mail that came in" },
   { text: "--private", words: "Keeps nothing of what is read and answered" },
 ];
 
@@ -76,6 +81,7 @@ function valuesOf(typed: string, { connections, models }: Vocabulary): Suggestio
   const values = {
     "--format=": FORMATS,
     "--attach=": FILES,
+    "--over=": ["inbox", "all"],
     "--connection=": connections,
     "--model=": models,
   };

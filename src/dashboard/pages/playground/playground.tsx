@@ -12,6 +12,7 @@ import { Field, Select, TextArea } from "../../ui/field.tsx";
 import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
+import { ReferenceLink } from "../../ui/reference-link.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { curlOf } from "./curl.ts";
@@ -173,7 +174,8 @@ function Curl({ input }: { input: Input }) {
           <Link to="/settings" className="text-accent underline">
             settings
           </Link>
-          .{input.files.length > 0 && " Run it in the folder where the files are."}
+          , and all calls are in <ReferenceLink />.
+          {input.files.length > 0 && " Run it in the folder where the files are."}
         </p>
         <div className="flex items-start gap-2">
           <Scroll label="The command" className="max-h-96 min-w-0 flex-1 rounded-md bg-back p-3">

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { get } from "../../api/client.ts";
 import { connectionList, contextList } from "../../api/lists.ts";
 import type { Activity, Connection, Context, Inbox, Page } from "../../api/shapes.ts";
-import { codeHostCalled } from "../../../trust/target-names.ts";
+import { shortTarget } from "../connections/short-target.ts";
 import type { Suggestion, Vocabulary } from "./completion.ts";
 
 /** How many of the newest messages are looked through for tags. */
@@ -36,9 +36,7 @@ function targetsOf(inbox: Inbox | undefined, connections: Connection[]): Suggest
     ({ id, category, target }) =>
       target !== null && (category !== "mcp" || attached.includes(id)) && (!may || may.includes(target)),
   );
-  const targets = new Map(
-    usable.map(({ target, label }) => [`@${codeHostCalled(target ?? "") ?? target}`, label]),
-  );
+  const targets = new Map(usable.map(({ target, label }) => [`@${shortTarget(target ?? "")}`, label]));
   return [
     ...[...targets].map(([text, words]) => ({ text, words })),
     { text: "@ai", words: "The model alone, without tools" },

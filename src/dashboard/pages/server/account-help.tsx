@@ -1,8 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import { KeyRound, MailPlus } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, post } from "../../api/client.ts";
-import { useMe } from "../../api/session.ts";
+import { serverFacts, useMe } from "../../api/session.ts";
 import type { AdminUser } from "../../api/shapes.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Confirm, Dialog } from "../../ui/dialog.tsx";
@@ -17,15 +18,20 @@ export const PLANS: Record<AdminUser["plan"], string> = { free: "Free", pro: "Pr
 /** The address of the list of accounts. */
 const HERE = "/app/server#accounts";
 
+/** While the server mails nothing. */
+const KEPT = "the invitation is kept here, under Outgoing mail";
+
 export function InviteDialog({ onClose }: { onClose: () => void }) {
   const say = useToast();
+  const { data: server } = useQuery(serverFacts);
   const [email, setEmail] = useState("");
   const [plan, setPlan] = useState("");
   const invite = useChange<void, AdminUser>({
     run: () => post<AdminUser>("/admin/users", { email: email.trim(), ...(plan ? { plan } : {}) }),
     touches: [ACCOUNTS],
     done: (made) => {
-      say(`${made.email} has an account, and an invitation is on its way.`);
+      const letter = server?.outbound_mode === "capture" ? KEPT : "an invitation is on its way";
+      say(`${made.email} has an account, and ${letter}.`);
       onClose();
     },
   });
@@ -67,11 +73,17 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
 export function Help({ user: { id, email, has_password } }: { user: AdminUser }) {
   const me = useMe();
   const say = useToast();
+  const { data: server } = useQuery(serverFacts);
   const [resetting, setResetting] = useState(false);
   const send = useChange<void, { retry_after: number }>({
     run: () => post<{ retry_after: number }>(`/admin/users/${id}/send-code`),
     touches: [],
-    done: () => say(`A code is on its way to ${email}. It is good for ten minutes.`),
+    done: () =>
+      say(
+        server?.outbound_mode === "capture"
+          ? `A code for ${email} is kept here, under Outgoing mail. It is good for ten minutes.`
+          : `A code is on its way to ${email}. It is good for ten minutes.`,
+      ),
   });
   const reset = useChange({
     run: () => post(`/admin/users/${id}/reset-password`),

@@ -146,11 +146,25 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
   );
 }
 
+/** A line of a mail that is as long as this was broken for its width, unless the next begins something of its own. */
+const BROKEN_FROM_CHARS = 50;
+const BEGINS = /^(?:$|[\s>*|#+\d-])/;
+
+/** A text without the line breaks of its mail, as the page has a width of its own. */
+function unbroken(text: string): string {
+  const lines = text.split("\n");
+  const ends = lines.map((line, at) => {
+    const goes_on = line.length >= BROKEN_FROM_CHARS && !BEGINS.test(lines[at + 1] ?? "");
+    return goes_on ? `${line} ` : `${line}\n`;
+  });
+  return ends.join("").trimEnd();
+}
+
 /** The text of a mail, and below it the source, for whoever looks into signatures and the like. */
 function Words({ mail: { text }, raw }: { mail: OutgoingMailDetail; raw: string }) {
   return (
     <>
-      {text && <LongText label="Its words" text={text.trim()} className="max-h-96 p-3 text-sm" />}
+      {text && <LongText label="Its words" text={unbroken(text.trim())} className="max-h-96 p-3 text-sm" />}
       <details className="rounded-md border border-line">
         <summary className="px-3 py-2 text-sm">The whole mail, as it is sent</summary>
         <pre className="border-t border-line bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">

@@ -83,7 +83,7 @@ function Figures({
         {most === null ? "no run since the start" : `90 % within ${spanOf(most)}`}
       </Figure>
       <Figure words="Tokens today" value={last ? number.format(last.input_tokens + last.output_tokens) : "…"}>
-        {last && `${number.format(last.output_tokens)} of them written`}
+        {last && `${number.format(last.output_tokens)} of them written, replays and test runs aside`}
       </Figure>
       <Figure words="Memory in use" value={sizeOf(memory_bytes)} />
       <Figure words="Free on the disk" value={sizeOf(disk.free_bytes)}>

@@ -25,6 +25,13 @@ const STATES: Record<string, { look: BadgeLook; word: string }> = {
   dead: { look: "bad", word: "Given up" },
 };
 
+/** What else comes of it when work of a kind is dropped. */
+const ENDS: Record<string, string> = {
+  route_message: "The message ends as failed, and its credit is given back.",
+  send_mail: "An answer that was to be sent stays unsent, and its message says so.",
+  deliver_webhooks: "What waits for this endpoint has failed, and can be sent again on its page.",
+};
+
 export function Queue() {
   const [state, setState] = useState("");
   const list = useInfiniteQuery({
@@ -84,13 +91,19 @@ function Row({ job }: { job: Job }) {
         {job.state !== "running" && (
           <span className="flex gap-1">
             {job.state !== "held" && (
-              <Button busy={retry.isPending} onClick={() => retry.mutate()}>
+              <Button
+                aria-label={`Try now: ${job.about}`}
+                busy={retry.isPending}
+                onClick={() => retry.mutate()}
+              >
                 Try now
               </Button>
             )}
-            <Button look="danger" onClick={() => setDropped(true)}>
-              Drop
-            </Button>
+            {job.may_drop && (
+              <Button look="danger" aria-label={`Drop: ${job.about}`} onClick={() => setDropped(true)}>
+                Drop
+              </Button>
+            )}
           </span>
         )}
       </div>
@@ -113,7 +126,7 @@ function Row({ job }: { job: Job }) {
           onClose={() => setDropped(false)}
         >
           <p className="wrap-anywhere">Nobody will {job.about}.</p>
-          <p>A message that waits for it ends as failed, and its credit is given back.</p>
+          {ENDS[job.kind] && <p>{ENDS[job.kind]}</p>}
         </Confirm>
       )}
     </li>

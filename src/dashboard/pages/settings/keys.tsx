@@ -13,6 +13,7 @@ import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { ReferenceLink } from "../../ui/reference-link.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { Time } from "../../ui/time.tsx";
 
@@ -40,6 +41,9 @@ export function Keys() {
       {keys?.length === 0 && (
         <p className="text-soft">No key yet. A script needs one; the dashboard does not.</p>
       )}
+      <p className="text-sm text-soft">
+        What a program can do with one, and how: <ReferenceLink />.
+      </p>
       <ul className="divide-y divide-line">
         {keys?.map((key) => (
           <KeyRow
@@ -76,7 +80,7 @@ function KeyRow({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke?: () => void })
             ", never used"
           ) : (
             <>
-              , used <Time at={last_used_at} /> or up to five minutes later
+              , last used about <Time at={last_used_at} />
               {last_used_ip && ` from ${last_used_ip}`}
             </>
           )}
@@ -105,6 +109,9 @@ function NewKey({ replaces, onClose }: { replaces: boolean; onClose: () => void 
         <div className="grid gap-4">
           <Notice look="warn">Copy it now: it is shown this once, and nobody can look it up later.</Notice>
           <Copyable text={make.data.key} label="Copy the key" />
+          <p className="text-sm text-soft">
+            How to use it: <ReferenceLink />.
+          </p>
           <div className="flex justify-end">
             <Button look="main" onClick={onClose}>
               I have it
@@ -147,7 +154,9 @@ function Revoke({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
       onClose={onClose}
     >
       <p>
-        Programs that use {apiKey.prefix}…{apiKey.last4} are refused from then on.
+        Programs that use {apiKey.prefix}…{apiKey.last4} are refused from then on. What was asked for with it
+        and is not done yet ends: calls under way fail, its schedules pause, and calls of tools that wait for
+        your yes are not made.
       </p>
     </Confirm>
   );

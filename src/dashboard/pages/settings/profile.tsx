@@ -52,7 +52,7 @@ export function Profile() {
       <Form change={save} act="Save">
         <TextField
           label="Mail address"
-          hint="Instructions you send from here command your inboxes."
+          hint="Instructions you send from here command your inboxes. The address of an account cannot be changed."
           value={me.email}
           readOnly
         />

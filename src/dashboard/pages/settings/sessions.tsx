@@ -46,7 +46,7 @@ function Row({ session: { id, user_agent, client, created, expires, current } }:
             {browserName(user_agent)}
           </span>
           <span className="text-sm text-soft">
-            {client && `From ${client}, `}signed in <Time at={created} />, until <Time at={expires} />.
+            {client && `From ${client}, `}signed in <Time at={created} />; this ends <Time at={expires} />.
           </span>
         </span>
         {current ? (

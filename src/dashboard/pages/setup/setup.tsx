@@ -56,7 +56,7 @@ function FirstAccount({ token }: { token: string }) {
           <Form change={make} act="Make the account">
             <EmailField
               autoFocus
-              hint="What you write from here commands your inboxes."
+              hint="What you write from here commands your inboxes. It cannot be changed later."
               fault={fault("email")}
               value={email}
               onChange={setEmail}

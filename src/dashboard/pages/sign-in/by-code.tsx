@@ -73,7 +73,7 @@ function CodeForm({ email }: { email: string }) {
         label="Code"
         hint={
           server?.outbound_mode === "capture"
-            ? `This server sends no mail yet: the six digits for ${email} are in its log. They are good for ten minutes.`
+            ? `This server sends no mail yet: if ${email} may sign in here, its six digits are in the log of the server. They are good for ten minutes.`
             : `If ${email} may sign in here, six digits are on their way to it. They are good for ten minutes.`
         }
         fault={faultOf(verify.error)("code")}

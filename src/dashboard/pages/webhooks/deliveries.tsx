@@ -14,7 +14,7 @@ import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { useReplay } from "./replay.tsx";
 import { deliveriesKey, deliveryList, MAX_LISTED } from "./queries.ts";
-import { DeliveryState } from "./delivery-state.tsx";
+import { DeliveryState, isWaiting } from "./delivery-state.tsx";
 import { EVENT_WORDS, faultWords } from "./words.ts";
 
 /** The deliveries of an endpoint with their answers, and the button to send one again. */
@@ -76,6 +76,7 @@ function DeliveryRow({ delivery, endpoint }: { delivery: Delivery; endpoint: End
 
 function Detail({ delivery, endpoint }: { delivery: Delivery; endpoint: Endpoint }) {
   const say = useToast();
+  const waits = isWaiting(delivery);
   const path = `/v1/webhooks/${endpoint.id}/deliveries/${delivery.id}`;
   const key = deliveriesKey(endpoint.id);
   const { data, error, refetch } = useQuery({
@@ -86,7 +87,7 @@ function Detail({ delivery, endpoint }: { delivery: Delivery; endpoint: Endpoint
   const retry = useChange({
     run: () => post(`${path}/retry`),
     touches: [key],
-    done: () => say("It is sent again."),
+    done: () => say(waits ? "It is tried now." : "It is sent again."),
   });
   return (
     <div className="grid gap-4 pb-4">
@@ -97,10 +98,10 @@ function Detail({ delivery, endpoint }: { delivery: Delivery; endpoint: Endpoint
         <Answer delivery={delivery} />
       </div>
       <Fault error={retry.error} />
-      {delivery.status !== "pending" && (
+      {(waits || delivery.status !== "pending") && (
         <div>
           <Button busy={retry.isPending} onClick={() => retry.mutate()}>
-            Send it again
+            {waits ? "Try it now" : "Send it again"}
           </Button>
         </div>
       )}
