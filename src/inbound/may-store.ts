@@ -13,7 +13,9 @@ export async function mayStore(app: App, delivery: Delivery, mail: Examined): Pr
   const standings = cases.flatMap(({ standing }) => (standing && isTaken(standing, mail) ? [standing] : []));
   if (standings.length === 0 || busyFor(app, { mail, standings }).length > 0) return [];
   const full = await withoutRoom(app, app.db, delivery.raw.byteLength, cases);
-  return full.length > 0 ? [] : [delivery.raw];
+  if (full.length > 0) return [];
+  app.refuseIntake();
+  return [delivery.raw];
 }
 
 function isTaken(standing: Standing, { kind, junk }: Examined): boolean {

@@ -1,7 +1,9 @@
 import type { Stats } from "node:fs";
-import { type FileHandle, access, mkdir, open, readdir, stat } from "node:fs/promises";
+import { constants } from "node:os";
+import { type FileHandle, access, mkdir, open, readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { syncFolder } from "./durable-file.ts";
+import { MB } from "./sizes.ts";
 import { openSparse } from "./sparse.ts";
 
 const ZEROS = Buffer.alloc(256 * 1024);
@@ -118,6 +120,18 @@ export async function openIfThere(path: string, flags: "r" | "r+"): Promise<File
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return undefined;
   }
+}
+
+/** What is left for others, such as the database, where bytes are written that many do not wait for. */
+const LEFT_BYTES = 4 * MB;
+
+/** Throws ENOSPC where so many bytes do not fit: a write that fails takes up all room until it is undone. */
+export async function refuseWithoutRoom(dir: string, all: Uint8Array[]): Promise<void> {
+  const bytes = all.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const { bavail, bsize } = await statfs(dir).catch(() => ({ bavail: Number.POSITIVE_INFINITY, bsize: 1 }));
+  if (bavail * bsize >= bytes + LEFT_BYTES) return;
+  const message = `ENOSPC: ${Math.floor((bavail * bsize) / MB)} MB are left for ${Math.ceil(bytes / MB)} MB in ${dir}`;
+  throw Object.assign(new Error(message), { code: "ENOSPC", errno: -constants.errno.ENOSPC });
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

@@ -1,4 +1,4 @@
-import { access, constants, mkdir, rm } from "node:fs/promises";
+import { access, constants, mkdir, rm, truncate } from "node:fs/promises";
 import { dirname } from "node:path";
 import { MailFilesError, noAnswer, onMailFiles } from "./own-faults.ts";
 import {
@@ -15,6 +15,7 @@ import {
   pathOf,
   type Position,
   refuseIfGone,
+  refuseWithoutRoom,
   type SegmentFile,
   SegmentGoneError,
   type SegmentRange,
@@ -206,7 +207,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
     await close().catch(() => undefined);
     if (is_gone) return newFile(dir, failed);
     const is_empty = synced.segment === failed && synced.offset === 0;
-    if (is_empty) await rm(pathOf(dir, failed), { force: true }).catch(() => undefined);
+    if (synced.segment === failed) await cutOff(dir, synced);
     return newFile(dir, is_empty ? failed - 1 : failed);
   };
   const place = async (size: number): Promise<SegmentRange> => {
@@ -217,6 +218,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
   };
   return {
     async append(all) {
+      await refuseWithoutRoom(dir, all);
       try {
         const parts: Part[] = [];
         for (const bytes of all) parts.push({ bytes, range: await place(bytes.byteLength) });
@@ -231,6 +233,12 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
     position: () => end,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Removes what was written behind the last byte that was synced, as it takes up the room of others. */
+async function cutOff(dir: string, { segment, offset }: Position): Promise<void> {
+  const path = pathOf(dir, segment);
+  await (offset === 0 ? rm(path, { force: true }) : truncate(path, offset)).catch(() => undefined);
 }
 
 /** Returns where to append: behind the last byte, or in a new file where the last one has lost some. */

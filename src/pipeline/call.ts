@@ -3,7 +3,6 @@ import { refuseUnverified } from "../resources/accounts/verified.ts";
 import { tellWhatStays } from "../resources/accounts/what-stays.ts";
 import type { App } from "../app.ts";
 import { remainingCredits, resetsAt } from "../resources/billing/ledger.ts";
-import { planLimits } from "../resources/billing/plans.ts";
 import { openConnectionOf } from "../resources/connections/connections.ts";
 import { inboxOfConversation, ownConversation } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -20,7 +19,7 @@ import { acceptCall, type IncomingFile } from "../inbound/accept.ts";
 import { ownMessage, runView } from "../resources/messages/messages.ts";
 import { refuseBadTexts } from "../resources/messages/call-texts.ts";
 import { refuseBadMetadata } from "../resources/messages/metadata.ts";
-import { bytesOf } from "../resources/messages/stored-files.ts";
+import { mayStoreCall, takeRate } from "./call-limits.ts";
 import { sizeOf } from "../resources/messages/run-use.ts";
 import { type RunView, viewRun } from "../resources/messages/view.ts";
 import type { CallInput } from "./call-shapes.ts";
@@ -31,10 +30,8 @@ import type { SentFile } from "../files/sent-file.ts";
 import { acceptInline, awaitEnd, syncCommits } from "./inline.ts";
 import { isAboutTimes } from "./schedule.ts";
 import { sha256 } from "../lib/sha256.ts";
-import { spanWords } from "../lib/durations.ts";
 
 const ROUTE = "POST /v1/messages";
-const RATE_WINDOW_SECONDS = 60;
 const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
 /** Seconds for which an Idempotency-Key is remembered. */
 export const KEY_SECONDS = 86_400;
@@ -161,17 +158,6 @@ function refuseBadKey(key: string | null): void {
     );
 }
 
-function takeRate(app: App, user: UserRow, onRate: CallOptions["onRate"]): void {
-  const limit = planLimits(app.config, user.plan).route_per_minute;
-  const rate = app.limiter.take(`route:${user.id}`, { limit, window_seconds: RATE_WINDOW_SECONDS });
-  onRate(rate);
-  if (rate.ok) return;
-  throw new AppError("rate_limited", `More than ${limit} calls in a minute.`, {
-    retry_after_seconds: rate.retry_after_seconds,
-    fix: `Try again in ${spanWords(rate.retry_after_seconds)}.`,
-  });
-}
-
 interface Keyed {
   key: string;
   fingerprint: string;
@@ -232,12 +218,9 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   // Looked at now, as nobody knows later whose key it came with.
   const lasts = isAboutTimes(parseCommand(instruction).options);
   const subject = subjectOf(instruction);
-  const inline = {
-    user,
-    wanted: input.async !== true,
-    bytes: sizeOf({ content, files }),
-    stores: bytesOf(files),
-  };
+  const bytes = sizeOf({ content, files });
+  const stores = await mayStoreCall(app, user, { files, bytes });
+  const inline = { user, wanted: input.async !== true, bytes, stores };
   return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };

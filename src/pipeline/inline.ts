@@ -1,5 +1,6 @@
 import type { App, RunEnd } from "../app.ts";
 import { toldIfFull } from "../resources/billing/notices.ts";
+import { isLong } from "../db/long-bytes.ts";
 import { type Db, tryWriting } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isHeld } from "../jobs/holds.ts";
@@ -17,6 +18,8 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
   { user, wanted, bytes, stores }: { user: UserRow; wanted: boolean; bytes: number; stores: Uint8Array[] },
   accept: (tx: Db, slot: boolean) => Promise<Accepted>,
 ): Promise<Accepted> {
+  // Before anything is written for it.
+  if (stores.some(isLong)) app.refuseIntake();
   const use = runUse(app, user, { bytes });
   const slot = wanted && (app.worker?.reserve("route_message", use) ?? false);
   let job: Job | null = null;

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { StorageError } from "../../src/db/storage-faults.ts";
+import { createSharedMemory } from "../../src/lib/shared-memory.ts";
 import { freshId, mailroom, type Mailroom, READS_ANYBODY } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 
@@ -85,4 +87,71 @@ test("a long mail that was here before, or that comes too often, is not written 
   expect(await room.send({ from, text: `${LONG}and again` })).toStartWith("451");
   expect(room.app.segments.position()).toEqual(twice);
   expect(await places(room)).toEqual({ in_mail_files: 2, in_rows: 0 });
+});
+
+test.each([
+  ["comes too often", { route_per_minute: 1 }, [200, 429]],
+  ["finds no room", { route_per_minute: 0, storage_mb: 1 }, [507, 507]],
+  ["finds no credits", { route_per_minute: 0, credits: 1 }, [200, 429]],
+])("a call with a long file that %s is not written to the disk", async (_what, team, statuses) => {
+  await using room = await mailroom({ model: { reply }, config: { plans: { team } } });
+  const long = LONG.repeat(40);
+  const call = () =>
+    room.owner.post("/v1/messages", {
+      instruction: "Read this",
+      attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa(long) }],
+    });
+  const ends: number[] = [];
+  for (const status of statuses) {
+    expect((await call()).status).toBe(status);
+    ends.push(room.app.segments.position().offset);
+  }
+  const taken = statuses.filter((status) => status === 200).length;
+  expect(ends.at(-1)).toBe(taken * long.length);
+});
+
+test("a disk that is full for whatever comes in is written to for no long mail", async () => {
+  await using room = await mailroom({ model: { reply } });
+  Object.assign(room.app, {
+    refuseIntake: () => {
+      throw new StorageError("SQLITE_FULL", "only 10 MB are free");
+    },
+  });
+  expect(await room.send({ text: LONG })).toStartWith("451");
+  expect(room.app.segments.position().offset).toBe(0);
+});
+
+test("the long files of a schedule lie in the mail files, at its time and where it is run at once", async () => {
+  await using room = await mailroom({ model: { reply } });
+  const made = await room.owner.post("/v1/messages", {
+    instruction: '--every="daily 8:00" Read this',
+    attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa(LONG) }],
+  });
+  expect(made.body.status).toBe("done");
+  const [schedule] = (await room.owner.get("/v1/schedules")).body;
+  expect((await room.owner.post(`/v1/schedules/${schedule.id}/run`)).status).toBe(202);
+  await room.drain();
+  expect(await places(room)).toEqual({ in_mail_files: 2, in_rows: 0 });
+  room.clock.advance("1d");
+  await room.drain();
+  expect(await places(room)).toEqual({ in_mail_files: 3, in_rows: 0 });
+});
+
+test("what is begun again is read only where there is memory for it", async () => {
+  await using room = await mailroom({ model: { reply } });
+  const { body } = await room.owner.post("/v1/messages", {
+    instruction: "Read this",
+    attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa(LONG) }],
+  });
+  await room.app.db.updateTable("messages").set({ state: "failed", reason: "internal" }).execute();
+  room.app.bodyMemory = createSharedMemory({ budget: LONG.length, small: 1 });
+  const retry = () => room.owner.post(`/messages/${body.message_id}/retry`);
+  const crowded = await retry();
+  expect([crowded.status, crowded.body.code, crowded.headers.get("retry-after")]).toEqual([
+    503,
+    "unavailable",
+    "5",
+  ]);
+  room.app.bodyMemory = createSharedMemory({ budget: 2 * LONG.length, small: 1 });
+  expect((await retry()).status).toBe(202);
 });

@@ -54,6 +54,8 @@ test("uses no place again of which a write has failed: after one that was synced
   sync.mockRejectedValueOnce(Object.assign(new Error("EIO"), { code: "EIO" }));
   await expect(keepText(store, "lost")).rejects.toMatchObject({ code: "EIO" });
   expect(store.position()).toEqual({ segment: 2, offset: 0 });
+  // What of it was written takes up no room.
+  expect((await store.files()).map(({ size }) => size)).toEqual([5]);
   sync.mockRejectedValueOnce(Object.assign(new Error("EIO"), { code: "EIO" }));
   await expect(keepText(store, "lost")).rejects.toMatchObject({ code: "EIO" });
   // Nothing was ever taken in that file, so it is made anew.

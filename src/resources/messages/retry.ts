@@ -53,6 +53,9 @@ export async function retryMessage(
   if (await goOnNow(app, user, id)) return { view: await readRun(app, user, id) };
   const message = await retryable(app, app.db, user, id);
   if (retryOf(message) === "send") return mailAnswerAgain(app, user, { id, admit });
+  await refuseSecondRetry(app.db, message);
+  app.refuseIntake();
+  using _held = await holdMaterial(app, message);
   const material = await materialToRepeat(app, message);
   const accept = async (tx: Db): Promise<MessageRow> => {
     // Looked up again: the inbox may have been deleted since.
@@ -194,6 +197,31 @@ function becameOfOther({ state, called }: EarlierMail): string {
 export interface Material {
   content: string | null;
   files: IncomingFile[];
+}
+
+/** How long whoever asks is to wait while too much is being read. */
+const CROWDED_SECONDS = 5;
+/** It is held as it was read, and as it is written. */
+const COPIES = 2;
+
+/** Reserves memory for what `materialToRepeat` reads. Throws `unavailable` where too much is being read at once. */
+export async function holdMaterial(
+  app: App,
+  { id, user_id, raw_mail_id }: Pick<MessageRow, "id" | "user_id" | "raw_mail_id">,
+): Promise<Disposable | undefined> {
+  if (raw_mail_id !== null) return undefined;
+  const { bytes } = await app.db
+    .selectFrom("attachments")
+    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>("size"), eb.val(0)).as("bytes"))
+    .where("message_id", "=", id)
+    .where("direction", "=", "in")
+    .executeTakeFirstOrThrow();
+  const piece = app.bodyMemory.take(user_id, COPIES * bytes);
+  if (piece !== undefined) return piece;
+  throw new AppError("unavailable", "Too many messages with large files are being begun again at once.", {
+    fix: `Try it again in ${CROWDED_SECONDS} seconds, and fewer at the same time.`,
+    retry_after_seconds: CROWDED_SECONDS,
+  });
 }
 
 /**

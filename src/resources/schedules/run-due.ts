@@ -17,7 +17,8 @@ import type { Caller } from "../accounts/sessions.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { hasAuthority } from "../messages/authority.ts";
-import { type Material, materialToRepeat, sizeOfRaw } from "../messages/retry.ts";
+import { holdMaterial, type Material, materialToRepeat, sizeOfRaw } from "../messages/retry.ts";
+import { bytesOf } from "../messages/stored-files.ts";
 import { messageById, readRun } from "../messages/messages.ts";
 import type { RunView } from "../messages/view.ts";
 import { haltSchedule, noteFailure, noteLeftOut, pauseSchedule } from "./run-ends.ts";
@@ -46,7 +47,7 @@ export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal:
   // Asked here, where the job then waits for the disk, and not while its outcome is written, which is tried until it can be.
   if (is_due) app.refuseIntake();
   const material = is_due ? await materialOrWhy(app, due.origin) : undefined;
-  await writeOutcome(app, signal, async (tx) => {
+  const run = async (tx: Db): Promise<void> => {
     // Looked up again: it may have been changed meanwhile.
     const [row] = await scheduleById(tx, { id: schedule_id });
     const now = await dueOf(tx, row);
@@ -59,7 +60,12 @@ export async function runScheduleNow(app: App, job: Job<"run_schedule">, signal:
     const [left] = await scheduleById(tx, { id: schedule_id });
     if (left?.status === "active" && left.next_at !== null) await deferJob(tx, job, left.next_at);
     else await finishJob(tx, job);
-  });
+  };
+  await writeOutcome(app, signal, run, { stores: bytesIn(material) });
+}
+
+function bytesIn(material: Material | { why: string } | undefined): Uint8Array[] {
+  return material === undefined || "why" in material ? [] : bytesOf(material.files);
 }
 
 /** Pauses a schedule whose job was given up, as the server ended again and again in the middle of it: nothing else would tell. */
@@ -81,8 +87,10 @@ export async function runScheduleAtOnce(
   { id, admit }: { id: string; admit: () => void },
 ): Promise<RunView> {
   const found = await dueOf(app.db, await ownSchedule(app.db, user, id));
+  app.refuseIntake();
+  using _held = found && (await holdMaterial(app, found.origin));
   const material = found && (await materialOrWhy(app, found.origin));
-  const message_id = await app.write(async (tx) => {
+  const run = async (tx: Db): Promise<string> => {
     app.refuseIntake();
     const due = await dueOf(tx, await ownSchedule(tx, user, id));
     if (due === undefined || material === undefined) throw conflict(NOTHING_TO_RUN, "Make another schedule.");
@@ -93,7 +101,8 @@ export async function runScheduleAtOnce(
     // Whoever has it run now answers for that.
     const origin = { ...due.origin, key_id };
     return (await acceptRun(app, tx, { ...due, origin }, material)).id;
-  });
+  };
+  const message_id = await app.write(run, { stores: bytesIn(material) });
   return readRun(app, user, message_id);
 }
 
