@@ -380,7 +380,7 @@ async function openStores(
     if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
     const named = await namedSegments(database.db);
     const ends = new Map(named.map(({ segment, end }) => [segment, end]));
-    segments = await openMail(join(dir, "mail"), { ends, writes: may_migrate });
+    segments = await openMail(join(dir, "mail"), { ends, writes: may_migrate, refuseIfGone });
     const clocks = await openClocks(database.db, { wallMs, ...overrides });
     if (may_migrate) await markMissingBytes({ ...database, ...clocks, segments, log }, named);
     const secrets = await openMasterKey(

@@ -1,7 +1,12 @@
 import { Cron } from "croner";
 
-/** Minute, hour, day of the month, month and day of the week, as in a crontab. */
-const FIVE_FIELDS = /^\S+( \S+){4}$/;
+/**
+ * Minute, hour, day of the month, month and day of the week, as in a crontab. The `+` of the library, which joins the two kinds of days,
+ * is none of its signs.
+ */
+const FIVE_FIELDS = /^[\w*,/#?-]+(?: [\w*,/#?-]+){4}$/;
+/** A pattern comes within these, the 29th of February behind a century without one included, or never. */
+const YEARS_TO_COME = 9;
 
 /**
  * Returns whether `text` is a cron pattern of five fields, or a name for one such as `@daily`, that matches a future
@@ -18,7 +23,10 @@ export function isPattern(text: string): boolean {
 
 function hasTime(text: string): boolean {
   try {
-    return new Cron(text).nextRun() !== null;
+    // Without an end the library looks through a thousand years, for as long as a second.
+    const year = new Date().getUTCFullYear();
+    const bounded = text.startsWith("@") ? text : `0 ${text} ${year}-${year + YEARS_TO_COME}`;
+    return new Cron(bounded).nextRun() !== null;
   } catch {
     return false;
   }

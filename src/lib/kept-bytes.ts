@@ -3,8 +3,8 @@ import type { SegmentStore } from "./segments.ts";
 import { MB } from "./sizes.ts";
 import { waitAtMost } from "./deadline.ts";
 
-/** How much is synced at once: who has little waits for no more than that. */
-const BATCH_BYTES = 16 * MB;
+/** How much goes along with whoever has waited longest: who has little waits for no more than one large mail. */
+const ALONG_BYTES = 8 * MB;
 /** How long the next batch waits for the transactions of the last one. */
 const TOGETHER_MS = 50;
 
@@ -101,7 +101,7 @@ function openQueue(
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
       await gathered();
-      const batch = waiting.splice(0, batchLength(waiting));
+      const batch = takeBatch(waiting);
       const outcome = await writeBatch(batch.map(({ bytes }) => bytes)).then(
         (ranges) => () => ranges.forEach((range, index) => batch[index]?.resolve(range)),
         (error: unknown) => () => batch.forEach(({ reject }) => reject(error)),
@@ -121,9 +121,15 @@ function openQueue(
   };
 }
 
-/** Returns how many of those who wait make a batch: one at least. */
-function batchLength(waiting: Waiting[]): number {
-  let left = BATCH_BYTES;
-  const beyond = waiting.findIndex(({ bytes }) => (left -= bytes.byteLength) < 0);
-  return beyond === -1 ? waiting.length : Math.max(1, beyond);
+/** Takes the one that has waited longest, and the smallest of the others. */
+function takeBatch(waiting: Waiting[]): Waiting[] {
+  const [first, ...others] = waiting;
+  let left = ALONG_BYTES;
+  const bySize = others.toSorted((one, other) => one.bytes.byteLength - other.bytes.byteLength);
+  const small = new Set(bySize.filter(({ bytes }) => (left -= bytes.byteLength) >= 0));
+  const { true: batch = [], false: rest = [] } = Object.groupBy(waiting, (one) =>
+    String(one === first || small.has(one)),
+  );
+  waiting.splice(0, waiting.length, ...rest);
+  return batch;
 }

@@ -86,12 +86,13 @@ export async function openFile(dir: string, { segment, offset }: Position): Prom
 }
 
 /**
- * Throws SegmentGoneError if the open file was moved or cut to less than `size`: what is written to it could not be
- * found by its name.
+ * Throws SegmentGoneError if the open file was moved, or is not of `size`, where that is known: what is written to it could not be
+ * found by its name, or another process writes there too.
  */
-export async function refuseIfGone(dir: string, { segment, inode }: OpenFile, size: number): Promise<void> {
+export async function refuseIfGone(dir: string, { segment, inode }: OpenFile, size?: number): Promise<void> {
   const found = await statIfThere(pathOf(dir, segment));
-  if (found?.ino !== inode || found.size < size) throw new SegmentGoneError(dir, segment);
+  if (found?.ino !== inode || (size !== undefined && found.size !== size))
+    throw new SegmentGoneError(dir, segment);
 }
 
 /** Creates the folder of mail files if it is missing, as after `rm -rf`, but not its parent folder. */

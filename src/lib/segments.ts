@@ -90,6 +90,8 @@ interface SegmentOptions {
   ends?: Map<number, number>;
   segment_bytes?: number;
   write_ms?: number;
+  /** Throws once this process may not write any more. Asked before each batch, which may have waited for long. */
+  refuseIfGone?: () => void;
 }
 
 export async function openSegments(
@@ -99,26 +101,17 @@ export async function openSegments(
     ends = new Map<number, number>(),
     segment_bytes = SEGMENT_BYTES,
     write_ms = WRITE_MS,
+    refuseIfGone: refuse = (): void => undefined,
   }: SegmentOptions = {},
 ): Promise<SegmentStore> {
-  const batches = patientFiles(write_ms, () => noAnswer(dir));
-  const looks = patientFiles(Math.min(write_ms, LOOK_MS), () => noAnswer(dir));
-  const files = await looks.run(async () => {
-    await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
-    await makeFolder(dir);
-    return filesIn(dir);
-  });
+  const { batches, looks, unlessHung, look } = patientDisk(dir, write_ms);
+  const files = await looks.run(() => begin(dir));
   const writer = openWriter(dir, firstFree(files, ends), segment_bytes);
-  const unlessHung = <T>(work: () => Promise<T>): Promise<T> =>
-    onMailFiles(async () => {
-      batches.refuseHung();
-      return work();
-    });
-  const look = <T>(work: () => Promise<T>): Promise<T> => unlessHung(() => looks.run(work));
   let fault: MailFilesError | undefined;
   const kept = openKeptBytes(writer, {
     async onDisk(work) {
       try {
+        refuse();
         const done = await onMailFiles(() => batches.run(work));
         fault = undefined;
         return done;
@@ -128,7 +121,10 @@ export async function openSegments(
         throw error;
       }
     },
-    free: (range) => looks.run(() => freeIn(pathOf(dir, range.segment), range)),
+    async free(range) {
+      refuse();
+      await looks.run(() => freeIn(pathOf(dir, range.segment), range));
+    },
   });
   return {
     writes,
@@ -152,6 +148,26 @@ export async function openSegments(
       await writer[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Bounds for the disk of a folder: once a write has hung, nothing else is begun there until it has ended. */
+function patientDisk(dir: string, write_ms: number) {
+  const batches = patientFiles(write_ms, () => noAnswer(dir));
+  const looks = patientFiles(Math.min(write_ms, LOOK_MS), () => noAnswer(dir));
+  const unlessHung = <T>(work: () => Promise<T>): Promise<T> =>
+    onMailFiles(async () => {
+      batches.refuseHung();
+      return work();
+    });
+  const look = <T>(work: () => Promise<T>): Promise<T> => unlessHung(() => looks.run(work));
+  return { batches, looks, unlessHung, look };
+}
+
+/** Makes the folder if it is missing, and returns what is in it. */
+async function begin(dir: string): Promise<SegmentFile[]> {
+  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+  await makeFolder(dir);
+  return filesIn(dir);
 }
 
 async function eraseAll(dir: string, ranges: SegmentRange[], mayErase: MayErase): Promise<boolean> {
@@ -194,7 +210,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
     await refuseIfGone(dir, opened, first.range.offset);
     await writeAll(opened.file, parts);
     await opened.file.datasync();
-    await refuseIfGone(dir, opened, 0);
+    await refuseIfGone(dir, opened);
     synced = { segment: opened.segment, offset: last.range.offset + last.range.size };
   };
   /**

@@ -47,11 +47,15 @@ export async function askForTimes(
   run.usage = sumOfUsage(run.usage ?? null, answer.usage ?? null);
   if (!answer.ok) return undefined;
   countTokens(app, answer.usage);
-  const found = answer.text.split("\n").flatMap((line) => proposalIn(app, line, { member, user: owner }));
+  const lines = answer.text.split("\n", MAX_LINES);
+  const found = lines.flatMap((line) => proposalIn(app, line, { member, user: owner }));
   const different = found.filter(({ line }, index) => found.findIndex((one) => one.line === line) === index);
   run.connection = connection;
   return different.length === 0 ? undefined : different.slice(0, PROPOSALS);
 }
+
+/** Lines of the model's answer that are read: it was asked for three, and may begin with words of its own. */
+const MAX_LINES = 12;
 
 const POLICY =
   "You translate words about times. Answer with up to three lines and nothing else: each one way in which the words may be meant.";

@@ -11,10 +11,11 @@ import type { ConfigOverrides } from "../../src/config/config.ts";
 import { lockMailBytes } from "../../src/db/locks.ts";
 import { messageOf } from "../../src/errors.ts";
 import { eraseLater } from "../../src/jobs/erase.ts";
-import { isSchedule, nextTime } from "../../src/lib/cron.ts";
+import { isPattern, isSchedule, nextTime } from "../../src/lib/cron.ts";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { entriesOf } from "../support/backups.ts";
+import { ownMs } from "../support/own-time.ts";
 import { keepAll, keepText } from "../support/kept-bytes.ts";
 
 const DAILY = { schedule: "30 3 * * *" };
@@ -56,6 +57,23 @@ test("a pattern is read in UTC, has five fields and names a time to come", () =>
     "2020-01-01T00:00:00",
   ])
     expect([wrong, isSchedule(wrong)]).toEqual([wrong, false]);
+});
+
+test("a pattern that never comes is known at once", () => {
+  const before = ownMs();
+  for (let times = 0; times < 20; times += 1)
+    for (const never of [
+      "0 0 30 2 *",
+      "* * 31 2,4,6,9,11 *",
+      "0 0 31W 2 *",
+      "0 0 30 2 +1",
+      "* * 1-28 * +0-6#5",
+      "* * 30,31 2 ?",
+    ])
+      expect([never, isPattern(never)]).toEqual([never, false]);
+  expect(ownMs() - before).toBeLessThan(2_000);
+  for (const rare of ["0 0 29 2 *", "0 0 29 2 1#5", "0 0 31 * 0#5", "0 9 L * *", "0 9 * * 5L"])
+    expect([rare, isPattern(rare)]).toEqual([rare, true]);
 });
 
 test("backups are made at their time, the newest are kept, and nothing else is deleted", async () => {

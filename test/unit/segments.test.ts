@@ -79,20 +79,22 @@ test.each([
   });
 });
 
-test("writes one batch after the other, each as far as it goes at once", async () => {
+test("writes what has waited longest, and with it what is small", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
   await keepText(store, "opens the file");
   await using file = await open(join(dir.path, "00000001.seg"));
   const sync = spyOn(Object.getPrototypeOf(file), "datasync");
-  const sizes = [9_000_000, 9_000_000, 1, 17_000_000, 5];
+  const sizes = [9_000_000, 9_000_001, 1, 17_000_000, 5];
   const ranges = await keepAll(
     store,
     sizes.map((size) => Buffer.alloc(size, 1)),
   );
-  expect(sync).toHaveBeenCalledTimes(4);
+  expect(sync).toHaveBeenCalledTimes(3);
   sync.mockRestore();
   expect(ranges.map(({ size }) => size)).toEqual(sizes);
+  const inOrder = ranges.toSorted((one, other) => one.offset - other.offset);
+  expect(inOrder.map(({ size }) => size)).toEqual([9_000_000, 1, 5, 9_000_001, 17_000_000]);
 });
 
 test("what no transaction took is no part of a file any more, and its place is given to nobody else", async () => {
@@ -113,6 +115,32 @@ test("what no transaction took is no part of a file any more, and its place is g
   expect(await store.read({ segment: 1, offset: 100_000, size: 100_000 })).toEqual(other);
   const [{ disk_bytes } = { disk_bytes: 0 }] = await store.files();
   expect(disk_bytes).toBeLessThan(250_000);
+});
+
+test("what has waited is written by no process that has lost its lock meanwhile", async () => {
+  await using dir = await tempDir();
+  let gone = false;
+  const refuseIfGone = (): void => {
+    if (gone) throw new Error("the lock is gone");
+  };
+  await using store = await openSegments(dir.path, { refuseIfGone });
+  const first = keepText(store, "first");
+  await Promise.resolve();
+  gone = true;
+  await expect(keepText(store, "second")).rejects.toThrow("the lock is gone");
+  await first.catch(() => undefined);
+  gone = false;
+  await keepText(store, "third");
+});
+
+test("nothing is written where another process has written", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  await keepText(store, "first");
+  await appendFile(join(dir.path, "00000001.seg"), "of another");
+  await expect(keepText(store, "lost")).rejects.toMatchObject({ code: "SEGMENT_GONE" });
+  expect(await Bun.file(join(dir.path, "00000001.seg")).text()).toBe("firstof another");
+  expect(await keepText(store, "next")).toMatchObject({ segment: 2, offset: 0 });
 });
 
 test("bytes that two want to store are kept for each, and what one does not take stays the other's", async () => {
