@@ -365,6 +365,8 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "lib/segment-files.ts openIfThere",
       "lib/segment-files.ts writeAll",
       "lib/segment-files.ts writeWhole",
+      "lib/segments.ts begin",
+      "lib/segments.ts cutOff",
       "lib/segments.ts openSegments",
       "lib/segments.ts openWriter",
     ],

@@ -124,13 +124,22 @@ test("what has waited is written by no process that has lost its lock meanwhile"
     if (gone) throw new Error("the lock is gone");
   };
   await using store = await openSegments(dir.path, { refuseIfGone });
+  await keepText(store, "opens the file");
+  await using file = await open(join(dir.path, "00000001.seg"));
+  const answer = Promise.withResolvers<undefined>();
+  const begun = Promise.withResolvers<void>();
+  const sync = spyOn(Object.getPrototypeOf(file), "datasync").mockImplementationOnce(() => {
+    begun.resolve();
+    return answer.promise;
+  });
   const first = keepText(store, "first");
-  await Promise.resolve();
+  await begun.promise;
+  const second = keepText(store, "second");
   gone = true;
-  await expect(keepText(store, "second")).rejects.toThrow("the lock is gone");
-  await first.catch(() => undefined);
-  gone = false;
-  await keepText(store, "third");
+  answer.resolve(undefined);
+  expect((await first).size).toBe(5);
+  await expect(second).rejects.toThrow("the lock is gone");
+  sync.mockRestore();
 });
 
 test("nothing is written where another process has written", async () => {
