@@ -25,8 +25,10 @@ export async function makeBackupsLater(app: App, tx: Db): Promise<void> {
   // Without a schedule, one may have been requested.
   const asked = same ? app.after(MAX_RETRY_SECONDS) : undefined;
   const next = schedule === "" ? asked : nextTime(schedule, app.now());
-  // The planned time may also come from a wrong clock, far ahead.
-  if (same && next !== undefined && waiting.run_at <= next) return;
+  // The planned time may also come from a wrong clock, far ahead. What is known of failures stays known.
+  if (same && next !== undefined && waiting.run_at > next)
+    await hasten(app, tx, { kind: "make_backup", dedupe_key: KEY, run_at: next });
+  if (same && next !== undefined) return;
   if (waiting) await deleteJobWithKey(tx, { dedupe_key: KEY });
   if (next !== undefined)
     await enqueue(app, tx, { kind: "make_backup", payload, dedupe_key: KEY, run_at: next });

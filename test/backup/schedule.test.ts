@@ -257,6 +257,15 @@ test("a start keeps the plan, makes up for a backup that was missed, and follows
   expect(await at()).toEqual([]);
 });
 
+test("a start has a backup that has failed made at its time, and forgets nothing of that", async () => {
+  await using t = await room(DAILY);
+  const failed = { failures: 12, last_error: "no disk", run_at: t.app.now() + 20 * 86_400 };
+  await t.app.db.updateTable("jobs").set(failed).where("kind", "=", "make_backup").execute();
+  await t.app.write((tx) => makeBackupsLater(t.app, tx));
+  expect(await planned(t)).toEqual([{ run_at: utc("2026-01-16T03:30:00"), failures: 12 }]);
+  expect(await backupWarning(t.app)).toBe("The last backup failed. no disk");
+});
+
 test("bytes that are to be erased wait for the end of a backup", async () => {
   await using t = await room({});
   const { app } = t;
