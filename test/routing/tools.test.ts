@@ -107,7 +107,7 @@ describe("tools of an inbox", () => {
     [
       "an unknown argument",
       { name: "calendar__list_events", args: { day: "x", all: true } },
-      /additional.*all/,
+      /may not have "all"/,
     ],
     [
       "a number too high",

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { isStorageFault, storageWords } from "../../src/db/storage-faults.ts";
 import { MailFilesError } from "../../src/lib/own-faults.ts";
 import { openSegments } from "../../src/lib/segments.ts";
+import { until } from "../support/until.ts";
 import { keepAll, keepText } from "../support/kept-bytes.ts";
 
 async function tempDir() {
@@ -223,9 +224,13 @@ test("a disk that does not answer is waited for once, and all is well when it do
   await expect(store.check()).rejects.toMatchObject({ code: "ETIMEDOUT" });
   await expect(store.read(first)).rejects.toMatchObject({ code: "ETIMEDOUT" });
   answer.resolve(undefined);
-  await Bun.sleep(1);
   sync.mockRestore();
-  await store.check();
+  await until(() =>
+    store.check().then(
+      () => true,
+      () => false,
+    ),
+  );
   const next = await keepText(store, "next");
   expect(store.lastFault()).toBeUndefined();
   expect([String(await store.read(first)), String(await store.read(next))]).toEqual(["first", "next"]);
