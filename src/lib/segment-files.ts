@@ -126,11 +126,13 @@ export async function openIfThere(path: string, flags: "r" | "r+"): Promise<File
 /** What is left for others, such as the database, where bytes are written that many do not wait for. */
 const LEFT_BYTES = 4 * MB;
 
-/** Throws ENOSPC where so many bytes do not fit: a write that fails takes up all room until it is undone. */
-export async function refuseWithoutRoom(dir: string, all: Uint8Array[]): Promise<void> {
-  const bytes = all.reduce((sum, { byteLength }) => sum + byteLength, 0);
+/**
+ * Returns how much room there is. Throws ENOSPC where so many bytes do not fit: a write that fails takes up all room until it is
+ * undone.
+ */
+export async function roomFor(dir: string, bytes: number): Promise<number> {
   const { bavail, bsize } = await statfs(dir).catch(() => ({ bavail: Number.POSITIVE_INFINITY, bsize: 1 }));
-  if (bavail * bsize >= bytes + LEFT_BYTES) return;
+  if (bavail * bsize >= bytes + LEFT_BYTES) return bavail * bsize;
   const message = `ENOSPC: ${Math.floor((bavail * bsize) / MB)} MB are left for ${Math.ceil(bytes / MB)} MB in ${dir}`;
   throw Object.assign(new Error(message), { code: "ENOSPC", errno: -constants.errno.ENOSPC });
 }

@@ -15,7 +15,7 @@ import {
   pathOf,
   type Position,
   refuseIfGone,
-  refuseWithoutRoom,
+  roomFor,
   type SegmentFile,
   SegmentGoneError,
   type SegmentRange,
@@ -31,6 +31,8 @@ export type { MayErase, Position, SegmentFile, SegmentRange } from "./segment-fi
 const SEGMENT_BYTES = 256 * MB;
 /** How long the disk may take for one batch: a memory card syncs some megabytes in a second. */
 const WRITE_MS = 30_000;
+/** With less room than this the disk is asked each time. */
+const ASK_BELOW_BYTES = 256 * MB;
 /** How long it may take for a look. */
 const LOOK_MS = 5_000;
 
@@ -189,6 +191,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
   let synced = start;
   let end = synced;
   let current: OpenFile | undefined;
+  const takeRoom = roomOn(dir);
 
   const close = async (): Promise<void> => {
     const { file } = current ?? {};
@@ -234,7 +237,7 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
   };
   return {
     async append(all) {
-      await refuseWithoutRoom(dir, all);
+      await takeRoom(all);
       try {
         const parts: Part[] = [];
         for (const bytes of all) parts.push({ bytes, range: await place(bytes.byteLength) });
@@ -248,6 +251,16 @@ function openWriter(dir: string, start: Position, segment_bytes: number): Segmen
     },
     position: () => end,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Returns a function that throws ENOSPC for bytes that do not fit. It knows what was free when it last asked, and what went since. */
+function roomOn(dir: string): (all: Uint8Array[]) => Promise<void> {
+  let room = 0;
+  return async (all) => {
+    const bytes = all.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    if (room < bytes + ASK_BELOW_BYTES) room = await roomFor(dir, bytes);
+    room -= bytes;
   };
 }
 

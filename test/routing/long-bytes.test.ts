@@ -5,6 +5,8 @@ import { freshId, mailroom, type Mailroom, READS_ANYBODY } from "../support/mail
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 
 const LONG = "A long line of words.\n".repeat(2_000);
+/** So large that the server looks ahead whether it will be refused. */
+const LARGE = LONG.repeat(8);
 const FILE = { filename: "brought.txt", content_type: "text/plain", content: LONG };
 /** A list of senders, on which Ann stands. */
 const LISTED = { allowlist_senders: ["ann@example.com"] };
@@ -63,28 +65,28 @@ test.each([
     {},
     { from: "News <news@example.net>", headers: { ...freshId().headers, "List-Id": "<news.example.net>" } },
   ],
-])("a long mail %s is not written to the disk", async (_name, options, mail) => {
+])("a large mail %s is not written to the disk", async (_name, options, mail) => {
   await using room = await mailroom({ model: { reply }, ...options });
   const before = room.app.segments.position();
-  await room.send({ text: LONG, ...mail });
+  await room.send({ text: LARGE, ...mail });
   expect(room.app.segments.position()).toEqual(before);
 });
 
-test("a long mail that was here before, or that comes too often, is not written to the disk", async () => {
+test("a large mail that was here before, or that comes too often, is not written to the disk", async () => {
   await using room = await mailroom({
     model: { reply },
     inbox: READS_ANYBODY,
     config: { limits: { inbound_per_sender_hour: 2 } },
   });
   const from = "Ann <ann@example.com>";
-  const mail = { from, text: LONG, ...freshId() };
+  const mail = { from, text: LARGE, ...freshId() };
   expect(await room.send(mail)).toStartWith("250");
   const once = room.app.segments.position();
   expect(await room.send(mail)).toStartWith("250");
   expect(room.app.segments.position()).toEqual(once);
-  expect(await room.send({ from, text: `${LONG}again` })).toStartWith("250");
+  expect(await room.send({ from, text: `${LARGE}again` })).toStartWith("250");
   const twice = room.app.segments.position();
-  expect(await room.send({ from, text: `${LONG}and again` })).toStartWith("451");
+  expect(await room.send({ from, text: `${LARGE}and again` })).toStartWith("451");
   expect(room.app.segments.position()).toEqual(twice);
   expect(await places(room)).toEqual({ in_mail_files: 2, in_rows: 0 });
 });
