@@ -364,10 +364,7 @@ async function openStores(
       log,
       beforeCommit: async () => refuseIfGone(),
       // A process beside the server keeps long bytes in their rows: the server alone writes the segments.
-      async keep(long) {
-        refuseIfGone();
-        return may_migrate ? segments?.keep(long) : undefined;
-      },
+      keep: async (long) => (may_migrate ? segments?.keep(long) : undefined),
       bring_back: may_migrate,
       ...(image === undefined ? {} : { image }),
     });

@@ -34,13 +34,14 @@ export async function fetchTools(session: Session, signal: AbortSignal): Promise
   try {
     const tools = new Map<string, ListedTool>();
     let described = 0;
-    for await (const page of pagesOf(session, soon, () => described <= MAX_TOOLS)) {
+    for await (const page of pagesOf(session, soon)) {
       described += page.length;
       // What is kept of a page is little: the next one may be as large again.
       for (const one of page) {
         const tool = tools.size < MAX_TOOLS && listedTool(withoutSecrets(one, session.who.secrets));
         if (tool && !tools.has(tool.name)) tools.set(tool.name, tool);
       }
+      if (described > MAX_TOOLS) break;
     }
     return { tools: [...tools.values()], left_out: described - tools.size };
   } catch (error) {
@@ -49,14 +50,10 @@ export async function fetchTools(session: Session, signal: AbortSignal): Promise
   }
 }
 
-/** Reads a server's list page by page, while more is wanted, or until it repeats a page. */
-async function* pagesOf(
-  { client }: Session,
-  signal: AbortSignal,
-  wantsMore: () => boolean,
-): AsyncGenerator<unknown[]> {
+/** Reads a server's list page by page, until it repeats a page. */
+async function* pagesOf({ client }: Session, signal: AbortSignal): AsyncGenerator<unknown[]> {
   let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES && wantsMore(); page += 1) {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const options = { signal, timeout: NEVER_MS };
     const page = asSent(await client.request({ method: "tools/list", params }, ANYTHING, options));

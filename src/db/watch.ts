@@ -154,7 +154,7 @@ function isThere(path: string): boolean {
 }
 
 /** What a fault keeps from being done. */
-function what(error: unknown): string {
+function whatWaits(error: unknown): string {
   return error instanceof MailFilesError ? "large mails and files are put off" : "nothing is taken in";
 }
 
@@ -172,7 +172,7 @@ function createTeller(log: WatchLog): { failed: (error: unknown) => void; wrote:
       said.set(message, failed_ms);
       log.error(
         { problem: messageOf(error), refusals },
-        `${message}; ${what(error)} until it is well. ${fix}`,
+        `${message}; ${whatWaits(error)} until it is well. ${fix}`,
       );
     },
     wrote() {

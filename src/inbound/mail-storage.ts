@@ -3,10 +3,9 @@ import type { App } from "../app.ts";
 import { freeFor, type Storage, storageOf, type Whose } from "../resources/billing/storage.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
-import type { Recipient } from "./decide.ts";
 import { judgeSender } from "./judge-sender.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
-import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
+import { type Case, isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
 
 /** An inbox whose account has no room for a mail; `whose` says for whose mail. */
 export interface FullInbox {
@@ -25,12 +24,7 @@ export interface Coming extends Client {
  * Returns the inboxes whose accounts have no room for a mail of `size` bytes. All of them, because each is refused by
  * itself when the mail comes again.
  */
-export async function withoutRoom(
-  app: App,
-  tx: Db,
-  size: number,
-  cases: { recipient: Recipient; standing: Standing | undefined }[],
-): Promise<FullInbox[]> {
+export async function withoutRoom(app: App, tx: Db, size: number, cases: Case[]): Promise<FullInbox[]> {
   const full: FullInbox[] = [];
   const now = new Map<string, Storage>();
   for (const { recipient, standing } of cases) {
@@ -47,7 +41,7 @@ export async function withoutRoom(
 }
 
 /** Returns whether a mail is stored. One that is refused, left out or has been here before leaves only a row. */
-function isKept({ verdict, skipped, original }: Standing): boolean {
+export function isKept({ verdict, skipped, original }: Standing): boolean {
   return verdict.accepted && !skipped && original === undefined;
 }
 

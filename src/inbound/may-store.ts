@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { KB } from "../lib/sizes.ts";
 import type { Delivery, Examined } from "./decide.ts";
 import { busyFor } from "./inbound-limits.ts";
-import { withoutRoom } from "./mail-storage.ts";
+import { isKept, withoutRoom } from "./mail-storage.ts";
 import { casesOf, isOfHousehold, type Standing } from "./standing.ts";
 
 /** Looking ahead costs more than writing less than this in vain, which is given back at once. */
@@ -27,8 +27,6 @@ async function isWanted(app: App, delivery: Delivery, mail: Examined): Promise<b
   return full.length === 0;
 }
 
-function isTaken(standing: Standing, { kind, junk }: Examined): boolean {
-  const { verdict, unproven, skipped, original } = standing;
-  if (!verdict.accepted || unproven || skipped || kind.kind === "hard") return false;
-  return original === undefined && (!junk || isOfHousehold(standing));
+function isTaken(standing: Standing, { junk }: Examined): boolean {
+  return isKept(standing) && !standing.unproven && (!junk || isOfHousehold(standing));
 }

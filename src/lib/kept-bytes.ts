@@ -16,7 +16,7 @@ export interface SegmentWriter extends Pick<SegmentStore, "position"> {
 interface Disk {
   /** Runs what writes, and throws where the disk does not answer. */
   onDisk: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Gives the blocks of a range back. */
+  /** Returns the blocks of a range to the disk. */
   free: (range: SegmentRange) => Promise<void>;
 }
 
@@ -31,10 +31,10 @@ export function openKeptBytes(writer: SegmentWriter, { onDisk, free }: Disk): Ke
   const unsettled = new Set<SegmentRange>();
   /** Where what is being written begins. */
   let written_from: Position | undefined;
-  let calm = Promise.withResolvers<void>();
+  let ended = Promise.withResolvers<void>();
   // Those whose transactions end together come together again: each batch costs a sync, and so does each commit.
   const gathered = async (): Promise<void> => {
-    if (unsettled.size > 0) await waitAtMost(TOGETHER_MS, calm.promise);
+    if (unsettled.size > 0) await waitAtMost(TOGETHER_MS, ended.promise);
   };
   const queue = openQueue(gathered, async (batch) => {
     written_from = writer.position();
@@ -49,8 +49,8 @@ export function openKeptBytes(writer: SegmentWriter, { onDisk, free }: Disk): Ke
   const settle = async (bytes: Uint8Array, range: SegmentRange): Promise<void> => {
     unsettled.delete(range);
     if (unsettled.size === 0) {
-      calm.resolve();
-      calm = Promise.withResolvers();
+      ended.resolve();
+      ended = Promise.withResolvers();
     }
     const left = untaken.get(bytes) ?? [];
     if (!left.includes(range)) return;

@@ -7,7 +7,7 @@ import type { RateVerdict } from "../lib/rate-limit.ts";
 import type { IncomingFile } from "../inbound/accept.ts";
 import { remainingCredits } from "../resources/billing/ledger.ts";
 import { planLimits } from "../resources/billing/plans.ts";
-import { StorageFull, refuseFull } from "../resources/billing/storage.ts";
+import { whyFull } from "../resources/billing/storage.ts";
 import { bytesOf } from "../resources/messages/stored-files.ts";
 
 /** Counts a call, and throws `rate_limited` for one too many in a minute. */
@@ -40,15 +40,5 @@ export async function mayStoreCall(
   if (!stores.some(isLong)) return [];
   const { key, rule } = rateOf(app, user);
   if (!app.limiter.peek(key, rule).ok || (await remainingCredits(app, app.db, user)) <= 0) return [];
-  return (await isFull(app, user, bytes)) ? [] : stores;
-}
-
-async function isFull(app: App, user: UserRow, bytes: number): Promise<boolean> {
-  try {
-    await refuseFull(app, app.db, user, bytes);
-    return false;
-  } catch (error) {
-    if (error instanceof StorageFull) return true;
-    throw error;
-  }
+  return (await whyFull(app, app.db, user, bytes)) ? [] : stores;
 }

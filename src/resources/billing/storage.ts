@@ -37,9 +37,20 @@ export function freeFor({ bytes, limit_bytes }: Storage, whose: Whose): number {
 
 /** Throws `storage_full` when an account has no room for `adding` bytes more. */
 export async function refuseFull(app: App, db: Db, user: UserRow, adding: number): Promise<void> {
+  const full = await whyFull(app, db, user, adding);
+  if (full !== undefined) throw full;
+}
+
+/** Returns what `refuseFull` throws; undefined where there is room. */
+export async function whyFull(
+  app: App,
+  db: Db,
+  user: UserRow,
+  adding: number,
+): Promise<StorageFull | undefined> {
   const { bytes, limit_bytes } = await storageOf(app, db, user);
-  if (limit_bytes === null || bytes + adding <= limit_bytes) return;
-  throw new StorageFull(app, user, { bytes, limit_bytes, adding });
+  if (limit_bytes === null || bytes + adding <= limit_bytes) return undefined;
+  return new StorageFull(app, user, { bytes, limit_bytes, adding });
 }
 
 /** The mend, in a sentence. */
